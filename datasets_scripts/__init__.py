@@ -1,0 +1,21 @@
+"""Benchmark subsets as Hugging Face `datasets` loading scripts.
+
+Three doors lead to the same data, on every version of `datasets` since 3.6:
+
+1. `load_dataset(name, data_dir=...)` of this package;
+2. `register()`, then plain `datasets.load_dataset(name, data_dir=...)`; on 3.6 also
+   `datasets.load_dataset("datasets_scripts/<name>", data_dir=..., trust_remote_code=True)`;
+3. `export.export(name, out=...)`, then plain `datasets.load_dataset(out)`.
+
+`mini.release(name)` writes a small release of any subset in its real layout, to try everything offline.
+"""
+
+from eyechart.datasets_scripts.common.left_out import left_out
+from eyechart.datasets_scripts.loading import load_builder
+from eyechart.datasets_scripts.loading import load_dataset
+from eyechart.datasets_scripts.loading import register
+from eyechart.datasets_scripts.subsets import SUBSETS
+from eyechart.datasets_scripts.subsets import Subset
+from eyechart.datasets_scripts.subsets import list_datasets
+
+__all__ = ["SUBSETS", "Subset", "left_out", "list_datasets", "load_builder", "load_dataset", "register"]

@@ -1,0 +1,162 @@
+"""The base of all loading scripts: configuration, caching, annotations in the main process, images left encoded."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from typing import ClassVar
+
+import datasets
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
+from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
+from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
+from eyechart.datasets_scripts.common.left_out import LeftOut
+from eyechart.datasets_scripts.common.parquet import ParquetCell
+from eyechart.datasets_scripts.common.parquet import ParquetCells
+from eyechart.datasets_scripts.common.paths import find_image
+from eyechart.datasets_scripts.common.paths import is_inside
+from eyechart.datasets_scripts.common.paths import release_folder
+from eyechart.datasets_scripts.common.readers import Row
+
+IMAGES = ("load", "skip")
+"""Values of the setting `images`."""
+
+
+@dataclass
+class BenchmarkConfig(datasets.BuilderConfig):
+    """What a user can set about a subset; `name`, `data_dir` and `data_files` are those of `datasets`."""
+
+    skip_missing: bool = False
+    """Leave out rows whose image file is absent, and list them, instead of raising."""
+    skip_bad: bool = False
+    """Leave out malformed rows, and list them, instead of raising."""
+    images: str = "load"
+    """One of `IMAGES`; "skip" loads the annotations alone and leaves the image column empty."""
+
+    def create_config_id(self, config_kwargs: dict[str, Any], custom_features: Any = None) -> str:
+        """Name the cache folder after the settings, the shared loading code and the source data."""
+        parts = {key: str(value) for key, value in config_kwargs.items() if key != "data_files"}
+        parts["features"] = str(custom_features)
+        parts["common"] = source_fingerprint()
+        if self.data_dir is not None:
+            folder = release_folder(self.data_dir)
+            parts["data_dir"] = f"{folder}|{folder_fingerprint(folder)}"
+        for split, files in (self.data_files or {}).items():
+            parts[f"data_files {split}"] = files_fingerprint(map(str, files))
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode(errors="surrogateescape"))
+        return f"{self.name}-{digest.hexdigest()[:16]}"
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """Where one split is described and where its images are."""
+
+    split: str
+    """Name of the split."""
+    files: tuple[str, ...]
+    """Annotation files; their rows follow one another."""
+    image_folders: tuple[str, ...]
+    """Folders that may hold the images, the most likely first."""
+
+
+class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
+    """Base of all loading scripts.
+
+    A script says where its annotations are (`_annotations`), reads a file into raw rows (`_read`) and turns one raw row
+    into one example (`_example`). All rows are parsed in the main process: errors come before anything is written, and
+    `num_proc` shards plain lists. Images stay paths or encoded bytes; nothing here decodes one.
+    """
+
+    BUILDER_CONFIG_CLASS = BenchmarkConfig
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name="default")]
+    VERSION = datasets.Version("1.0.0")
+    SPLITS: ClassVar[tuple[str, ...]]
+    """All splits that the subset can have."""
+    IMAGE_COLUMN: ClassVar[str]
+    """Name of the image column: "images" for a sequence, "image" for a single one."""
+
+    def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
+        """Find the annotations of every split that the release at hand holds."""
+        raise NotImplementedError
+
+    def _read(self, path: str) -> list[Row]:
+        """Read an annotation file into numbered raw rows."""
+        raise NotImplementedError
+
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
+        """Turn one raw row into an example whose image column holds file names or `ParquetCell`s.
+
+        Raises:
+            BadAnnotationError: The row is malformed.
+        """
+        raise NotImplementedError
+
+    def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
+        if self.config.images not in IMAGES:
+            raise unknown_name("value of images", self.config.images, IMAGES)
+        left_out = LeftOut(
+            skip_missing=self.config.skip_missing, skip_bad=self.config.skip_bad, log=dl_manager.is_streaming
+        )
+        annotations = self._annotations(dl_manager)
+        rows = {annotation.split: self._parse(annotation, left_out) for annotation in annotations}
+        folders = sorted({folder for annotation in annotations for folder in annotation.image_folders})
+        left_out.check_missing("Looked for them in " + ", ".join(folders), annotations[0].files[0])
+        for annotation in annotations:
+            if not rows[annotation.split]:
+                raise BadAnnotationError(f"split {annotation.split!r} has no rows to load", path=annotation.files[0])
+        if not dl_manager.is_streaming:
+            left_out.save(self._output_dir)
+        return [datasets.SplitGenerator(name=split, gen_kwargs={"rows": part}) for split, part in rows.items()]
+
+    def _generate_examples(self, rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+        cells = ParquetCells()
+        for row in rows:
+            images = row[self.IMAGE_COLUMN]
+            loaded = [cells.load(image) for image in images] if isinstance(images, list) else cells.load(images)
+            yield row["id"], {**row, self.IMAGE_COLUMN: loaded}
+
+    def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
+        examples: dict[str, dict[str, Any]] = {}
+        for path in annotation.files:
+            for number, raw in self._read(path):
+                try:
+                    example = self._example(raw, annotation=annotation, path=path, number=number)
+                    if example["id"] in examples:
+                        raise BadAnnotationError(f"duplicate id {example['id']!r}", path=path, row=number)
+                    self._check_image_names(example, path, number)
+                except BadAnnotationError as error:
+                    left_out.bad(error, annotation.split)
+                    continue
+                if self._find_images(example, annotation, left_out):
+                    examples[example["id"]] = example
+        return list(examples.values())
+
+    def _check_image_names(self, example: dict[str, Any], path: str, number: int) -> None:
+        for name in _as_list(example[self.IMAGE_COLUMN]):
+            if isinstance(name, str) and not is_inside(name):
+                raise BadAnnotationError(f"image name {name!r} leads out of the image folder", path=path, row=number)
+
+    def _find_images(self, example: dict[str, Any], annotation: Annotation, left_out: LeftOut) -> bool:
+        """Replace image names by paths, or note the example as missing one."""
+        column = self.IMAGE_COLUMN
+        single = not isinstance(example[column], list)
+        if self.config.images == "skip":
+            example[column] = None if single else []
+            return True
+        names = _as_list(example[column])
+        found = [find_image(annotation.image_folders, name) if isinstance(name, str) else name for name in names]
+        if None in found:
+            name = names[found.index(None)]
+            left_out.missing(example["id"], name or "", annotation.split)
+            return False
+        example[column] = found[0] if single else found
+        return True
+
+
+def _as_list(images: Any) -> Sequence[str | ParquetCell | None]:
+    return images if isinstance(images, list) else [images]

@@ -1,0 +1,87 @@
+"""Every exception that eyechart raises on purpose.
+
+::
+
+    EyechartError
+    ├── UsageError (also a ValueError)   unknown name or bad argument; the command line exits with code 2
+    ├── DataError                        something is wrong with a file that was read
+    │   ├── MissingFileError             a folder or an annotation file is not there
+    │   ├── MissingImagesError           annotated images are not there
+    │   ├── BadAnnotationError           an annotation file, or one row of it, is malformed
+    │   └── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
+    └── ModelError                       a model cannot be used for what is asked of it
+"""
+
+import difflib
+import os
+from collections.abc import Iterable
+
+
+class EyechartError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class UsageError(EyechartError, ValueError):
+    """An unknown name or a bad argument."""
+
+
+class DataError(EyechartError):
+    """Something is wrong with a file.
+
+    Attributes:
+        path: The file or folder, or None.
+        row: Line number, row number or row id inside the file, or None.
+        reason: What is wrong, without the file's name.
+    """
+
+    def __init__(
+        self, reason: str, *, path: str | os.PathLike[str] | None = None, row: int | str | None = None
+    ) -> None:
+        """Compose the message `<path>, row <row>: <reason>`."""
+        self.path = None if path is None else os.fspath(path)
+        self.row = row
+        self.reason = reason
+        where = ", ".join(([] if self.path is None else [self.path]) + ([] if row is None else [f"row {row}"]))
+        super().__init__(f"{where}: {reason}" if where else reason)
+
+
+class MissingFileError(DataError):
+    """A folder or an annotation file is not there."""
+
+
+class MissingImagesError(DataError):
+    """Images that the annotations list are not there."""
+
+
+class BadAnnotationError(DataError):
+    """An annotation file, or one row of it, is malformed."""
+
+
+class BadImageError(DataError):
+    """An image is empty, corrupt, truncated, too large, or not an image."""
+
+
+class ModelError(EyechartError):
+    """A model cannot be used for what is asked of it."""
+
+
+def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError:
+    """Make the error for a name that does not exist.
+
+    Args:
+        kind: What the name stands for, for example "subset".
+        given: The name as it was given.
+        allowed: The names that exist.
+
+    Returns:
+        The error, to be raised by the caller.
+
+    Examples:
+        >>> print(unknown_name("split", "tset", ["dev", "test"]))
+        unknown split 'tset'; did you mean 'test'? Available: dev, test
+    """
+    names = list(allowed)
+    by_lower_case = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(str(given).lower(), by_lower_case, n=1)
+    hint = f"did you mean '{by_lower_case[close[0]]}'? " if close else ""
+    return UsageError(f"unknown {kind} {given!r}; {hint}Available: {', '.join(names) or 'none'}")

@@ -1,0 +1,68 @@
+"""Fingerprints of loading code and of source data, so that the `datasets` cache notices edits of either."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from collections.abc import Iterator
+from pathlib import Path
+
+CONTENT_LIMIT = 16 * 2**20
+"""Files up to this many bytes are fingerprinted by content, larger ones by size and time of change."""
+_IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+
+
+def source_fingerprint(*files: str | os.PathLike[str]) -> str:
+    """Return a hash over everything in this folder and over `files`, by content."""
+    common = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256()
+    for file in [*common, *map(Path, files)]:
+        digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def folder_fingerprint(folder: str) -> str:
+    """Return a hash over a release's folder.
+
+    Image files count by name only (the data set stores their paths, so changed pixels are seen anyway); all others by
+    name, size and time of change, and by content up to `CONTENT_LIMIT`. Links to folders are followed.
+    """
+    return _digest(_describe_file(path, os.path.relpath(path, folder)) for path in sorted(_walk(folder)))
+
+
+def files_fingerprint(paths: Iterable[str]) -> str:
+    """Return a hash over single files; those that are not local count by name."""
+    return _digest(_describe_file(path, path) for path in paths)
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode(errors="surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def _walk(folder: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for root, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(root)
+        if real in seen:
+            # A link that leads back into a folder already listed.
+            folders.clear()
+            continue
+        seen.add(real)
+        yield from (os.path.join(root, file) for file in files)
+
+
+def _describe_file(path: str, name: str) -> str:
+    if name.lower().endswith(_IMAGE_SUFFIXES):
+        return name
+    try:
+        status = os.stat(path)
+        content = ""
+        if status.st_size <= CONTENT_LIMIT:
+            with open(path, "rb") as file:
+                content = hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        # A dangling link, or no local file: the readers report it if they need it.
+        return name
+    return f"{name}|{status.st_size}|{status.st_mtime_ns}|{content}"

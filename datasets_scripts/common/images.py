@@ -1,0 +1,128 @@
+"""Opening one image from anywhere, with one kind of error for everything that can be wrong with it.
+
+Pixels are delivered as the file stores them. The EXIF orientation is not applied: the opinion scores and the answers of
+the benchmarks were collected, and their published numbers computed, on the stored pixels.
+"""
+
+import io
+import os
+import threading
+import warnings
+from collections.abc import Mapping
+from types import TracebackType
+
+from PIL import Image
+
+from eyechart.datasets_scripts.common.errors import BadImageError
+
+MAX_PIXELS = 100_000_000
+"""Default limit of `open_image`; the largest images of the benchmarks have about 50 megapixels."""
+
+
+def open_image(
+    source: bytes | str | os.PathLike[str] | Mapping[str, object],
+    *,
+    name: str | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> Image.Image:
+    """Read and decode one image.
+
+    Args:
+        source: Encoded bytes, a path, or a `{"bytes", "path"}` dict as `datasets.Image(decode=False)` gives it.
+        name: What errors call the image; the path by default.
+        max_pixels: Largest allowed width x height, checked on the header before any pixel is decoded. Pillow's own
+            limit of about 179 megapixels holds besides.
+
+    Returns:
+        The decoded image, RGB, 8 bits a channel. Alpha is dropped, 16-bit grey is divided by 256, the EXIF orientation
+        is left as it is.
+
+    Raises:
+        BadImageError: The image is missing, empty, corrupt, truncated, not an image, or larger than `max_pixels`.
+    """
+    data, path = _bytes_and_path(source)
+    name = name or path or "image"
+    if data is None:
+        data = _read(path, name)
+    if not data:
+        raise BadImageError("the image is empty (0 bytes)", path=name)
+    with _quiet_pillow:
+        try:
+            with Image.open(io.BytesIO(data)) as image:
+                _check_size(image.size, max_pixels, name)
+                image.load()
+                return _to_rgb(image)
+        except BadImageError:
+            raise
+        except Image.DecompressionBombError as error:
+            raise BadImageError(f"the image has more pixels than Pillow's limit allows: {error}", path=name) from error
+        except Image.UnidentifiedImageError as error:
+            raise BadImageError("not an image, or of a format that Pillow does not know", path=name) from error
+        # Pillow's decoders raise whatever the damage led them to: OSError, SyntaxError, struct.error, IndexError, ...
+        except Exception as error:
+            reason = f"the image is corrupt or truncated: {type(error).__name__}: {error}"
+            raise BadImageError(reason, path=name) from error
+
+
+def _bytes_and_path(source: bytes | str | os.PathLike[str] | Mapping[str, object]) -> tuple[bytes | None, str | None]:
+    if isinstance(source, bytes):
+        return source, None
+    if isinstance(source, Mapping):
+        data, path = source.get("bytes"), source.get("path")
+        return (data if isinstance(data, bytes) else None), (path if isinstance(path, str) else None)
+    return None, os.fspath(source)
+
+
+def _read(path: str | None, name: str) -> bytes:
+    if path is None:
+        raise BadImageError("the image has neither bytes nor a path", path=name)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise BadImageError(f"the image cannot be read: {error.strerror or error}", path=name) from error
+
+
+def _check_size(size: tuple[int, int], max_pixels: int, name: str) -> None:
+    width, height = size
+    if width * height > max_pixels:
+        reason = f"the image has {width} x {height} = {width * height:,} pixels; the limit is {max_pixels:,}"
+        raise BadImageError(reason, path=name)
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I;16"):
+        # A plain conversion would clip everything above 255 to white.
+        image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    return image.convert("RGB")
+
+
+class _QuietPillow:
+    """Ignores Pillow's warnings while at least one thread is inside.
+
+    `warnings.catch_warnings` alone is not made for threads: two overlapping uses can restore each other's filters.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._caught = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._caught = warnings.catch_warnings()
+                self._caught.__enter__()
+                warnings.filterwarnings("ignore", module=r"PIL\.")
+            self._inside += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._caught.__exit__(None, None, None)
+
+
+_quiet_pillow = _QuietPillow()

@@ -1,0 +1,51 @@
+"""Where eyechart keeps its own files, and how it finds the files of a release."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from pathlib import PurePosixPath
+
+from eyechart.datasets_scripts.common.errors import MissingFileError
+
+
+def eyechart_home() -> Path:
+    """Return the folder of eyechart's own files: `EYECHART_HOME`, or `eyechart` in the user's cache folder."""
+    home = os.environ.get("EYECHART_HOME")
+    if home:
+        return Path(home).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
+
+
+def release_folder(data_dir: str) -> str:
+    """Return `data_dir` as an absolute path.
+
+    Raises:
+        MissingFileError: It is not a folder.
+    """
+    folder = os.path.abspath(os.path.expanduser(data_dir))
+    if not os.path.isdir(folder):
+        raise MissingFileError("data_dir is not a folder", path=folder)
+    return folder
+
+
+def first_file(folder: str, names: Sequence[str]) -> str | None:
+    """Return the path of the first of `names` that is a file in `folder`, or None."""
+    paths = (os.path.join(folder, *name.split("/")) for name in names)
+    return next((path for path in paths if os.path.isfile(path)), None)
+
+
+def is_inside(name: str) -> bool:
+    """Tell whether a file name from an annotation stays inside the folder it is joined to."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    return (
+        bool(name)
+        and "\0" not in name
+        and not path.is_absolute()
+        and ".." not in path.parts
+        and ":" not in path.parts[0]
+    )
+
+
+def find_image(folders: Sequence[str], name: str) -> str | None:
+    """Return the path of image `name` in the first of `folders` that holds it, or None."""
+    return next((path for path in (os.path.join(folder, name) for folder in folders) if os.path.isfile(path)), None)

@@ -1,0 +1,146 @@
+"""Reading annotation files: every error names the file and, where there is one, the row."""
+
+import csv
+import io
+import json
+import math
+import unicodedata
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import unknown_name
+
+Row = tuple[int, dict[str, Any]]
+"""A row number as a reader of the file would count it, and the row's fields."""
+
+
+def clean_text(text: str) -> str:
+    """Return `text` in Unicode NFC without blanks at its ends."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def read_json_rows(path: str) -> list[Row]:
+    """Read a JSON file that holds a list of objects; rows count from 1.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8, not JSON, not a list, or an item is not an object.
+    """
+    try:
+        data = json.loads(_read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise BadAnnotationError(f"not valid JSON: {error}", path=path) from error
+    if not isinstance(data, list):
+        raise BadAnnotationError(f"expected a JSON list of objects, found a {_json_name(data)}", path=path)
+    for number, row in enumerate(data, 1):
+        if not isinstance(row, dict):
+            raise BadAnnotationError(f"expected a JSON object, found a {_json_name(row)}", path=path, row=number)
+    return list(enumerate(data, 1))
+
+
+def read_csv_rows(path: str, required: Sequence[str], delimiter: str = ",") -> list[Row]:
+    """Read a delimited file with a header; rows carry the line number in the file (the header is line 1).
+
+    Column names are compared without blanks at their ends; columns beyond `required` are kept.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8, no header, a required column is missing, or a row has another number of fields.
+    """
+    reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
+    rows: list[Row] = []
+    try:
+        header = [clean_text(column) for column in next(reader, [])]
+        _check_header(path, header, required)
+        for fields in reader:
+            if not any(field.strip() for field in fields):
+                continue
+            if len(fields) != len(header):
+                reason = f"{len(fields)} fields where the header has {len(header)}"
+                raise BadAnnotationError(reason, path=path, row=reader.line_num)
+            rows.append((reader.line_num, dict(zip(header, fields, strict=True))))
+    except csv.Error as error:
+        raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
+    return rows
+
+
+def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str, empty: bool = False) -> str:
+    """Return the cleaned text of one field.
+
+    Raises:
+        BadAnnotationError: The field is missing, not text, or empty although `empty` is False.
+    """
+    value = row.get(name)
+    if not isinstance(value, str):
+        reason = f"field {name!r} must be text, found {value!r}" if name in row else f"field {name!r} is missing"
+        raise BadAnnotationError(reason, path=path, row=number)
+    text = clean_text(value)
+    if not text and not empty:
+        raise BadAnnotationError(f"field {name!r} is empty", path=path, row=number)
+    return text
+
+
+def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str) -> float:
+    """Return one field as a finite float; text may have blanks at its ends.
+
+    Raises:
+        BadAnnotationError: The field is missing, not a number, nan or infinite.
+    """
+    value = row.get(name)
+    try:
+        if value is None or isinstance(value, bool):
+            raise ValueError
+        result = float(value)
+    except (TypeError, ValueError):
+        reason = f"field {name!r} must be a number, found {value!r}"
+        raise BadAnnotationError(reason, path=path, row=number) from None
+    if not math.isfinite(result):
+        raise BadAnnotationError(f"field {name!r} must be a finite number, found {value!r}", path=path, row=number)
+    return result
+
+
+def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path: str, number: int | str) -> str:
+    """Return the entry of `table` that a numeric code stands for.
+
+    Raises:
+        BadAnnotationError: The code is missing or not an index of `table`.
+    """
+    value = row.get(name)
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(table):
+        meaning = ", ".join(f"{code} = {text}" for code, text in enumerate(table))
+        reason = f"field {name!r} must be one of {meaning}; found {value!r}"
+        raise BadAnnotationError(reason, path=path, row=number)
+    return table[value]
+
+
+def _read_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return file.read()
+    except FileNotFoundError as error:
+        raise MissingFileError("the annotation file is not there", path=path) from error
+    except UnicodeDecodeError as error:
+        raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
+    except OSError as error:
+        raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> None:
+    if not header:
+        raise BadAnnotationError("the file is empty; expected a header line", path=path)
+    doubled = sorted({name for name in header if header.count(name) > 1})
+    if doubled:
+        raise BadAnnotationError(f"columns {doubled} appear more than once", path=path, row=1)
+    for name in required:
+        if name not in header:
+            raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, header)}", path=path, row=1)
+
+
+def _json_name(value: object) -> str:
+    names = {dict: "object", list: "list", str: "string", bool: "boolean", int: "number", float: "number"}
+    return names.get(type(value), "null")

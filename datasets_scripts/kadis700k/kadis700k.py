@@ -1,0 +1,49 @@
+"""KADIS-700k with opinion scores: a folder of distorted images and a `mos.csv`.
+
+KADIS-700k (Lin, Hosu and Saupe, https://arxiv.org/abs/2001.08113) has 700,000 distorted images and no opinion scores of
+its own. The 2AFC paper (https://arxiv.org/abs/2402.01162) collected mean opinion scores for 100 of them (0-100, higher
+is better). The script reads any such folder: `mos.csv` with the columns `image` and `mos`, the images beside it or in
+`images/`. File names end in `_<type>_<level>`, which fills `reference`, `distortion_type` and `distortion_level`. The
+one split, `test`, holds all images.
+"""
+
+from typing import Any
+
+import datasets
+
+from eyechart.datasets_scripts.common.kadid import kadid_facts
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+
+_CITATION = """\
+@article{lin2020deepfl,
+  title   = {{DeepFL-IQA}: Weak Supervision for Deep {IQA} Feature Learning},
+  author  = {Lin, Hanhe and Hosu, Vlad and Saupe, Dietmar},
+  journal = {arXiv preprint arXiv:2001.08113},
+  year    = {2020}
+}
+"""
+
+
+class Kadis700k(QualityBuilder):
+    """Loads a folder of KADIS-700k images with a `mos.csv`."""
+
+    HOW_TO_GET = (
+        "KADIS-700k is published without opinion scores. Get the 100 scored images of the 2AFC authors from "
+        "https://github.com/h4nwei/2AFC-LMMs (folder data/kadis700k, scores under 'kadis700k' in "
+        "data/Coarse_grained_mixed.json), or distorted images of your own from "
+        "https://database.mmsp-kn.de/kadid-10k-database.html; put the images and a mos.csv with the columns image,mos "
+        "(higher is better) into one folder and give that folder as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Distorted images of KADIS-700k with mean opinion scores.",
+            features=quality_features(),
+            homepage="https://database.mmsp-kn.de/kadid-10k-database.html",
+            license="free for research",
+            citation=_CITATION,
+        )
+
+    def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+        return kadid_facts(name)

@@ -1,0 +1,178 @@
+"""The first two doors to the data: `load_dataset`, and `register` for plain `datasets.load_dataset`.
+
+`datasets` 4 and later refuses loading scripts by path, so the scripts' classes are built here directly. The cache
+folder is named after a hash of the loading code and of the source data (see `BenchmarkConfig.create_config_id`), so
+that an edit of either is noticed.
+"""
+
+import importlib
+import re
+from collections.abc import Mapping
+from collections.abc import Sequence
+from importlib.util import find_spec
+from os import PathLike
+from os import fspath
+from typing import TYPE_CHECKING
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
+from eyechart.datasets_scripts.subsets import SUBSETS
+from eyechart.datasets_scripts.subsets import Subset
+from eyechart.datasets_scripts.subsets import find_subset
+
+if TYPE_CHECKING:
+    import datasets
+
+    from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
+
+DataFiles = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+
+
+def load_dataset(
+    name: str,
+    config: str | None = None,
+    *,
+    split: str | None = None,
+    data_dir: str | PathLike[str] | None = None,
+    data_files: DataFiles | None = None,
+    streaming: bool = False,
+    skip_missing: bool = False,
+    skip_bad: bool = False,
+    images: str = "load",
+    num_proc: int | None = None,
+    cache_dir: str | PathLike[str] | None = None,
+) -> "datasets.Dataset | datasets.DatasetDict | datasets.IterableDataset | datasets.IterableDatasetDict":
+    """Load a benchmark subset with its own loading script, on any version of `datasets`.
+
+    Args:
+        name: A subset, see `list_datasets`.
+        config: A configuration of the subset; its first one by default.
+        split: A split such as "dev", a slice such as "test[:10]", or a sum of splits; all splits by default.
+        data_dir: Folder of the unpacked release (or of a mini release). Without it, the official files are downloaded
+            where that is possible; where it is not, the error says what to get.
+        data_files: Annotation files to use instead of those found in `data_dir`, optionally by split.
+        streaming: Return an iterable data set and write nothing to the cache.
+        skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.
+        skip_bad: Leave out malformed rows instead of raising; see `left_out`.
+        images: "load", or "skip" for the annotations alone with an empty image column.
+        num_proc: Number of processes that write the data set.
+        cache_dir: Folder of prepared data sets; that of `datasets` by default.
+
+    Returns:
+        The split, or a dict of all splits, as `datasets.load_dataset` returns it.
+
+    Raises:
+        UsageError: Unknown subset, configuration, split or value.
+        DataError: Something is wrong with the source files; names the file and, where there is one, the row.
+    """
+    builder = load_builder(
+        name,
+        config,
+        data_dir=data_dir,
+        data_files=data_files,
+        skip_missing=skip_missing,
+        skip_bad=skip_bad,
+        images=images,
+        cache_dir=cache_dir,
+    )
+    wanted = _split_names(split, builder.SPLITS)
+    if streaming:
+        parts = builder.as_streaming_dataset()
+        _check_present(wanted, list(parts), name)
+        return parts if split is None else builder.as_streaming_dataset(split=split)
+    builder.download_and_prepare(num_proc=num_proc)
+    _check_present(wanted, list(builder.info.splits), name)
+    return builder.as_dataset(split=split)
+
+
+def load_builder(
+    name: str,
+    config: str | None = None,
+    *,
+    data_dir: str | PathLike[str] | None = None,
+    data_files: DataFiles | None = None,
+    skip_missing: bool = False,
+    skip_bad: bool = False,
+    images: str = "load",
+    cache_dir: str | PathLike[str] | None = None,
+) -> "BenchmarkBuilder":
+    """Return a subset's builder without loading anything; the arguments are those of `load_dataset`.
+
+    Raises:
+        UsageError: Unknown subset, configuration or value.
+        MissingFileError: `data_dir` or one of `data_files` is not there.
+    """
+    subset = find_subset(name)
+    if config is not None and config not in subset.configs:
+        raise unknown_name(f"config of subset {name!r}", config, subset.configs)
+    builder_module = importlib.import_module("eyechart.datasets_scripts.common.builder")
+    if images not in builder_module.IMAGES:
+        raise unknown_name("value of images", images, builder_module.IMAGES)
+    folder = None if data_dir is None else fspath(data_dir)
+    settings: dict[str, Any] = {"skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
+    try:
+        return _builder_class(subset)(
+            config_name=config or subset.configs[0],
+            hash=_script_hash(subset),
+            base_path=folder,
+            data_dir=folder,
+            data_files=data_files,
+            cache_dir=None if cache_dir is None else fspath(cache_dir),
+            **settings,
+        )
+    except FileNotFoundError as error:
+        raise MissingFileError(f"data_files of subset {name!r}: {error}") from error
+
+
+def register() -> None:
+    """Make every subset a name that plain `datasets.load_dataset` knows, in this process.
+
+    ```python
+    register()
+    datasets.load_dataset("llvisionqa", data_dir="path/to/the/release", split="dev")
+    ```
+
+    Give `data_dir`. Without `data_files`, `datasets` lists that whole folder at each call, which takes time on large
+    ones.
+    """
+    from datasets import packaged_modules
+
+    known = packaged_modules._PACKAGED_DATASETS_MODULES
+    known.update({name: (subset.module, _script_hash(subset)) for name, subset in SUBSETS.items()})
+
+
+def _builder_class(subset: Subset) -> type["BenchmarkBuilder"]:
+    module = importlib.import_module(subset.module)
+    from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
+
+    classes = [value for value in vars(module).values() if isinstance(value, type)]
+    return next(cls for cls in classes if issubclass(cls, BenchmarkBuilder) and cls.__module__ == subset.module)
+
+
+def _script_hash(subset: Subset) -> str:
+    spec = find_spec(subset.module)
+    if spec is None or spec.origin is None:
+        raise UsageError(f"the loading script of subset {subset.name!r} is not installed")
+    return source_fingerprint(spec.origin)
+
+
+def _split_names(split: str | None, known: Sequence[str]) -> list[str]:
+    """Return the split names inside an expression such as "dev[:10]+test", checked."""
+    if split is None or split == "all":
+        return []
+    names = [part.partition("[")[0].strip() for part in re.split(r"\+(?![^\[]*\])", str(split))]
+    for name in names:
+        if name not in known:
+            raise unknown_name("split", name, known)
+    return names
+
+
+def _check_present(wanted: Sequence[str], present: Sequence[str], name: str) -> None:
+    for split in wanted:
+        if split not in present:
+            raise MissingFileError(
+                f"this release of {name!r} has no annotations of split {split!r}, only {list(present)}"
+            )
