@@ -1,0 +1,76 @@
+"""The metrics of eyechart: `evaluate` modules over pure scoring functions.
+
+`load(name)` is `evaluate.load` on the folder that was installed with this package, so it needs no network. Importing this
+package loads neither `evaluate` nor torch.
+"""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evaluate import EvaluationModule
+
+_FOLDER = Path(__file__).parent
+
+
+def list_metrics() -> list[str]:
+    """Names that `load` takes, sorted.
+
+    Returns:
+        Names of the folders that hold an `evaluate` module of the same name.
+
+    Examples:
+        >>> "choice_accuracy" in list_metrics()
+        True
+    """
+    return sorted(path.parent.name for path in _FOLDER.glob("*/*.py") if path.stem == path.parent.name)
+
+
+def load(
+    name: str,
+    config_name: str | None = None,
+    *,
+    num_process: int = 1,
+    process_id: int = 0,
+    experiment_id: str | None = None,
+    keep_in_memory: bool = False,
+    cache_dir: str | None = None,
+) -> "EvaluationModule":
+    """Load one of the installed metrics.
+
+    Args:
+        name: One of `list_metrics()`.
+        config_name: The metric's configuration, such as "logits" or "scores" of `softmax_iqa`.
+        num_process: Number of processes whose predictions are gathered.
+        process_id: Number of this process, from 0.
+        experiment_id: Tells apart runs that share a file system.
+        keep_in_memory: Keep predictions in memory instead of in a cache file; one process only.
+        cache_dir: Folder of the cache files.
+
+    Returns:
+        The metric, as `evaluate.load` returns it.
+
+    Raises:
+        ValueError: There is no metric of that name.
+
+    Examples:
+        >>> load("choice_accuracy").name
+        'choice_accuracy'
+    """
+    known = list_metrics()
+    if name not in known:
+        near = get_close_matches(str(name), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"no metric is called {name!r}; there are {', '.join(known)}.{hint}")
+    import evaluate
+
+    return evaluate.load(
+        str(_FOLDER / name),
+        config_name,
+        num_process=num_process,
+        process_id=process_id,
+        experiment_id=experiment_id,
+        keep_in_memory=keep_in_memory,
+        cache_dir=cache_dir,
+    )

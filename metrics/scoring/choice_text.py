@@ -1,0 +1,222 @@
+r"""Text handling for choice extraction: reasoning blocks, explicit answers, Markdown, words.
+
+Everything here is linear in the length of the text. Protocol: MMBench, Sec. 3.2, step 1 (exact matching).
+
+Words are maximal runs of letters and digits, with two exceptions that the protocol needs: every CJK character is a word
+of its own, so that `选C` holds the word `C` and CJK options match as substrings; and a decimal point or an apostrophe
+inside a word belongs to it (`3.5`, `isn't`).
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+_CJK = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_LETTER = rf"[^\W_{_CJK}]"
+_TOKEN = re.compile(rf"([\W_]*)([{_CJK}]|{_LETTER}+(?:'{_LETTER}+|(?<=\d)[.,](?=\d){_LETTER}+)*|\Z)")
+_CJK_CHARACTER = re.compile(rf"[{_CJK}]")
+
+_REASONING_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>|(◁/think▷)|◁think▷", re.IGNORECASE)
+_ANSWER_OPEN = re.compile(r"<answer>|<\|begin_of_box\|>", re.IGNORECASE)
+_ANSWER_CLOSE = re.compile(r"</answer>|<\|end_of_box\|>", re.IGNORECASE)
+_BOXED = re.compile(r"\\f?boxed\s{0,8}\{")
+_BRACE = re.compile(r"[{}]")
+_LATEX_COMMAND = re.compile(r"\\(?:text[a-z]{0,8}|math[a-z]{0,8}|f?boxed|bf|rm|it)(?![a-zA-Z])")
+# Lower case only: <B> may well be an answer.
+_HTML_TAG = re.compile(r"</?(?:b|i|u|s|p|br|em|strong|mark|code|pre|span|div|li|ul|ol|answer)\s{0,4}/?>|<\|\w{1,32}\|>")
+
+_MARKDOWN_START = re.compile(r"(?:[\s*_`#~>]|[-+•](?=\s))+")
+# Spelt out because str.rstrip is linear and a regular expression anchored at the end is not.
+_MARKDOWN_END = "*_`#~" + "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+_FINAL_PUNCTUATION = ".!?。"
+_STRAIGHT_QUOTES = str.maketrans(
+    {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"', "\u2212": "-"}
+)
+_MINUS = re.compile(r"(?<![\w)\].])-(?=\d)")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text as words and the gaps between them.
+
+    Attributes:
+        words: The words as written.
+        folded: The words case-folded, for comparison.
+        joined: The folded words with a line break before, between and behind them, for searching phrases.
+        gaps: What stands before each word, and behind the last one (one more than words).
+    """
+
+    words: list[str]
+    folded: list[str]
+    joined: str
+    gaps: list[str]
+
+
+def split_words(text: str) -> Words:
+    """Split a text into words and gaps.
+
+    Args:
+        text: Any string.
+
+    Returns:
+        The words, case-folded words, and gaps; `len(gaps) == len(words) + 1`.
+
+    Examples:
+        >>> split_words("(C) isn't 3.5").words
+        ['C', "isn't", '3.5']
+        >>> split_words("选C。").words
+        ['选', 'C']
+    """
+    if "-" in text:
+        # A sign carries meaning ("-5" against "5") but is no letter; a word prefix keeps it in the comparison.
+        text = _MINUS.sub(" minus", text)
+    gaps, words = (list(column) for column in zip(*_TOKEN.findall(text), strict=True))
+    while len(words) > 1 and not words[-2]:
+        words.pop()
+        gaps.pop()
+    words.pop()
+    joined = "\n" + "\n".join(words).casefold() + "\n"
+    return Words(words, joined[1:-1].split("\n") if words else [], joined, gaps)
+
+
+def is_cjk(word: str) -> bool:
+    """Whether a word of `split_words` is a CJK character."""
+    return bool(_CJK_CHARACTER.match(word))
+
+
+def normalise(text: str) -> str:
+    """Compatibility-normalised text with straight quotes, without HTML tags and LaTeX font commands."""
+    if not text.isascii():
+        composed = unicodedata.normalize("NFKC", text)
+        # A few ligatures stand for whole sentences; a text made of them is no answer and would grow eighteenfold.
+        text = (composed if len(composed) <= 2 * len(text) + 64 else text).translate(_STRAIGHT_QUOTES)
+    if "<" in text:
+        text = _HTML_TAG.sub(" ", text)
+    if "\\" in text:
+        text = _LATEX_COMMAND.sub(" ", text)
+    return text
+
+
+def strip_markdown(text: str) -> str:
+    """Text without blanks and Markdown marks around it.
+
+    Examples:
+        >>> strip_markdown("  ## **C** ")
+        'C'
+    """
+    text = text.rstrip(_MARKDOWN_END)
+    start = _MARKDOWN_START.match(text)
+    return text[start.end() :] if start else text
+
+
+@lru_cache(maxsize=8192)
+def comparison_key(text: str) -> str:
+    """What two texts share when they are equal up to case, blanks, Markdown and final punctuation.
+
+    Examples:
+        >>> comparison_key(" **Very blurry.** ")
+        'very blurry'
+    """
+    text = strip_markdown(normalise(text))
+    return (text.rstrip(_FINAL_PUNCTUATION + " ") or text).casefold()
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """An option's text, prepared for searching.
+
+    Attributes:
+        words: Its folded words.
+        joined: The same as one string, as in `Words.joined`.
+        breaks: For each gap between its words, whether a sentence ends there.
+    """
+
+    words: tuple[str, ...]
+    joined: str
+    breaks: tuple[bool, ...]
+
+
+@lru_cache(maxsize=8192)
+def option_phrase(option: str) -> Phrase:
+    """An option's text as a phrase."""
+    parts = split_words(normalise(option))
+    return Phrase(tuple(parts.folded), parts.joined, tuple(ends_sentence(gap) for gap in parts.gaps[1:-1]))
+
+
+def ends_sentence(gap: str) -> bool:
+    """Whether a sentence ends in this gap, so that a phrase cannot run across it."""
+    return gap != " " and any(mark in gap for mark in ".!?;\n。")
+
+
+def drop_reasoning(text: str) -> str:
+    """Remove closed reasoning blocks, such as `<think>...</think>`.
+
+    A closing tag without an opening one closes a block that the prompt opened, so everything before it goes too. An
+    opening tag that is never closed is dropped alone: what follows is read like any other text.
+
+    Examples:
+        >>> drop_reasoning("<think>A or B?</think>C")
+        'C'
+        >>> drop_reasoning("A or B?</think>C")
+        'C'
+    """
+    if "<" not in text and "◁" not in text:
+        return text
+    kept: list[str] = []
+    start, inside, closed_before = 0, False, False
+    for tag in _REASONING_TAG.finditer(text):
+        closing = bool(tag[1] or tag[2])
+        if closing and not inside and not closed_before:
+            kept.clear()
+        elif not inside:
+            kept.append(text[start : tag.start()])
+        if closing or not inside:
+            start = tag.end()
+        closed_before = closed_before or closing
+        inside = not closing
+    return "".join([*kept, text[start:]])
+
+
+def explicit_answers(text: str) -> list[str]:
+    r"""Contents of the reply's answer containers: `<answer>...</answer>` and `\boxed{...}`. Empty ones are left out.
+
+    Examples:
+        >>> explicit_answers(r"so \boxed{\text{C}}")
+        ['\\text{C}']
+        >>> explicit_answers("<answer>C</answer>")
+        ['C']
+    """
+    found = []
+    if "<" in text:
+        found.extend(_tagged(text))
+    if "boxed" in text:
+        found.extend(_boxed(text))
+    return [content for content in found if strip_markdown(content)]
+
+
+def _tagged(text: str) -> list[str]:
+    found, position = [], 0
+    while opening := _ANSWER_OPEN.search(text, position):
+        closing = _ANSWER_CLOSE.search(text, opening.end())
+        if closing is None:
+            break
+        found.append(text[opening.end() : closing.start()])
+        position = closing.end()
+    return found
+
+
+def _boxed(text: str) -> list[str]:
+    found, position = [], 0
+    while opening := _BOXED.search(text, position):
+        depth, end = 1, None
+        for brace in _BRACE.finditer(text, opening.end()):
+            depth += 1 if brace[0] == "{" else -1
+            if depth == 0:
+                end = brace.start()
+                break
+        if end is None:
+            break
+        found.append(text[opening.end() : end])
+        position = end
+    return found
