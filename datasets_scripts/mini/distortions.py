@@ -1,8 +1,9 @@
 """Ten image distortions at five levels, for the mini releases and for training the bundled tiny model.
 
-The types and the five-level scale follow the synthetic image-quality databases (KADID-10k, KADIS-700k); the strengths are
-our own, chosen for images of about 64 x 64 pixels. For one image, one type and one random state, every level lowers the
-PSNR strictly: the noise of a higher level is the same field, stronger; blurs have frequency responses that only fall.
+The types and the five-level scale follow the synthetic image-quality databases (KADID-10k, KADIS-700k); the strengths
+are our own, chosen for images of about 64 x 64 pixels. For one image, one type and one random state, every level
+lowers the PSNR strictly: the noise of a higher level is the same field, stronger; blurs have frequency responses that
+only fall.
 """
 
 import io
@@ -36,7 +37,8 @@ def distort(image: Image.Image, distortion_type: str, level: int, rng: np.random
         image: An RGB image.
         distortion_type: One of `DISTORTION_TYPES`.
         level: Strength, 1 (barely visible) to 5 (severe).
-        rng: Source of the noise field, the motion direction and the like. The same state at two levels gives the same field.
+        rng: Source of the noise field, the motion direction and the like. The same state at two levels gives the same
+            field.
 
     Returns:
         A new RGB image of the same size.

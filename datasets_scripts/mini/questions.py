@@ -1,7 +1,7 @@
 """Questions about a scene with a known distortion, in the types and concerns of LLVisionQA (Q-Bench, Sec. 2.2).
 
-Types are yes-or-no, what and how; concerns are distortion, other, in-context distortion and in-context other. An in-context
-question names the main object instead of the image.
+Types are yes-or-no, what and how; concerns are distortion, other, in-context distortion and in-context other. An
+in-context question names the main object instead of the image.
 """
 
 from collections.abc import Callable

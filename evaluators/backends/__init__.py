@@ -1,0 +1,56 @@
+"""What can answer requests: a transformers model, a file of answers made elsewhere, a Python function."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.types import Backend
+
+if TYPE_CHECKING:
+    from transformers import Pipeline
+
+DEFAULT_BATCH_SIZE = 8
+
+
+def resolve_backend(
+    model: "str | Path | Pipeline | Backend | Callable[..., Any] | None",
+    *,
+    batch_size: int = DEFAULT_BATCH_SIZE,
+    device: int | str | None = None,
+) -> Backend:
+    """Make a backend of what the user gave.
+
+    Args:
+        model: A transformers "image-text-to-text" pipeline, a model id or folder, a backend, or a callable that takes
+            chat messages (and the words, where logits are wanted) and returns text (or {word: logit}). None is the
+            bundled tiny model, whose name is `eyechart/tiny-vlm`.
+        batch_size: Requests per forward pass of a transformers model.
+        device: Where to load a model given by id or folder.
+
+    Raises:
+        UsageError: `model` is none of these.
+        ModelError: The model cannot be loaded.
+    """
+    if model is None or isinstance(model, str | Path):
+        from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
+
+        name = str(model or tiny_vlm.NAME)
+        folder = str(tiny_vlm.folder()) if name == tiny_vlm.NAME else name
+        return TransformersBackend.from_pretrained(folder, name=name, batch_size=batch_size, device=device)
+    if hasattr(model, "task") and hasattr(model, "model"):
+        from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
+
+        return TransformersBackend.from_pipeline(model, batch_size=batch_size)
+    if isinstance(model, Backend):
+        return model
+    if callable(model):
+        from eyechart.evaluators.backends.function import FunctionBackend
+
+        return FunctionBackend(model)
+    raise UsageError(
+        f"model_or_pipeline={model!r} is not supported; allowed are a transformers pipeline, a model id or folder, "
+        "a backend, a callable, or None for the bundled tiny model."
+    )

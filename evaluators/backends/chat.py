@@ -1,0 +1,31 @@
+"""Requests as chat messages, the form that transformers processors and plain functions take."""
+
+from typing import Any
+
+from PIL import Image
+
+from eyechart.datasets_scripts.common.images import open_image
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Request
+
+
+def decode_images(request: Request) -> list[Image.Image]:
+    """The request's images, decoded to RGB.
+
+    Raises:
+        BadImageError: One of them cannot be read.
+    """
+    return [source if isinstance(source, Image.Image) else open_image(source) for source in request.images]
+
+
+def to_messages(request: Request, images: list[Image.Image]) -> list[dict[str, Any]]:
+    """One user turn, texts and images in the prompt's order, and an open assistant turn if the reply is prefilled."""
+    left = iter(images)
+    content = [
+        {"type": "image", "image": next(left)} if part is IMAGE else {"type": "text", "text": part}
+        for part in request.prompt
+    ]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
+    if request.prefill:
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": request.prefill}]})
+    return messages

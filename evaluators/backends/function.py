@@ -1,0 +1,63 @@
+"""A Python function as a backend."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.evaluators.backends.chat import decode_images
+from eyechart.evaluators.backends.chat import to_messages
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+
+
+class FunctionBackend:
+    """Answers each request with one call of a function.
+
+    Args:
+        function: Called as `function(messages)` for text and `function(messages, words)` for logits. `messages` are
+            chat messages whose image parts hold PIL images; it returns a string, or a dict from each word to its logit.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Keep the function."""
+        self._function = function
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return getattr(self._function, "__qualname__", type(self._function).__qualname__)
+
+    def check(self, words: bool) -> None:
+        """Nothing can be known before the function is called."""
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Call the function for one request after the other."""
+        for request in requests:
+            try:
+                messages = to_messages(request, decode_images(request))
+            except BadImageError as error:
+                yield Response(request, error=error)
+                continue
+            yield self._logits(request, messages) if request.words else self._text(request, messages)
+
+    def settings(self) -> dict[str, Any]:
+        """The kind of backend and the function's name."""
+        return {"backend": "function", "name": self.name}
+
+    def _text(self, request: Request, messages: list[dict[str, Any]]) -> Response:
+        text = self._function(messages)
+        if not isinstance(text, str):
+            raise ModelError(f"{self.name} returned {type(text).__name__} for item '{request.id}'; expected a string.")
+        return Response(request, text=text)
+
+    def _logits(self, request: Request, messages: list[dict[str, Any]]) -> Response:
+        logits = self._function(messages, request.words)
+        if not isinstance(logits, dict) or set(logits) != set(request.words):
+            raise ModelError(
+                f"{self.name} returned {logits!r} for item '{request.id}'; expected a dict with the logits of "
+                f"{', '.join(request.words)}."
+            )
+        return Response(request, logits={word: float(logits[word]) for word in request.words})

@@ -1,0 +1,285 @@
+"""The evaluator's loop: rows become requests, a backend answers them, a metric scores the answers.
+
+`Evaluator.compute` has the signature of `evaluate.Evaluator.compute`; `Evaluator.run` gives everything else that a
+result file needs. Subclasses say what a row asks (`requests`) and how responses become metric inputs (`metric_inputs`).
+"""
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import evaluate
+from datasets import Dataset
+
+from eyechart import metrics
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import Backend
+from eyechart.evaluators.types import Evaluation
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Row
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) requests."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A row with the responses to its requests, in the order of the requests."""
+
+    row: Row
+    responses: tuple[Response, ...]
+
+
+class Evaluator(evaluate.Evaluator):
+    """Binds one task to models. Base of `MultipleChoiceEvaluator` and `QualityAssessmentEvaluator`.
+
+    Args:
+        task: The task to run.
+        seed: Seed of everything random: the metric's bootstrap and, where options are shuffled, their order.
+    """
+
+    required_columns: tuple[str, ...] = ("id",)
+    """Columns that the data must have."""
+
+    def __init__(self, task: Task, *, seed: int = 0) -> None:
+        """Keep the task and the seed; nothing is loaded."""
+        super().__init__(task="image-text-to-text", default_metric_name=task.metric)
+        self.definition = task
+        self.seed = seed
+
+    @abstractmethod
+    def requests(self, row: Row) -> list[Request]:
+        """What to ask the model about one row."""
+
+    @abstractmethod
+    def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """The metric's arguments for the rows that were answered."""
+
+    @abstractmethod
+    def is_private(self, row: Row) -> bool:
+        """Whether the row's answer is not public, so that it cannot be scored."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Every setting of the task that can change a score."""
+
+    @abstractmethod
+    def record(self, answered: Answered, response: Response) -> dict[str, Any]:
+        """One line of the predictions table, beside id, pass, text and logits."""
+
+    def compute(  # the signature is that of evaluate.Evaluator.compute
+        self,
+        model_or_pipeline: Any = None,
+        data: str | Dataset | None = None,
+        subset: str | None = None,
+        split: str | None = None,
+        metric: str | evaluate.EvaluationModule | None = None,
+        tokenizer: Any = None,
+        feature_extractor: Any = None,
+        strategy: str = "simple",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        device: int | str | None = None,
+        random_state: int | None = None,
+        input_column: str | None = None,
+        label_column: str | None = None,
+        label_mapping: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Evaluate a model on the task.
+
+        Args:
+            model_or_pipeline: A transformers pipeline ("image-text-to-text"), a model id or folder, a backend, or a
+                callable that takes chat messages and returns text. None is the bundled tiny model.
+            data: A data set in the documented columns, or the name of one of ours or of the Hub. None is the task's
+                own, as a mini release.
+            subset: Configuration of the data set, where `data` is a name.
+            split: The task's first split by default.
+            metric: An evaluate module or its name; the task's own by default.
+            tokenizer: Refused: a vision-language model needs its whole processor. Pass a pipeline.
+            feature_extractor: Refused, as `tokenizer`.
+            strategy: "simple". The metrics compute their own 95 % intervals, so "bootstrap" is refused.
+            confidence_level: 0.95, that of the metrics' intervals; others are refused.
+            n_resamples: Ignored with "simple".
+            device: Where a model given by id or folder is loaded, as `transformers.pipeline` takes it.
+            random_state: Ignored with "simple"; the seed is the evaluator's.
+            input_column: The column that holds the image or images, if it has another name than documented.
+            label_column: The column that holds the answer or quality, likewise.
+            label_mapping: Refused: answers are letters or numbers.
+
+        Returns:
+            The metric's scores and evaluate's timings: `total_time_in_seconds`, `samples_per_second`,
+            `latency_in_seconds`.
+
+        Raises:
+            UsageError: An argument is not supported or names something that does not exist.
+            DataError: A row or an image cannot be used.
+            ModelError: The model cannot do what the task asks.
+        """
+        _refuse(
+            {"tokenizer": tokenizer, "feature_extractor": feature_extractor, "label_mapping": label_mapping},
+            "None: pass a pipeline that holds its own processor; answers are letters or numbers",
+        )
+        if strategy != "simple" or confidence_level != 0.95:
+            raise UsageError(
+                f"strategy={strategy!r}, confidence_level={confidence_level!r}: only 'simple' and 0.95 are allowed. "
+                "The metrics return 95 % intervals themselves."
+            )
+        backend = resolve_backend(model_or_pipeline, device=device)
+        backend.check(words=bool(self.definition.words))
+        loaded = load_data(self.definition, data, subset=subset, split=split)
+        loaded = self._rename(loaded, input_column, label_column)
+        evaluation = self.run(backend, loaded, metric=metric)
+        if evaluation.scores is None:
+            raise DataError(f"{evaluation.note} Use `run` to get the predictions.")
+        seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)
+        return {**evaluation.scores, **self._compute_time_perf(0.0, seconds, count)}
+
+    def run(
+        self,
+        backend: Backend,
+        loaded: LoadedData,
+        *,
+        metric: str | evaluate.EvaluationModule | None = None,
+        skip_bad: bool = False,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Evaluate a backend on loaded data.
+
+        Args:
+            backend: What answers the requests.
+            loaded: The data, with what its loader left out.
+            metric: The task's own by default.
+            skip_bad: Leave out items that cannot be asked, for example because their image is corrupt; each is listed
+                in `left_out`. Otherwise the first one is an error.
+            limit: Ask only the first so many rows.
+            progress: Called with (done, total) after each response.
+
+        Returns:
+            Scores, predictions, settings, what was left out, timings.
+        """
+        self._check_columns(loaded.dataset)
+        rows = undecoded_rows(loaded.dataset, limit)
+        if not rows:
+            raise DataError("there are no rows to evaluate", path=loaded.source)
+        start = time.perf_counter()
+        answered, failed = self._ask(backend, rows, skip_bad, progress)
+        model_seconds = time.perf_counter() - start
+        scored = [item for item in answered if not self.is_private(item.row)]
+        scores, note = None, _private_note(loaded, len(answered))
+        if scored:
+            module = self.prepare_metric(metric)
+            scores, note = module.compute(**self.metric_inputs(scored)), ""
+        private = [_left_out(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
+        return Evaluation(
+            task=self.definition.name,
+            subset=loaded.subset,
+            split=loaded.split,
+            model=backend.name,
+            scores=scores,
+            settings={**self.settings(), "limit": limit, "data": loaded.describe(), "model": backend.settings()},
+            left_out=[*loaded.left_out, *failed, *(private if scores is not None else [])],
+            predictions=[self._record(item, response) for item in answered for response in item.responses],
+            timings={
+                "model_seconds": model_seconds,
+                "metric_seconds": time.perf_counter() - start - model_seconds,
+                "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
+            },
+            note=note,
+        )
+
+    def prepare_metric(self, metric: str | evaluate.EvaluationModule | None) -> evaluate.EvaluationModule:
+        """The module given, or the installed one of that name, or the task's own."""
+        if isinstance(metric, evaluate.EvaluationModule):
+            return metric
+        return metrics.load(metric or self.definition.metric, None if metric else self.definition.metric_config)
+
+    def predictions_processor(self, predictions: Sequence[Answered], label_mapping: None = None) -> dict[str, Any]:
+        """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
+        return self.metric_inputs(predictions)
+
+    def _ask(
+        self, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
+    ) -> tuple[list[Answered], list[dict[str, Any]]]:
+        requests = {(request.id, request.pass_name): request for row in rows for request in self.requests(row)}
+        responses: dict[tuple[str, str], Response] = {}
+        failed: dict[str, dict[str, Any]] = {}
+        by_id = {row["id"]: row for row in rows}
+        for response in backend.answer(list(requests.values())):
+            request = response.request
+            if response.error is not None:
+                if not skip_bad:
+                    raise _explain(request, response.error) from response.error
+                failed[request.id] = _left_out(by_id[request.id], str(response.error))
+            responses[request.id, request.pass_name] = response
+            if progress:
+                progress(len(responses), len(requests))
+        answered = []
+        for row in rows:
+            if row["id"] not in failed:
+                keys = [(request.id, request.pass_name) for request in self.requests(row)]
+                answered.append(Answered(row, tuple(responses[key] for key in keys)))
+        if not answered:
+            raise DataError(f"none of the {len(rows)} items could be asked; the first: {next(iter(failed.values()))}")
+        return answered, list(failed.values())
+
+    def _record(self, answered: Answered, response: Response) -> dict[str, Any]:
+        request = response.request
+        return {
+            "id": request.id,
+            "pass": request.pass_name,
+            "text": response.text,
+            "logits": None if response.logits is None else dict(response.logits),
+            **self.record(answered, response),
+        }
+
+    def _check_columns(self, dataset: Dataset) -> None:
+        for column in self.required_columns:
+            if column not in dataset.column_names:
+                missing = f"the data has no column '{column}', which task {self.definition.name} needs"
+                raise UsageError(f"{missing}. Its columns: {', '.join(dataset.column_names)}")
+
+    def _rename(self, loaded: LoadedData, input_column: str | None, label_column: str | None) -> LoadedData:
+        documented = self.required_columns
+        for given, name in ((input_column, documented[1]), (label_column, documented[2])):
+            if given and given != name:
+                if given not in loaded.dataset.column_names:
+                    raise unknown_name("column", given, loaded.dataset.column_names)
+                loaded = loaded.with_dataset(loaded.dataset.rename_column(given, name))
+        return loaded
+
+
+def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
+    for name, value in arguments.items():
+        if value is not None:
+            raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")
+
+
+def _explain(request: Request, error: DataError) -> DataError:
+    """The error again, naming the item and how to go on."""
+    return DataError(f"item '{request.id}': {error}. With skip_bad (--skip-bad) it is left out, listed and counted.")
+
+
+def _left_out(row: Row, reason: str) -> dict[str, Any]:
+    sources = row.get("images") or [row.get("image")]
+    path = next((s["path"] for s in sources if isinstance(s, Mapping) and s.get("path")), None)
+    return {"id": row["id"], "path": path, "reason": reason}
+
+
+def _private_note(loaded: LoadedData, count: int) -> str:
+    return (
+        f"The answers of {loaded.subset} ({loaded.split}) are private, so there is no score; "
+        f"the predictions of {count} items were kept."
+    )

@@ -1,0 +1,204 @@
+"""The command line: `eyechart run`, `eyechart score`, `eyechart tasks`.
+
+Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usage. Only the standard library, typer
+and rich are loaded before a command runs.
+"""
+
+import datetime
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Annotated
+from typing import TypeVar
+
+import typer
+
+from eyechart.datasets_scripts.common.errors import EyechartError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.tasks import TASKS
+from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.task import Task
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.run import RunOptions
+    from eyechart.evaluators.types import Backend
+
+app = typer.Typer(
+    help="An eye chart for multimodal LLMs.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+
+Value = TypeVar("Value")
+
+Tasks = Annotated[list[str] | None, typer.Argument(help="Tasks, as `eyechart tasks` lists them; all if none is given.")]
+Subset = Annotated[str | None, typer.Option(help="Data set to run on; the task's first by default.")]
+Split = Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first so many items.")]
+DataDirs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data-dir",
+        metavar="[SUBSET=]PATH",
+        help="Folder of the real release; without it a mini release is made. Repeatable.",
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "--output", help="Folder for the results [default: ./eyechart_runs/<time>].")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows and images that cannot be read; list them.")]
+SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")]
+
+
+@app.command()
+def run(
+    tasks: Tasks = None,
+    model: Annotated[
+        str, typer.Option(help="Model id or folder of a transformers image-text-to-text model.")
+    ] = "eyechart/tiny-vlm",
+    subset: Subset = None,
+    split: Split = None,
+    limit: Limit = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Shuffle the options of each question; without it the release's order is shown.")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Requests per forward pass.")] = 8,
+    device: Annotated[str | None, typer.Option(help="Device for the model, for example cpu or cuda:0.")] = None,
+    data_dir: DataDirs = None,
+    out: Out = None,
+    skip_bad: SkipBad = False,
+    skip_missing: SkipMissing = False,
+) -> None:
+    """Evaluate a model; without arguments, the bundled tiny model on mini data."""
+    plan = _checked(lambda: _plan(tasks or [], subset, split, data_dir or []))
+
+    def backend() -> "Backend":
+        from eyechart.evaluators.backends import resolve_backend
+
+        return resolve_backend(model, batch_size=batch_size, device=device)
+
+    def options() -> "RunOptions":
+        from eyechart.evaluators.run import RunOptions
+
+        return RunOptions(limit, seed, skip_bad, skip_missing)
+
+    _execute(plan, backend, options, out)
+
+
+@app.command()
+def score(
+    task: Annotated[str, typer.Argument(help="Task, as `eyechart tasks` lists them.")],
+    predictions: Annotated[Path, typer.Option(help="JSON Lines file with id, pass, and text or logits.")],
+    model: Annotated[str | None, typer.Option(help="Name of the model that made the answers.")] = None,
+    subset: Subset = None,
+    split: Split = None,
+    limit: Limit = None,
+    data_dir: DataDirs = None,
+    out: Out = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out malformed rows and items without a prediction; list them.")
+    ] = False,
+    skip_missing: SkipMissing = False,
+) -> None:
+    """Score answers that were made elsewhere."""
+    plan = _checked(lambda: _plan([task], subset, split, data_dir or []))
+
+    def backend() -> "Backend":
+        from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+
+        return PredictionsFileBackend(predictions, name=model)
+
+    def options() -> "RunOptions":
+        from eyechart.evaluators.run import RunOptions
+
+        return RunOptions(limit, None, skip_bad, skip_missing)
+
+    _execute(plan, backend, options, out)
+
+
+@app.command("tasks")
+def list_tasks() -> None:
+    """List the tasks with their data sets and metrics."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for column in ("task", "what it measures", "subsets", "splits", "metric"):
+        table.add_column(column, no_wrap=column == "task")
+    for task in TASKS:
+        table.add_row(task.name, task.description, ", ".join(task.subsets), ", ".join(task.splits), task.metric)
+    Console().print(table)
+
+
+def main() -> None:
+    """Entry point of the `eyechart` command."""
+    app()
+
+
+def _execute(
+    plan: "list[tuple[Task, str, str, str | None]]",
+    make_backend: "Callable[[], Backend]",
+    make_options: "Callable[[], RunOptions]",
+    out: Path | None,
+) -> None:
+    from eyechart.evaluators.run import execute
+
+    folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    finished = _checked(lambda: execute(plan, make_backend(), make_options(), folder))
+    raise typer.Exit(0 if finished else 1)
+
+
+def _plan(
+    names: list[str], subset: str | None, split: str | None, data_dirs: list[str]
+) -> list[tuple[Task, str, str, str | None]]:
+    """What to run: (task, subset, split, data folder or None for the mini release) each, every name checked."""
+    tasks = [get_task(name) for name in dict.fromkeys(names)] or list(TASKS)
+    if subset is not None and not names:
+        tasks = [task for task in tasks if subset in task.subsets]
+    known = tuple(dict.fromkeys(name for task in (tasks or TASKS) for name in task.subsets))
+    if subset is not None and subset not in known:
+        raise unknown_name("subset", subset, known)
+    folders = _parse_data_dirs(data_dirs, known)
+    plan = []
+    for task in tasks:
+        chosen, part = subset or task.subsets[0], split or task.splits[0]
+        if chosen not in task.subsets:
+            raise unknown_name(f"subset of {task.name}", chosen, task.subsets)
+        if part not in task.splits:
+            raise unknown_name(f"split of {task.name}", part, task.splits)
+        plan.append((task, chosen, part, folders.get(chosen, folders.get(""))))
+    if "" in folders and len({chosen for _, chosen, _, _ in plan}) > 1:
+        raise UsageError(
+            f"--data-dir {folders['']} does not say which subset it holds, and several are to be run. "
+            f"Write --data-dir SUBSET={folders['']}, with SUBSET one of: {', '.join(known)}"
+        )
+    return plan
+
+
+def _parse_data_dirs(values: list[str], subsets: tuple[str, ...]) -> dict[str, str]:
+    """Subset to folder; "" is the key of a folder given without a subset."""
+    folders: dict[str, str] = {}
+    for value in values:
+        subset, equals, path = value.partition("=")
+        # A path may itself hold a "=".
+        if not equals or Path(value).exists():
+            subset, path = "", value
+        elif subset not in subsets:
+            raise unknown_name("subset in --data-dir", subset, subsets)
+        if subset in folders:
+            raise UsageError(f"--data-dir is given twice for {subset or 'all subsets'}: {folders[subset]} and {path}")
+        folders[subset] = path
+    return folders
+
+
+def _checked(call: Callable[[], Value]) -> Value:
+    """Run a step; an error that was raised on purpose becomes one line and an exit code."""
+    try:
+        return call()
+    except EyechartError as error:
+        print(f"eyechart: {error}", file=sys.stderr)
+        raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""From what the user gave to the rows to evaluate: a mini release, a folder, a named data set or a `Dataset`."""
+
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from eyechart import datasets_scripts
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import MINI
+from eyechart.evaluators.types import Row
+
+
+@dataclass(frozen=True)
+class LoadedData:
+    """A data set and where it came from."""
+
+    dataset: datasets.Dataset
+    subset: str
+    split: str
+    source: str
+    """The folder or data set id, "mini release", or "given" for a `Dataset` object."""
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+    """What the loader left out."""
+
+    def with_dataset(self, dataset: datasets.Dataset) -> "LoadedData":
+        """The same with another `Dataset`."""
+        return replace(self, dataset=dataset)
+
+    def describe(self) -> dict[str, Any]:
+        """What a result says about its data."""
+        return {"source": self.source, "rows": len(self.dataset), "is_mini": self.source == MINI}
+
+
+def load_data(
+    task: Task,
+    data: str | datasets.Dataset | None = None,
+    *,
+    subset: str | None = None,
+    split: str | None = None,
+    data_dir: str | Path | None = None,
+    skip_missing: bool = False,
+    skip_bad: bool = False,
+) -> LoadedData:
+    """Load what a task is to run on.
+
+    Args:
+        task: The task; its first subset and split are the defaults.
+        data: A `Dataset` in the documented columns, the name of one of our data sets, or any data set id; None for
+            `subset`.
+        subset: One of the task's subsets where `data` is None, else the configuration of `data`.
+        split: One of the task's splits where `data` is None or ours, else any split of `data`.
+        data_dir: Folder that holds the release; None is the mini release.
+        skip_missing: Leave out rows whose image file is absent.
+        skip_bad: Leave out rows whose annotation is malformed.
+
+    Raises:
+        UsageError: Unknown subset or split, or a `data` that is neither a name nor a `Dataset`.
+        DataError: The release cannot be read.
+    """
+    if isinstance(data, datasets.Dataset):
+        return LoadedData(data, subset or "own data", split or "given", "given")
+    if data is not None and not isinstance(data, str):
+        raise UsageError(f"data={type(data).__name__}: pass a datasets.Dataset, the name of a data set, or None.")
+    if data is not None and data not in datasets_scripts.list_datasets():
+        loaded = datasets.load_dataset(data, name=subset, split=split or task.splits[0])
+        return LoadedData(loaded, subset or data, split or task.splits[0], data)
+    name = data or subset or task.subsets[0]
+    if name not in task.subsets:
+        raise unknown_name(f"subset of {task.name}", name, task.subsets)
+    split = split or task.splits[0]
+    if split not in task.splits:
+        raise unknown_name(f"split of {task.name}", split, task.splits)
+    folder = mini.release(name) if data_dir is None else Path(data_dir)
+    dataset = datasets_scripts.load_dataset(
+        name, split=split, data_dir=folder, skip_missing=skip_missing, skip_bad=skip_bad
+    )
+    left_out = datasets_scripts.left_out(dataset)
+    return LoadedData(dataset, name, split, MINI if data_dir is None else str(data_dir), left_out)
+
+
+def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[Row]:
+    """The rows as plain dicts, images as `{"bytes", "path"}`: decoding, with its errors, is the backend's."""
+    if limit is not None:
+        dataset = dataset.select(range(min(limit, len(dataset))))
+    for column, feature in dataset.features.items():
+        undecoded = _undecoded(feature)
+        if undecoded is not None:
+            dataset = dataset.cast_column(column, undecoded)
+    return list(dataset)
+
+
+def _undecoded(feature: Any) -> Any:
+    """The feature with its images left encoded, or None if it holds none."""
+    if isinstance(feature, datasets.Image):
+        return datasets.Image(decode=False)
+    inner = getattr(feature, "feature", None)
+    if isinstance(inner, datasets.Image):
+        return type(feature)(datasets.Image(decode=False))
+    if isinstance(feature, list) and isinstance(feature[0], datasets.Image):
+        return [datasets.Image(decode=False)]
+    return None

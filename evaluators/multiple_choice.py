@@ -1,0 +1,99 @@
+"""Multiple-choice questions: a prompt with lettered options in, a letter or a text out."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eyechart.evaluators.base import Answered
+from eyechart.evaluators.base import Evaluator
+from eyechart.evaluators.tasks.q_bench import LETTERS
+from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Row
+from eyechart.metrics.scoring.choices import extract_choice
+
+
+class MultipleChoiceEvaluator(Evaluator):
+    """Runs a multiple-choice task.
+
+    Args:
+        task: A task whose evaluator is "multiple_choice".
+        seed: Seed of the metric's random choices.
+        shuffle_seed: None shows the options in the release's order (the default, as the releases are shuffled
+            already). A number shuffles them for each question, by the question's id and not by the order of visit.
+    """
+
+    required_columns = ("id", "images", "answer", "question", "options")
+
+    def __init__(self, task: Task, *, seed: int = 0, shuffle_seed: int | None = None) -> None:
+        """Keep the settings; nothing is loaded."""
+        super().__init__(task, seed=seed)
+        self.shuffle_seed = shuffle_seed
+
+    def requests(self, row: Row) -> list[Request]:
+        """One request: the question with its options as they are to be shown."""
+        options = self._shown(row)
+        prompt = self.definition.prompt({**row, "options": options})
+        return [
+            Request(
+                id=row["id"],
+                prompt=prompt,
+                images=tuple(row["images"]),
+                options=options,
+                prefill=self.definition.prefill,
+                max_new_tokens=self.definition.max_new_tokens,
+            )
+        ]
+
+    def is_private(self, row: Row) -> bool:
+        """Whether the row has no answer letter."""
+        return not row["answer"]
+
+    def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Raw texts, answer letters and options, in the order in which the options were shown."""
+        groups = [name for name in self.definition.groups if all(name in item.row for item in answered)]
+        return {
+            "predictions": [item.responses[0].text or "" for item in answered],
+            "references": [_letter(item) for item in answered],
+            "choices": [list(_options(item.responses[0])) for item in answered],
+            "groups": {name: [item.row[name] for item in answered] for name in groups} or None,
+            "seed": self.seed,
+            **self.definition.metric_arguments,
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """Prompt, option order, length of the answer, seed."""
+        return {
+            "prompt_id": self.definition.prompt_id,
+            "option_order": "release" if self.shuffle_seed is None else "shuffled",
+            "shuffle_seed": self.shuffle_seed,
+            "max_new_tokens": self.definition.max_new_tokens,
+            "seed": self.seed,
+        }
+
+    def record(self, answered: Answered, response: Response) -> dict[str, Any]:
+        """Options as shown, the right letter ("" if private) and the letter read from the answer."""
+        options = list(_options(response))
+        answer = "" if self.is_private(answered.row) else _letter(answered)
+        return {"options": options, "answer": answer, "extracted": extract_choice(response.text or "", options)}
+
+    def _shown(self, row: Row) -> tuple[str, ...]:
+        options = tuple(row["options"])
+        if self.shuffle_seed is None:
+            return options
+        digest = hashlib.sha256(f"{self.shuffle_seed}:{row['id']}".encode()).digest()
+        order = np.random.default_rng(list(digest)).permutation(len(options))
+        return tuple(options[i] for i in order)
+
+
+def _options(response: Response) -> tuple[str, ...]:
+    return response.options if response.options is not None else response.request.options
+
+
+def _letter(answered: Answered) -> str:
+    """The right option's letter among the options as they were shown."""
+    right = answered.row["options"][LETTERS.index(answered.row["answer"])]
+    return LETTERS[_options(answered.responses[0]).index(right)]

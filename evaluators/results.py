@@ -1,0 +1,201 @@
+"""What a run leaves behind: `results.json` and `predictions.parquet`.
+
+Both are rewritten whole and moved into place after every task, so that a run that fails later has lost nothing.
+"""
+
+import math
+import os
+import platform
+from collections.abc import Callable
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from typing import Literal
+
+from pydantic import BaseModel
+from pydantic import ConfigDict
+from pydantic import Field
+
+from eyechart.evaluators.types import Evaluation
+
+RESULTS_FILE = "results.json"
+PREDICTIONS_FILE = "predictions.parquet"
+_PACKAGES = ("eyechart", "torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pillow", "tokenizers")
+
+
+class LeftOut(BaseModel):
+    """One item that has no part in the scores."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    path: str | None = None
+    reason: str
+
+
+class TaskResult(BaseModel):
+    """One task on one model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    subset: str
+    split: str
+    model: str
+    scores: dict[str, Any] | None
+    """Exactly what the metric returned, undefined values as null; null itself where the answers are private."""
+    settings: dict[str, Any]
+    left_out: list[LeftOut]
+    timings: dict[str, float]
+    note: str = ""
+
+
+class FailedTask(BaseModel):
+    """One task that did not finish."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    error: str
+
+
+class Results(BaseModel):
+    """The contents of `results.json`."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    environment: dict[str, Any]
+    tasks: list[TaskResult]
+    failed: list[FailedTask] = []
+
+
+def collect(evaluations: Sequence[Evaluation], failed: Sequence[tuple[str, str]], started: str) -> Results:
+    """Assemble the results of a run.
+
+    Args:
+        evaluations: The tasks that finished.
+        failed: (task, error) of those that did not.
+        started: When the run began, ISO 8601.
+    """
+    tasks = [
+        TaskResult(
+            task=e.task,
+            subset=e.subset,
+            split=e.split,
+            model=e.model,
+            scores=_without_nan(e.scores),
+            settings=_without_nan(e.settings),
+            left_out=[LeftOut(**item) for item in e.left_out],
+            timings=e.timings,
+            note=e.note,
+        )
+        for e in evaluations
+    ]
+    failures = [FailedTask(task=task, error=error) for task, error in failed]
+    return Results(environment=_environment(started), tasks=tasks, failed=failures)
+
+
+def read_results(path: str | Path) -> Results:
+    """Read and validate a `results.json`.
+
+    Args:
+        path: The file, or the run's folder.
+
+    Raises:
+        pydantic.ValidationError: The file does not have the form of `Results`.
+    """
+    path = Path(path)
+    file = path / RESULTS_FILE if path.is_dir() else path
+    return Results.model_validate_json(file.read_text(encoding="utf-8"))
+
+
+def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
+    """Write both files, each whole or not at all.
+
+    Args:
+        folder: Created if absent.
+        results: From `collect`.
+        evaluations: The same tasks, for their predictions.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    text = results.model_dump_json(by_alias=True, indent=2) + "\n"
+    _replace(folder / RESULTS_FILE, lambda path: path.write_text(text, encoding="utf-8"))
+    _replace(folder / PREDICTIONS_FILE, lambda path: _write_predictions(path, evaluations))
+
+
+def _replace(target: Path, write: Callable[[Path], object]) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        write(temporary)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    schema = pyarrow.schema(
+        {
+            "task": pyarrow.string(),
+            "subset": pyarrow.string(),
+            "split": pyarrow.string(),
+            "model": pyarrow.string(),
+            "id": pyarrow.string(),
+            "pass": pyarrow.string(),
+            "text": pyarrow.string(),
+            "logits": pyarrow.map_(pyarrow.string(), pyarrow.float64()),
+            "options": pyarrow.list_(pyarrow.string()),
+            "answer": pyarrow.string(),
+            "extracted": pyarrow.string(),
+            "quality": pyarrow.float64(),
+        }
+    )
+    records = [
+        {
+            "task": e.task,
+            "subset": e.subset,
+            "split": e.split,
+            "model": e.model,
+            **prediction,
+            "logits": _pairs(prediction),
+        }
+        for e in evaluations
+        for prediction in e.predictions
+    ]
+    parquet.write_table(pyarrow.Table.from_pylist(records, schema=schema), path)
+
+
+def _pairs(prediction: dict[str, Any]) -> list[tuple[str, float]] | None:
+    logits = prediction["logits"]
+    return None if logits is None else list(logits.items())
+
+
+def _without_nan(value: Any) -> Any:
+    """The same structure with None for nan and infinities, which JSON does not have."""
+    if isinstance(value, dict):
+        return {str(key): _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _environment(started: str) -> dict[str, Any]:
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = None
+    return {
+        "started": started,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": platform.machine(),
+        "packages": versions,
+    }

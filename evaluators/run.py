@@ -1,0 +1,104 @@
+"""A whole run: several tasks on one model, with progress, results written after each, and a table at the end."""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn
+from rich.progress import MofNCompleteColumn
+from rich.progress import Progress
+from rich.progress import TextColumn
+from rich.progress import TimeRemainingColumn
+
+from eyechart.datasets_scripts.common.errors import EyechartError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.results import collect
+from eyechart.evaluators.results import write_run
+from eyechart.evaluators.table import notes
+from eyechart.evaluators.table import score_table
+from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import Backend
+from eyechart.evaluators.types import Evaluation
+
+Planned = tuple[Task, str, str, str | None]
+"""Task, subset, split, data folder (None for the mini release)."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options that hold for every task of a run."""
+
+    limit: int | None = None
+    """Use only the first so many items."""
+    seed: int | None = None
+    """Shuffles the options of each question; None is the release's order."""
+    skip_bad: bool = False
+    """Leave out rows and images that cannot be read."""
+    skip_missing: bool = False
+    """Leave out rows whose image is absent."""
+
+
+def execute(plan: Sequence[Planned], backend: Backend, options: RunOptions, folder: Path) -> bool:
+    """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
+
+    A task that fails is reported and does not stop the others.
+
+    Returns:
+        Whether every task finished.
+
+    Raises:
+        ModelError: The model cannot do what a task asks. Found before any data is loaded.
+        OSError: The folder cannot be written.
+    """
+    for task, _, _, _ in plan:
+        backend.check(words=bool(task.words))
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    evaluations: list[Evaluation] = []
+    failed: list[tuple[str, str]] = []
+    messages = Console(stderr=True)
+    for planned in plan:
+        try:
+            evaluations.append(_run_task(planned, backend, options, messages))
+        except EyechartError as error:
+            failed.append((planned[0].name, str(error)))
+            messages.print(f"eyechart: {planned[0].name} failed: {error}", style="red", markup=False, highlight=False)
+        write_run(folder, collect(evaluations, failed, started), evaluations)
+    console = Console()
+    console.print(score_table(evaluations, failed))
+    for line in [*notes(evaluations), f"Results are in {folder}"]:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return not failed
+
+
+def _run_task(planned: Planned, backend: Backend, options: RunOptions, console: Console) -> Evaluation:
+    task, subset, split, data_dir = planned
+    console.print(f"{task.name}: loading {subset} ({split})", markup=False, highlight=False)
+    loaded = load_data(
+        task,
+        subset=subset,
+        split=split,
+        data_dir=data_dir,
+        skip_missing=options.skip_missing,
+        skip_bad=options.skip_bad,
+    )
+    shuffle_seed = options.seed if task.evaluator == "multiple_choice" else None
+    bound = evaluator(task.name, seed=options.seed or 0, shuffle_seed=shuffle_seed)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # Without a terminal nothing is animated: one line when a task begins and one when it ends.
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        shown = bar.add_task(task.name, total=None)
+        evaluation = bound.run(
+            backend,
+            loaded,
+            skip_bad=options.skip_bad,
+            limit=options.limit,
+            progress=lambda done, total: bar.update(shown, completed=done, total=total),
+        )
+    seconds = evaluation.timings["model_seconds"]
+    console.print(
+        f"{task.name}: {len(evaluation.predictions)} answers in {seconds:.1f} s", markup=False, highlight=False
+    )
+    return evaluation

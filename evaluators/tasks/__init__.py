@@ -1,0 +1,22 @@
+"""The tasks, one file per paper and one explicit table."""
+
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.tasks import q_bench
+from eyechart.evaluators.tasks.task import Task
+
+TASKS: tuple[Task, ...] = (
+    q_bench.PERCEPTION,
+    q_bench.ASSESSMENT,
+)
+
+
+def get_task(name: str) -> Task:
+    """The task of that name.
+
+    Raises:
+        UsageError: There is none; the message names the nearest.
+    """
+    for task in TASKS:
+        if task.name == name:
+            return task
+    raise unknown_name("task", name, [task.name for task in TASKS])

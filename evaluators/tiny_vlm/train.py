@@ -1,0 +1,249 @@
+"""Trains the bundled tiny model: `python -m eyechart.evaluators.tiny_vlm.train --out FOLDER`.
+
+Three phases, about half an hour on two CPU cores: draw the images; train the vision tower alone to tell the facts of a
+scene; freeze it and train the projector and the language model on conversations. Trained jointly from scratch, a model
+of this size learns nothing in that time. Seeds are fixed: equal versions on equal hardware give equal weights, and
+other hardware differs only by floating-point rounding.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
+from eyechart.datasets_scripts.mini.scenes import COLORS
+from eyechart.datasets_scripts.mini.scenes import POSITIONS
+from eyechart.datasets_scripts.mini.scenes import SHAPES
+from eyechart.datasets_scripts.mini.scenes import SIZES
+from eyechart.evaluators.tiny_vlm.architecture import IMAGE_TOKENS
+from eyechart.evaluators.tiny_vlm.architecture import build_model
+from eyechart.evaluators.tiny_vlm.architecture import build_processor
+from eyechart.evaluators.tiny_vlm.architecture import build_tokenizer
+from eyechart.evaluators.tiny_vlm.corpus import TRAINING_SEED
+from eyechart.evaluators.tiny_vlm.corpus import Conversation
+from eyechart.evaluators.tiny_vlm.corpus import Sample
+from eyechart.evaluators.tiny_vlm.corpus import compare
+from eyechart.evaluators.tiny_vlm.corpus import converse
+from eyechart.evaluators.tiny_vlm.corpus import draw_samples
+from eyechart.evaluators.types import IMAGE
+
+if TYPE_CHECKING:
+    from transformers import LlavaForConditionalGeneration
+    from transformers import LlavaProcessor
+
+SCENES = 12_000
+SAMPLES_PER_SCENE = 4
+VISION_STEPS, VISION_BATCH, VISION_RATE = 3_000, 96, 2e-3
+LANGUAGE_STEPS, LANGUAGE_BATCH, LANGUAGE_RATE = 4_000, 48, 2e-3
+PAIR_SHARE = 0.15
+IGNORED = -100
+
+Facts = dict[str, torch.Tensor]
+
+
+def main() -> None:
+    """Reads the command line, trains and saves."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder to write the model to")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the images and steps, for a trial run")
+    arguments = parser.parse_args()
+    train(arguments.out, arguments.scale)
+
+
+def train(out: Path, scale: float = 1.0) -> None:
+    """Train the model and save it with its processor.
+
+    Args:
+        out: Folder to write to, created if absent.
+        scale: Share of the images and steps to use; 1 is the released model.
+    """
+    torch.manual_seed(0)
+    start = time.monotonic()
+    samples = _draw(max(64, int(SCENES * scale)))
+    print(f"{len(samples)} images drawn in {time.monotonic() - start:.0f} s", flush=True)
+    processor = build_processor(build_tokenizer(_corpus_texts(samples[:8_000])))
+    model = build_model(processor.tokenizer)
+    print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
+    images = torch.from_numpy(np.stack([np.asarray(sample.image) for sample in samples])).permute(0, 3, 1, 2)
+    _train_vision(model, images, _facts(samples), processor, int(VISION_STEPS * scale))
+    print(f"vision tower trained after {time.monotonic() - start:.0f} s", flush=True)
+    features = _features(model, images, processor)
+    _train_language(model, processor, samples, features, int(LANGUAGE_STEPS * scale))
+    model.eval().save_pretrained(out)
+    processor.save_pretrained(out)
+    print(f"saved to {out} after {time.monotonic() - start:.0f} s", flush=True)
+
+
+def _draw(scenes: int) -> list[Sample]:
+    with ProcessPoolExecutor(2) as pool:
+        drawn = pool.map(partial(draw_samples, TRAINING_SEED, count=SAMPLES_PER_SCENE), range(scenes), chunksize=64)
+        return [sample for group in drawn for sample in group]
+
+
+def _corpus_texts(samples: list[Sample]) -> Iterator[str]:
+    rng = np.random.default_rng([TRAINING_SEED, 1])
+    for i, sample in enumerate(samples):
+        talk = compare(sample, samples[i - 1], rng) if rng.random() < PAIR_SHARE else converse(sample, rng)
+        text = "".join("\n" if part is IMAGE else str(part) for part in talk.prompt)
+        yield f"USER: {text}\nASSISTANT: {talk.prefill}{talk.reply}"
+
+
+def _facts(samples: list[Sample]) -> Facts:
+    """The classes that the vision tower learns to tell, one tensor of indices each."""
+    return {
+        "distortion_type": torch.tensor([DISTORTION_TYPES.index(s.distortion_type) for s in samples]),
+        "level": torch.tensor([s.level - 1 for s in samples]),
+        "shape": torch.tensor([SHAPES.index(s.scene.shape) for s in samples]),
+        "color": torch.tensor([list(COLORS).index(s.scene.color) for s in samples]),
+        "background": torch.tensor([list(COLORS).index(s.scene.background) for s in samples]),
+        "position": torch.tensor([POSITIONS.index(s.scene.position) for s in samples]),
+        "size": torch.tensor([SIZES.index(s.scene.size) for s in samples]),
+    }
+
+
+def _normalize(images: torch.Tensor, processor: "LlavaProcessor") -> torch.Tensor:
+    settings = processor.image_processor
+    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (settings.image_mean, settings.image_std))
+    return (images.float() / 255 - mean) / std
+
+
+def _optimizer(
+    parameters: list[nn.Parameter], rate: float, steps: int
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+    optimizer = torch.optim.AdamW(parameters, lr=rate, weight_decay=0.02, betas=(0.9, 0.98))
+    return optimizer, torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=max(steps, 20), pct_start=0.06)
+
+
+def _train_vision(
+    model: "LlavaForConditionalGeneration", images: torch.Tensor, facts: Facts, processor: "LlavaProcessor", steps: int
+) -> None:
+    tower = model.model.vision_tower
+    width = tower.config.hidden_size
+    heads = nn.ModuleDict({name: nn.Linear(width, int(values.max()) + 1) for name, values in facts.items()})
+    norm = nn.LayerNorm(width)
+    parameters = [p for module in (tower, heads, norm) for p in module.parameters()]
+    optimizer, schedule = _optimizer(parameters, VISION_RATE, steps)
+    rng = np.random.default_rng([TRAINING_SEED, 2])
+    for step in range(steps):
+        chosen = torch.from_numpy(rng.integers(len(images), size=VISION_BATCH))
+        # All tokens, not the class token alone: the language model will see all of them.
+        states = norm(tower(pixel_values=_normalize(images[chosen], processor)).last_hidden_state.mean(dim=1))
+        losses = {name: functional.cross_entropy(heads[name](states), values[chosen]) for name, values in facts.items()}
+        loss = sum(losses.values()) + losses["distortion_type"] + losses["level"]
+        _step(loss, parameters, optimizer, schedule)
+        if step % 250 == 0:
+            print(f"vision {step}: " + " ".join(f"{n} {v.item():.2f}" for n, v in losses.items()), flush=True)
+
+
+def _step(
+    loss: torch.Tensor,
+    parameters: list[nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    schedule: torch.optim.lr_scheduler.LRScheduler,
+) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(parameters, 1.0)
+    optimizer.step()
+    schedule.step()
+
+
+@torch.no_grad()
+def _features(
+    model: "LlavaForConditionalGeneration", images: torch.Tensor, processor: "LlavaProcessor"
+) -> torch.Tensor:
+    """The frozen tower's output for every image, shape (images, tokens, width), in half precision to save memory."""
+    tower = model.model.vision_tower.requires_grad_(False).eval()
+    chunks = [tower(pixel_values=_normalize(chunk, processor)).last_hidden_state.half() for chunk in images.split(512)]
+    return torch.cat(chunks)
+
+
+def _train_language(
+    model: "LlavaForConditionalGeneration",
+    processor: "LlavaProcessor",
+    samples: list[Sample],
+    features: torch.Tensor,
+    steps: int,
+) -> None:
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer, schedule = _optimizer(parameters, LANGUAGE_RATE, steps)
+    rng = np.random.default_rng([TRAINING_SEED, 3])
+    running = 0.0
+    for step in range(steps):
+        batch = [_example(samples, processor, rng) for _ in range(LANGUAGE_BATCH)]
+        loss = _language_loss(model, processor, batch, features)
+        _step(loss, parameters, optimizer, schedule)
+        running = loss.item() if step == 0 else 0.98 * running + 0.02 * loss.item()
+        if step % 250 == 0:
+            print(f"language {step}: loss {running:.3f}", flush=True)
+
+
+def _example(
+    samples: list[Sample], processor: "LlavaProcessor", rng: np.random.Generator
+) -> tuple[list[int], list[int], list[int]]:
+    """One conversation as (indices of its images, prompt tokens, reply tokens)."""
+    first = int(rng.integers(len(samples)))
+    if rng.random() >= PAIR_SHARE:
+        return [first], *_tokens(converse(samples[first], rng), processor)
+    second = first
+    while samples[second].level == samples[first].level:
+        second = int(rng.integers(len(samples)))
+    return [first, second], *_tokens(compare(samples[first], samples[second], rng), processor)
+
+
+def _tokens(talk: Conversation, processor: "LlavaProcessor") -> tuple[list[int], list[int]]:
+    content = [{"type": "image"} if part is IMAGE else {"type": "text", "text": part} for part in talk.prompt]
+    messages: list[dict[str, object]] = [{"role": "user", "content": content}]
+    if talk.prefill:
+        messages.append({"role": "assistant", "content": talk.prefill})
+    tokenizer = processor.tokenizer
+    prompt = tokenizer.apply_chat_template(
+        messages, chat_template=processor.chat_template, add_generation_prompt=True, tokenize=False
+    )
+    prompt = prompt.replace("<image>", "<image>" * IMAGE_TOKENS)
+    return (
+        tokenizer.encode(prompt, add_special_tokens=False),
+        tokenizer.encode(f"{talk.reply}</s>", add_special_tokens=False),
+    )
+
+
+def _language_loss(
+    model: "LlavaForConditionalGeneration",
+    processor: "LlavaProcessor",
+    batch: list[tuple[list[int], list[int], list[int]]],
+    features: torch.Tensor,
+) -> torch.Tensor:
+    """Cross entropy of the replies, averaged over examples so that a description does not outweigh twenty letters."""
+    length = max(len(prompt) + len(reply) for _, prompt, reply in batch)
+    ids = torch.full((len(batch), length), processor.tokenizer.pad_token_id)
+    labels = torch.full((len(batch), length), IGNORED)
+    mask = torch.zeros((len(batch), length), dtype=torch.long)
+    for row, (_, prompt, reply) in enumerate(batch):
+        tokens = torch.tensor(prompt + reply)
+        ids[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
+        labels[row, len(prompt) : len(tokens)] = torch.tensor(reply)
+    shown = torch.tensor([index for indices, _, _ in batch for index in indices])
+    projected = model.model.multi_modal_projector(features[shown].float())
+    embeddings = model.get_input_embeddings()(ids)
+    places = (ids == model.config.image_token_id).unsqueeze(-1).expand_as(embeddings)
+    embeddings = embeddings.masked_scatter(places, projected)
+    states = model.model.language_model(inputs_embeds=embeddings, attention_mask=mask).last_hidden_state
+    learnt = labels[:, 1:] != IGNORED
+    logits = model.lm_head(states[:, :-1][learnt])
+    losses = functional.cross_entropy(logits, labels[:, 1:][learnt], reduction="none")
+    rows = learnt.nonzero()[:, 0]
+    return (losses / learnt.sum(dim=1)[rows].float().sqrt()).sum() / len(batch)
+
+
+if __name__ == "__main__":
+    main()

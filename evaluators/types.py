@@ -1,0 +1,104 @@
+"""The types that travel from a task to a backend and back: `Request`, `Response`, `Backend`, `Evaluation`."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from enum import Enum
+from typing import Any
+from typing import Protocol
+from typing import runtime_checkable
+
+from eyechart.datasets_scripts.common.errors import DataError
+
+MINI = "mini release"
+"""The data source of a run on embedded defaults."""
+
+Row = Mapping[str, Any]
+"""One row of a data set, in the columns of its kind; images undecoded (`{"bytes", "path"}`)."""
+
+
+class ImagePlace(Enum):
+    """Where an image stands in a prompt."""
+
+    IMAGE = "image"
+
+
+IMAGE = ImagePlace.IMAGE
+
+Prompt = tuple[str | ImagePlace, ...]
+"""Texts and image places, in the order the model sees them."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to a model."""
+
+    id: str
+    """The row's id."""
+    prompt: Prompt
+    images: tuple[Any, ...]
+    """As many encoded images (`{"bytes", "path"}`), paths or PIL images as the prompt has image places."""
+    options: tuple[str, ...] = ()
+    """The options as the prompt shows them, in that order; empty where there are none."""
+    prefill: str = ""
+    """How the reply begins, given to the model."""
+    words: tuple[str, ...] = ()
+    """Words whose next-token logits are wanted; empty when text is wanted."""
+    max_new_tokens: int = 32
+    pass_name: str = "main"
+    """Which of several passes over the same row: "main", "rotation:1", "forced", "reversed"."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a backend says to one request: text, logits, or why there is neither."""
+
+    request: Request
+    text: str | None = None
+    logits: Mapping[str, float] | None = None
+    """Next-token logit of each word asked for."""
+    options: tuple[str, ...] | None = None
+    """The options as they were shown, where the backend knows better than the request (answers made elsewhere)."""
+    error: DataError | None = None
+    """Why the request could not be answered, for example an image that cannot be read."""
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """Anything that answers requests."""
+
+    @property
+    def name(self) -> str:
+        """The model's id or folder."""
+
+    def check(self, words: bool) -> None:
+        """Raise `ModelError` if the backend can't give next-token logits (`words`) or text (otherwise)."""
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Yield one response per request, in any order, as they become ready."""
+
+    def settings(self) -> dict[str, Any]:
+        """Everything about the model and its use that can change an answer; complete after `answer`."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything that one task on one model gave."""
+
+    task: str
+    subset: str
+    split: str
+    model: str
+    scores: dict[str, Any] | None
+    """Exactly what the metric returned; None where no answer is public."""
+    settings: dict[str, Any]
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+    """One {"id", "path", "reason"} for each item that has no part in the scores."""
+    predictions: list[dict[str, Any]] = field(default_factory=list)
+    """One record per response: the columns of `predictions.parquet`."""
+    timings: dict[str, float] = field(default_factory=dict)
+    """Seconds, and items per second."""
+    note: str = ""
+    """A statement for the reader, for example why there is no score."""
