@@ -54,8 +54,8 @@ _DOWNLOADS = {
     "images": f"{_HUB}/resolve/main/images_llvisionqa.tar",
 }
 _HOW_TO_GET = (
-    f"LLVisionQA comes from {_HUB} (images_llvisionqa.tar, llvisionqa_dev.json, llvisionqa_test.json): unpack the images "
-    "beside the JSON files and give their folder as data_dir."
+    f"LLVisionQA comes from {_HUB} (images_llvisionqa.tar, llvisionqa_dev.json, llvisionqa_test.json): unpack the "
+    "images beside the JSON files and give their folder as data_dir."
 )
 _CITATION = """\
 @inproceedings{wu2024qbench,
