@@ -1,7 +1,7 @@
 """The metrics of eyechart: `evaluate` modules over pure scoring functions.
 
-`load(name)` is `evaluate.load` on the folder that was installed with this package, so it needs no network. Importing this
-package loads neither `evaluate` nor torch.
+`load(name)` is `evaluate.load` on the folder that was installed with this package, so it needs no network. Importing
+this package loads neither `evaluate` nor torch.
 """
 
 from difflib import get_close_matches

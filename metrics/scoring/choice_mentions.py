@@ -1,8 +1,8 @@
 """Which options a reply names, by letter and by text.
 
-The rules are those of exact matching in MMBench, Sec. 3.2, step 1, made precise: a letter needs a boundary and, where it may
-be a word of its own ("A", a lower-case letter), a cue; an option's text matches as a whole phrase; a negated mention does
-not count. Each function takes the words of `choice_text.split_words` and returns letters.
+The rules are those of exact matching in MMBench, Sec. 3.2, step 1, made precise: a letter needs a boundary and, where
+it may be a word of its own ("A", a lower-case letter), a cue; an option's text matches as a whole phrase; a negated
+mention does not count. Each function takes the words of `choice_text.split_words` and returns letters.
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,124 @@
+"""Accuracy of multiple-choice answers given as free text, as an `evaluate` module.
+
+Protocols: Q-Bench, Sec. 2.2 (https://arxiv.org/abs/2309.14181), with MMBench's choice extraction, Sec. 3.2
+(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.decisions` and `.accuracy`.
+"""
+
+import datasets
+import evaluate
+
+from eyechart.metrics.scoring.accuracy import choice_scores
+from eyechart.metrics.scoring.decisions import Extraction
+from eyechart.metrics.scoring.decisions import decide
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_groups
+
+_DESCRIPTION = """
+Share of multiple-choice questions answered right, where answers are a model's raw text. The choice is extracted from the
+text by exact matching, then by an optional judge; a text that names no option counts as wrong and is reported.
+"""
+
+_CITATION = """
+@inproceedings{wu2024qbench,
+  title={Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision},
+  author={Wu, Haoning and Zhang, Zicheng and Zhang, Erli and Chen, Chaofeng and Liao, Liang and others},
+  booktitle={International Conference on Learning Representations},
+  year={2024}
+}
+@inproceedings{liu2024mmbench,
+  title={MMBench: Is Your Multi-modal Model an All-around Player?},
+  author={Liu, Yuan and Duan, Haodong and Zhang, Yuanhan and Li, Bo and Zhang, Songyang and others},
+  booktitle={European Conference on Computer Vision},
+  year={2024}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions (`list` of `str`): Raw replies of the model; "" for a failed or empty response, which counts as unmatched.
+    references (`list` of `str`): Letters of the correct options.
+    choices (`list` of `list` of `str`): Option texts of each row, in the order shown.
+    questions (`list` of `str`, optional): Question of each row; needed with a judge.
+    groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
+    judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
+    judge_template (`str`): "mmbench_choice" (default; the judge names a letter) or "q_bench_vote" (it votes right or wrong).
+    rounds (`int`): Replies asked of the judge per row; the most frequent one counts. Default 5.
+    fallback (`str`): What an undecided row becomes: "wrong" (default), or "random", a choice among the options and X.
+    seed (`int`): Seed of the random choice. Default 0.
+
+Returns:
+    accuracy (`float`): Share of right answers, from 0 to 1; higher is better.
+    accuracy_ci95 (`list` of two `float`): Its 95 % Wilson interval.
+    random_guess (`float`): Accuracy expected from guessing, the mean of 1 / number of options.
+    n (`int`): Number of rows.
+    yes_no (`dict`, where an answer is yes or no): `yes`, `no`, `mean` (accuracy by answer, and free of bias), `n_yes`, `n_no`.
+    extraction (`dict`): Shares of rows decided by `exact` matching, the `judge`, at `random`, and `unmatched` ones.
+    choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
+    by_<group name> (`dict`): The same scores for each value of the group.
+    judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
+    judge_template, rounds, fallback, seed: The settings that apply.
+
+Examples:
+    >>> from eyechart.metrics import load
+    >>> metric = load("choice_accuracy")
+    >>> options = ["Bright", "Dark", "Medium"]
+    >>> scores = metric.compute(
+    ...     predictions=["The answer is B.", "The image is bright", "I cannot tell", "Dark"],
+    ...     references=["B", "C", "A", "B"],
+    ...     choices=[options] * 4,
+    ...     groups={"question_type": ["how", "how", "what", "what"]},
+    ... )
+    >>> scores["accuracy"], [round(end, 3) for end in scores["accuracy_ci95"]], round(scores["random_guess"], 3)
+    (0.5, [0.15, 0.85], 0.333)
+    >>> scores["extraction"]
+    {'exact': 0.75, 'judge': 0.0, 'random': 0.0, 'unmatched': 0.25}
+    >>> scores["by_question_type"]["what"]["accuracy"], scores["by_question_type"]["what"]["n"]
+    (0.5, 2)
+"""
+
+
+class ChoiceAccuracy(evaluate.Metric):
+    """Accuracy of free-text multiple-choice answers."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "predictions": datasets.Value("string"),
+                    "references": datasets.Value("string"),
+                    "choices": datasets.Sequence(datasets.Value("string")),
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/2309.14181", "https://arxiv.org/abs/2307.06281"],
+        )
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        choices,
+        questions=None,
+        groups=None,
+        judge=None,
+        judge_template="mmbench_choice",
+        rounds=5,
+        fallback="wrong",
+        seed=0,
+    ):
+        for name, value in (("groups", groups), ("questions", questions)):
+            if self.num_process > 1 and value is not None:
+                raise InputError(
+                    f"{name} cannot be used with num_process > 1: only predictions, references and choices are gathered"
+                )
+        checked = check_groups(groups, len(predictions))
+        extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed)
+        decisions = decide(predictions, references, choices, extraction)
+        scores = choice_scores(decisions, references, choices, checked)
+        settings = {"fallback": fallback, "seed": seed} if fallback == "random" else {"fallback": fallback}
+        if judge is not None:
+            settings |= {"judge_template": judge_template, "rounds": rounds}
+            settings |= {"judge_asked": decisions.asked, "judge_failed_rounds": decisions.failed_rounds}
+        return scores | settings

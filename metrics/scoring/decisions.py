@@ -1,0 +1,173 @@
+"""From replies to right and wrong: exact matching, then a judge, then an optional random choice.
+
+Protocol: the three steps of MMBench, Sec. 3.2, and the 5-round vote of Q-Bench, Appendix A.2.1. Departures: the judge
+is asked only where exact matching finds no choice; with several rounds its most frequent letter counts; the random
+choice is off unless asked for. A row that no step decides counts as wrong.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyechart.metrics.scoring.choices import check_options
+from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_lengths
+from eyechart.metrics.scoring.inputs import check_letter
+from eyechart.metrics.scoring.inputs import check_member
+from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.judging.replies import ask
+from eyechart.metrics.scoring.judging.replies import majority
+from eyechart.metrics.scoring.judging.replies import parse_letter
+from eyechart.metrics.scoring.judging.replies import parse_score
+from eyechart.metrics.scoring.judging.templates import render
+
+STEPS = ("exact", "judge", "random", "unmatched")
+TEMPLATES = ("mmbench_choice", "q_bench_vote")
+FALLBACKS = ("wrong", "random")
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """How replies become choices.
+
+    Attributes:
+        questions: The question of each row; needed with a judge.
+        judge: `judge(messages, n)` returning n replies, or None.
+        judge_template: "mmbench_choice" (the judge names a letter) or "q_bench_vote" (it votes right or wrong).
+        rounds: Replies asked for per row.
+        fallback: What an undecided row becomes: "wrong", or "random", a choice among the options and X.
+        seed: Seed of the random choice.
+    """
+
+    questions: Sequence[str] | None = None
+    judge: Judge | None = None
+    judge_template: str = "mmbench_choice"
+    rounds: int = 5
+    fallback: str = "wrong"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What became of n rows.
+
+    Attributes:
+        letters: The chosen letter of each row; None where there is none, or where a vote found the reply wrong without
+            naming a letter.
+        correct: Whether each row is right, shape (n,).
+        steps: The step that decided each row, one of `STEPS`.
+        asked: Number of rows the judge was asked about.
+        failed_rounds: Number of rounds without a usable reply.
+    """
+
+    letters: list[str | None]
+    correct: NDArray[np.bool_]
+    steps: list[str]
+    asked: int
+    failed_rounds: int
+
+
+def decide(
+    predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]], extraction: Extraction
+) -> Decisions:
+    """Decide every row.
+
+    Args:
+        predictions: Raw replies; "" is a failed or empty response, which no judge is asked about.
+        references: Letters of the correct options.
+        choices: Option texts of each row.
+        extraction: How replies become choices.
+
+    Raises:
+        InputError: An argument is malformed; the message names it and the first offending row.
+
+    Examples:
+        >>> found = decide(["B", "dunno"], ["B", "A"], [["Yes", "No"]] * 2, Extraction())
+        >>> found.letters, found.correct.tolist(), found.steps
+        (['B', None], [True, False], ['exact', 'unmatched'])
+    """
+    _check_rows(predictions, references, choices, extraction)
+    letters: list[str | None] = [
+        extract_choice(text, options) for text, options in zip(predictions, choices, strict=True)
+    ]
+    steps = ["unmatched" if letter is None else "exact" for letter in letters]
+    correct = np.array([letter == reference for letter, reference in zip(letters, references, strict=True)], dtype=bool)
+    asked = failed = 0
+    for row, step in enumerate(steps):
+        if step == "exact":
+            continue
+        if extraction.judge is not None and predictions[row].strip():
+            verdict, lost = _judged(row, predictions[row], references[row], choices[row], extraction)
+            asked, failed = asked + 1, failed + lost
+            if verdict is not None:
+                letters[row], correct[row], steps[row] = *verdict, "judge"
+                continue
+        if extraction.fallback == "random":
+            letters[row] = random_choice(len(choices[row]), extraction.seed, row)
+            correct[row], steps[row] = letters[row] == references[row], "random"
+    return Decisions(letters, correct, steps, asked, failed)
+
+
+def _judged(
+    row: int, prediction: str, reference: str, options: Sequence[str], extraction: Extraction
+) -> tuple[tuple[str | None, bool] | None, int]:
+    """The judge's letter and verdict (None where it reaches none), and the number of failed rounds."""
+    assert extraction.judge is not None and extraction.questions is not None
+    listed = " ".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
+    correct_option = options[ascii_uppercase.index(reference)]
+    fields = {
+        "question": extraction.questions[row].rstrip(" ?"),
+        "options": listed if extraction.judge_template == "mmbench_choice" else repr(list(options)),
+        "answer": prediction,
+        "correct": correct_option,
+    }
+    replies = ask(extraction.judge, render(extraction.judge_template, fields), extraction.rounds)
+    if extraction.judge_template == "q_bench_vote":
+        scores = [parse_score(reply) for reply in replies]
+        vote, failed = majority(scores), scores.count(None)
+        return (None if vote is None else (reference if vote else None, bool(vote))), failed
+    named = [parse_letter(reply, len(options)) for reply in replies]
+    letter, failed = majority(named), named.count(None)
+    return (None if letter in (None, "X") else (str(letter), letter == reference)), failed
+
+
+def random_choice(n_options: int, seed: int, question_id: object, rotation: int = 0) -> str | None:
+    """A letter among the options, or None for X, as step 3 of MMBench draws it.
+
+    The draw is a hash of (seed, question, rotation), so it depends on neither the order nor the number of rows.
+
+    Examples:
+        >>> random_choice(4, seed=0, question_id=17)
+        'A'
+    """
+    digest = hashlib.sha256(f"{seed}/{question_id}/{rotation}".encode()).digest()
+    index = int.from_bytes(digest[:8], "big") % (n_options + 1)
+    return ascii_uppercase[index] if index < n_options else None
+
+
+def _check_rows(
+    predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]], extraction: Extraction
+) -> None:
+    n = check_lengths(predictions=predictions, references=references, choices=choices)
+    check_member("judge_template", extraction.judge_template, TEMPLATES)
+    check_member("fallback", extraction.fallback, FALLBACKS)
+    if not isinstance(extraction.rounds, int) or extraction.rounds < 1:
+        raise InputError(f"rounds is {extraction.rounds!r}; it must be a whole number of at least 1")
+    if extraction.judge is not None:
+        if not callable(extraction.judge):
+            raise InputError(f"judge is {extraction.judge!r}; it must be a callable judge(messages, n) or None")
+        if extraction.questions is None:
+            raise InputError("questions is missing; a judge has to see the question of each row")
+        check_lengths(predictions=predictions, questions=extraction.questions)
+    for row in range(n):
+        if not isinstance(predictions[row], str):
+            raise InputError(f'predictions[{row}] is {predictions[row]!r}; it must be a string ("" if there is none)')
+        if isinstance(choices[row], str) or any(not isinstance(option, str) for option in choices[row]):
+            raise InputError(f"choices[{row}] is {choices[row]!r}; it must be a list of strings")
+        check_options(choices[row], row)
+        check_letter("references", row, references[row], len(choices[row]))

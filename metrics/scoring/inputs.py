@@ -1,0 +1,146 @@
+"""Checks of arguments. Each error names the argument and the first offending row."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from difflib import get_close_matches
+from string import ascii_uppercase
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+
+from eyechart.metrics.scoring.errors import InputError
+
+FloatArray = NDArray[np.float64]
+
+
+def check_lengths(**columns: Sequence[Any]) -> int:
+    """Common length of the columns.
+
+    Args:
+        columns: Columns by argument name; the first one sets the length.
+
+    Returns:
+        The number of rows, at least 1.
+
+    Raises:
+        InputError: The lengths differ or there are no rows.
+
+    Examples:
+        >>> check_lengths(predictions=["A", "B"], references=["A", "A"])
+        2
+    """
+    names = list(columns)
+    expected = len(columns[names[0]])
+    for name in names[1:]:
+        if len(columns[name]) != expected:
+            raise InputError(
+                f"{name} has {len(columns[name])} rows and {names[0]} has {expected}; "
+                f"row {min(len(columns[name]), expected)} is the first without a partner"
+            )
+    if expected == 0:
+        raise InputError(f"{names[0]} is empty; at least one row is needed")
+    return expected
+
+
+def check_letter(argument: str, row: int, letter: object, n_options: int) -> int:
+    """Index of the option that a letter names.
+
+    Raises:
+        InputError: It is no letter of an option.
+
+    Examples:
+        >>> check_letter("references", 0, "C", 4)
+        2
+    """
+    index = ascii_uppercase.find(letter) if isinstance(letter, str) and len(letter) == 1 else -1
+    if not 0 <= index < n_options:
+        allowed = f"A to {ascii_uppercase[n_options - 1]}" if n_options > 0 else "none, as the row has no options"
+        raise InputError(f"{argument}[{row}] is {letter!r}; allowed: {allowed}")
+    return index
+
+
+def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) -> FloatArray:
+    """Values as a finite float64 array.
+
+    Args:
+        argument: Name for the message.
+        values: Numbers, shape (n,), or (n, columns).
+        columns: Number of columns, or None for a flat array.
+
+    Raises:
+        InputError: The shape is wrong, or a value is no number, nan or infinite.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{argument} must hold numbers{'' if columns is None else f', {columns} a row'}: {error}"
+        ) from None
+    if columns is not None and array.size == 0:
+        array = array.reshape(0, columns)
+    wanted = 1 if columns is None else 2
+    if array.ndim != wanted or (columns is not None and array.shape[1] != columns):
+        shape = "one number a row" if columns is None else f"{columns} numbers a row"
+        raise InputError(f"{argument} must hold {shape}; its shape is {array.shape}")
+    finite = np.isfinite(array) if columns is None else np.isfinite(array).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise InputError(f"{argument}[{row}] is {array[row].tolist()!r}; it must be finite")
+    return array
+
+
+def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str, list[str]]:
+    """Groups as lists of strings.
+
+    Args:
+        groups: Group name to one value per row, or None.
+        n: Number of rows.
+
+    Raises:
+        InputError: A group is no list or its length is not `n`.
+    """
+    if groups is None:
+        return {}
+    if not isinstance(groups, Mapping):
+        raise InputError(
+            f"groups must map a group name to a list with a value per row; it is a {type(groups).__name__}"
+        )
+    checked = {}
+    for name, values in groups.items():
+        if isinstance(values, str) or not hasattr(values, "__len__"):
+            raise InputError(f"groups[{name!r}] must be a list with a value per row; it is {values!r}")
+        if len(values) != n:
+            raise InputError(
+                f"groups[{name!r}] has {len(values)} rows and predictions has {n}; "
+                f"row {min(len(values), n)} is the first without a partner"
+            )
+        checked[str(name)] = [str(value) for value in values]
+    return checked
+
+
+def check_member(argument: str, value: object, allowed: Sequence[str]) -> None:
+    """Refuse a value that is not in a list of allowed ones, naming the nearest.
+
+    Raises:
+        InputError: It is not among them.
+    """
+    if value in allowed:
+        return
+    near = get_close_matches(str(value), allowed, n=1)
+    hint = f". Did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"{argument} is {value!r}; allowed: {', '.join(map(repr, allowed)) or 'none'}{hint}")
+
+
+def rows_by_value(values: Sequence[str]) -> dict[str, list[int]]:
+    """Row numbers of each distinct value, by first appearance.
+
+    Examples:
+        >>> rows_by_value(["what", "how", "what"])
+        {'what': [0, 2], 'how': [1]}
+    """
+    rows: dict[str, list[int]] = {}
+    for row, value in enumerate(values):
+        rows.setdefault(value, []).append(row)
+    return rows

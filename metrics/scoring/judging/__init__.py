@@ -1,0 +1,4 @@
+"""Judges: templates, reply parsing and votes.
+
+A judge is a callable `judge(messages, n)` that returns n replies to one conversation.
+"""

@@ -1,0 +1,108 @@
+"""Asking a judge and reading its replies.
+
+A reply that does not have the expected form is a failed round, never a score.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+from eyechart.metrics.scoring.judging.templates import Messages
+
+Judge = Callable[[Messages, int], Sequence[str]]
+
+_DECORATION = re.compile(r"[*_`]+")
+_SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
+_LETTER = re.compile(r"(?:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
+
+
+def ask(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:
+    """Replies of a judge to one conversation.
+
+    Args:
+        judge: `judge(messages, n)` returning n replies.
+        messages: The conversation.
+        rounds: How many replies to ask for.
+
+    Returns:
+        `rounds` replies; all None where the judge raised or returned a wrong number of replies, and None for a reply
+        that is no string.
+
+    Examples:
+        >>> ask(lambda messages, n: ["1"] * n, [], 3)
+        ['1', '1', '1']
+        >>> ask(lambda messages, n: ["1"], [], 2)
+        [None, None]
+    """
+    try:
+        replies = judge(messages, rounds)
+        if isinstance(replies, str) or len(replies) != rounds:
+            return [None] * rounds
+        return [reply if isinstance(reply, str) else None for reply in replies]
+    except Exception:
+        # Whatever a judge fails with, its round is lost and counted; the evaluation goes on.
+        return [None] * rounds
+
+
+def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | None:
+    """Score in a reply such as `Score: 1`, `Result:1`, `1` or `**Score:** 2`.
+
+    Args:
+        reply: A reply, or None for a failed round.
+        allowed: Scores on the scale.
+
+    Returns:
+        The score, or None for any other reply.
+
+    Examples:
+        >>> parse_score("**Score:** 2", allowed=(0, 1, 2))
+        2
+        >>> parse_score("Score: 1 because the answer is close") is None
+        True
+    """
+    if reply is None or len(reply) > 64:
+        return None
+    match = _SCORE.fullmatch(_DECORATION.sub("", reply).strip())
+    score = int(match[1]) if match else None
+    return score if score in allowed else None
+
+
+def parse_letter(reply: str | None, n_options: int) -> str | None:
+    """Letter in a reply such as `B`, `(B)` or `Your output: B`; "X" for no option.
+
+    Args:
+        reply: A reply, or None for a failed round.
+        n_options: Number of options.
+
+    Returns:
+        A letter of an option, "X", or None for any other reply.
+
+    Examples:
+        >>> parse_letter(" B.", 4), parse_letter("X", 4), parse_letter("E", 4), parse_letter("It is B", 4)
+        ('B', 'X', None, None)
+    """
+    if reply is None or len(reply) > 64:
+        return None
+    match = _LETTER.fullmatch(_DECORATION.sub("", reply).strip())
+    letter = match[1] if match else None
+    return letter if letter is not None and (letter == "X" or letter in ascii_uppercase[:n_options]) else None
+
+
+def majority(votes: Sequence[str | int | None]) -> str | int | None:
+    """The most frequent vote; None where there is no vote or no single most frequent one.
+
+    Args:
+        votes: Parsed replies; None is a failed round and no vote.
+
+    Examples:
+        >>> majority([1, 0, 1, None])
+        1
+        >>> majority(["A", "B"]) is None
+        True
+    """
+    counts = Counter(vote for vote in votes if vote is not None).most_common(2)
+    if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]):
+        return None
+    return counts[0][0]

@@ -1,0 +1,153 @@
+"""All scores of predicted quality against opinion scores, overall, by group and averaged over groups.
+
+Protocol: Q-Bench, Sec. 2.4 and Appendix A.2.3 (CGIQA-6K is scored on its two halves and averaged). Undefined scores
+become nan with a warning here; the functions of `correlation` raise.
+"""
+
+import warnings
+import zlib
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eyechart.metrics.scoring import correlation
+from eyechart.metrics.scoring.correlation import FitName
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import SmallSampleWarning
+from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.inputs import check_lengths
+from eyechart.metrics.scoring.inputs import check_member
+from eyechart.metrics.scoring.inputs import rows_by_value
+from eyechart.metrics.scoring.intervals import bootstrap_correlations
+from eyechart.metrics.scoring.intervals import percentile_interval
+from eyechart.metrics.scoring.pooling import Pooled
+
+SCORES = ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted")
+SMALL_SAMPLE = 30
+
+
+@dataclass(frozen=True)
+class QualitySettings:
+    """What defines quality scores beside the data.
+
+    Attributes:
+        fit: "logistic4" or "logistic5".
+        average_over: Group whose scores are averaged into the overall ones, or None.
+        resamples: Bootstrap resamples of the intervals.
+        seed: Seed of the bootstrap.
+    """
+
+    fit: FitName = "logistic4"
+    average_over: str | None = None
+    resamples: int = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Scores of one set of images, with the bootstrap replicates that an average over parts needs."""
+
+    scores: dict[str, float]
+    replicates: tuple[FloatArray, FloatArray]
+    n: int
+
+    def as_dict(self) -> dict[str, Any]:
+        intervals = {
+            f"{name}_ci95": _interval(values) for name, values in zip(("srcc", "plcc"), self.replicates, strict=True)
+        }
+        return {**self.scores, **intervals, "n": self.n}
+
+
+def quality_scores(
+    pooled: Pooled, references: FloatArray, groups: Mapping[str, Sequence[str]], settings: QualitySettings
+) -> dict[str, Any]:
+    """Correlations of predicted quality with opinion scores.
+
+    Args:
+        pooled: Predicted scores of n images.
+        references: Opinion scores, shape (n,), higher is better.
+        groups: Group name to one value per image.
+        settings: Fit, averaging and bootstrap.
+
+    Returns:
+        `srcc`, `plcc`, `krcc`, `plcc_fitted` in [-1, 1], `rmse_fitted` in units of the opinion scores, `srcc_ci95`,
+        `plcc_ci95`, `n`, and `by_<group name>` for each group. With `average_over`, the overall scores are the plain
+        means of that group's, and their intervals those of the mean, every value of the group resampled by itself.
+
+    Raises:
+        InputError: An argument is malformed.
+
+    Warns:
+        UndefinedScoreWarning: A score is nan because an input is constant or too short.
+        SmallSampleWarning: A fit rests on fewer than 30 images.
+    """
+    check_lengths(predictions=pooled.values, references=references)
+    check_member("fit", settings.fit, ("logistic4", "logistic5"))
+    if not isinstance(settings.resamples, int) or settings.resamples < 1:
+        raise InputError(f"resamples is {settings.resamples!r}; it must be a whole number of at least 1")
+    if settings.average_over is not None:
+        check_member("average_over", settings.average_over, list(groups))
+    parts = {
+        name: {
+            value: _part(f"{name}={value}", pooled, references, rows, settings)
+            for value, rows in rows_by_value(values).items()
+        }
+        for name, values in groups.items()
+    }
+    if settings.average_over is None:
+        whole = _part("overall", pooled, references, range(len(references)), settings)
+    else:
+        whole = _mean(list(parts[settings.average_over].values()))
+    by_group = {
+        f"by_{name}": {value: part.as_dict() for value, part in values.items()} for name, values in parts.items()
+    }
+    return {**whole.as_dict(), **by_group}
+
+
+def _mean(parts: Sequence[_Part]) -> _Part:
+    means = {name: float(np.mean([part.scores[name] for part in parts])) for name in SCORES}
+    srcc, plcc = (np.mean([part.replicates[index] for part in parts], axis=0) for index in (0, 1))
+    return _Part(means, (srcc, plcc), sum(part.n for part in parts))
+
+
+def _part(where: str, pooled: Pooled, references: FloatArray, rows: Sequence[int], settings: QualitySettings) -> _Part:
+    """Scores of the images in `rows`; `where` names them in warnings."""
+    index = np.asarray(rows)
+    x, ranking, y = pooled.values[index], pooled.ranking[index], references[index]
+    fitted = _or_nan(f"{where}: plcc_fitted", lambda: correlation.fit_logistic(x, y, settings.fit))
+    if fitted is not None and len(y) < SMALL_SAMPLE:
+        message = f"{where}: plcc_fitted on n={len(y)} images is inflated by the fit; read it beside plcc and srcc"
+        warnings.warn(message, SmallSampleWarning, stacklevel=4)
+    scores = {
+        "srcc": _or_nan(f"{where}: srcc", lambda: correlation.srcc(ranking, y)),
+        "plcc": _or_nan(f"{where}: plcc", lambda: correlation.plcc(x, y)),
+        "krcc": _or_nan(f"{where}: krcc", lambda: correlation.krcc(ranking, y)),
+        "plcc_fitted": fitted and fitted.plcc,
+        "rmse_fitted": fitted and fitted.rmse,
+    }
+    # Each part has a generator of its own, so that its interval does not depend on which others there are.
+    rng = np.random.default_rng([settings.seed, zlib.crc32(where.encode())])
+    replicates = bootstrap_correlations(x, y, rng, settings.resamples, ranking=ranking)
+    return _Part({name: float("nan") if value is None else value for name, value in scores.items()}, replicates, len(y))
+
+
+def _or_nan(name: str, score: Callable[[], Any]) -> Any:
+    """The score, or None with a warning where it is undefined."""
+    try:
+        return score()
+    except UndefinedScoreError as error:
+        warnings.warn(f"{name} is nan: {error}", UndefinedScoreWarning, stacklevel=5)
+        return None
+
+
+def _interval(replicates: FloatArray) -> list[float]:
+    try:
+        return list(percentile_interval(replicates))
+    except UndefinedScoreError:
+        return [float("nan")] * 2

@@ -1,0 +1,115 @@
+"""Agreement of predicted image quality with opinion scores, as an `evaluate` module.
+
+Protocol: Q-Bench, Sec. 2.4, Eq. 1 (https://arxiv.org/abs/2309.14181). Departures: the temperature of 100 and the choice
+of ties, see `eyechart.metrics.scoring.pooling`; the correlations after a logistic fit are an addition.
+"""
+
+import datasets
+import evaluate
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_groups
+from eyechart.metrics.scoring.inputs import check_member
+from eyechart.metrics.scoring.inputs import check_numbers
+from eyechart.metrics.scoring.pooling import Pooled
+from eyechart.metrics.scoring.pooling import pool
+from eyechart.metrics.scoring.quality import QualitySettings
+from eyechart.metrics.scoring.quality import quality_scores
+
+_DESCRIPTION = """
+Correlations (SRCC, PLCC, KRCC) of a model's quality scores with human opinion scores. The scores are pooled from the
+next-token logits of a positive and a negative word (configuration "logits"), or given as they are ("scores").
+"""
+
+_CITATION = """
+@inproceedings{wu2024qbench,
+  title={Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision},
+  author={Wu, Haoning and Zhang, Zicheng and Zhang, Erli and Chen, Chaofeng and Liao, Liang and others},
+  booktitle={International Conference on Learning Representations},
+  year={2024}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: Configuration "logits" (default): rows of two logits, positive word then negative. "scores": numbers.
+    references (`list` of `float`): Opinion scores, higher is better.
+    temperature (`float`): What logits are divided by before the softmax. Default 100. "logits" only.
+    strategy (`str`): "softmax" (default) or "argmax" (1 if positive > negative, else 0). "logits" only.
+    ties (`str`): "exact" (default) ranks on the difference of the logits; "released" repeats the rounding of the released
+        code, which splits ties. "logits" only.
+    fit (`str`): "logistic4" (default) or "logistic5", the mapping before `plcc_fitted` and `rmse_fitted`.
+    groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
+    average_over (`str`, optional): Name of a group; the overall scores are then the plain means over its values.
+    resamples (`int`): Bootstrap resamples of the intervals. Default 1000.
+    seed (`int`): Seed of the bootstrap. Default 0.
+
+Returns:
+    srcc, plcc, krcc (`float`): Spearman, Pearson and Kendall correlation, from -1 to 1; higher is better.
+    plcc_fitted, rmse_fitted (`float`): Pearson correlation (with the sign of `plcc`) and error after the fit.
+    srcc_ci95, plcc_ci95 (`list` of two `float`): 95 % percentile bootstrap intervals over images.
+    n (`int`): Number of images.
+    by_<group name> (`dict`): The same for each value of the group.
+    temperature, strategy, ties ("logits" only), fit, average_over, resamples, seed: The settings.
+    A score is nan, with a warning, where all predictions or references are equal or there are too few of them.
+
+Examples:
+    >>> from eyechart.metrics import load
+    >>> metric = load("softmax_iqa", "scores")
+    >>> quality = [float(level) for level in range(40)]
+    >>> scores = metric.compute(predictions=[value**2 for value in quality], references=quality)
+    >>> round(scores["srcc"], 4), round(scores["plcc"], 4), round(scores["krcc"], 4), scores["n"]
+    (1.0, 0.9675, 1.0, 40)
+    >>> metric = load("softmax_iqa")
+    >>> scores = metric.compute(predictions=[[level, -level] for level in range(40)], references=quality)
+    >>> round(scores["srcc"], 4), scores["temperature"], scores["ties"]
+    (1.0, 100.0, 'exact')
+"""
+
+_CONFIGURATIONS = ("logits", "scores")
+
+
+class SoftmaxIqa(evaluate.Metric):
+    """Correlations of predicted quality with opinion scores."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        number = datasets.Value("float64")
+        predictions = number if self._configuration() == "scores" else datasets.Sequence(number)
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features({"predictions": predictions, "references": number}),
+            reference_urls=["https://arxiv.org/abs/2309.14181"],
+        )
+
+    def _configuration(self) -> str:
+        name = "logits" if self.config_name == "default" else self.config_name
+        check_member("config_name", name, _CONFIGURATIONS)
+        return name
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        temperature=100.0,
+        strategy="softmax",
+        ties="exact",
+        fit="logistic4",
+        groups=None,
+        average_over=None,
+        resamples=1000,
+        seed=0,
+    ):
+        if self.num_process > 1 and groups is not None:
+            raise InputError("groups cannot be used with num_process > 1: only predictions and references are gathered")
+        if self._configuration() == "logits":
+            pooled = pool(predictions, strategy, temperature, ties)
+            settings = {"temperature": float(temperature), "strategy": strategy, "ties": ties}
+        else:
+            given = check_numbers("predictions", predictions)
+            pooled, settings = Pooled(given, given), {}
+        opinions = check_numbers("references", references)
+        checked = check_groups(groups, len(opinions))
+        scores = quality_scores(pooled, opinions, checked, QualitySettings(fit, average_over, resamples, seed))
+        return scores | settings | {"fit": fit, "average_over": average_over, "resamples": resamples, "seed": seed}
