@@ -4,6 +4,10 @@ Protocols: Q-Bench, Sec. 2.2 (https://arxiv.org/abs/2309.14181), with MMBench's 
 (https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.decisions` and `.accuracy`.
 """
 
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
 import datasets
 import evaluate
 
@@ -12,10 +16,11 @@ from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import decide
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_groups
+from eyechart.metrics.scoring.judging.replies import Judge
 
 _DESCRIPTION = """
-Share of multiple-choice questions answered right, where answers are a model's raw text. The choice is extracted from the
-text by exact matching, then by an optional judge; a text that names no option counts as wrong and is reported.
+Share of multiple-choice questions answered right, where answers are a model's raw text. The choice is extracted from
+the text by exact matching, then by an optional judge; a text that names no option counts as wrong and is reported.
 """
 
 _CITATION = """
@@ -35,13 +40,14 @@ _CITATION = """
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list` of `str`): Raw replies of the model; "" for a failed or empty response, which counts as unmatched.
+    predictions (`list` of `str`): Raw replies of the model; "" for a failed or empty response, which is unmatched.
     references (`list` of `str`): Letters of the correct options.
     choices (`list` of `list` of `str`): Option texts of each row, in the order shown.
     questions (`list` of `str`, optional): Question of each row; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
-    judge_template (`str`): "mmbench_choice" (default; the judge names a letter) or "q_bench_vote" (it votes right or wrong).
+    judge_template (`str`): "mmbench_choice" (default; the judge names a letter) or "q_bench_vote" (it votes right or
+        wrong).
     rounds (`int`): Replies asked of the judge per row; the most frequent one counts. Default 5.
     fallback (`str`): What an undecided row becomes: "wrong" (default), or "random", a choice among the options and X.
     seed (`int`): Seed of the random choice. Default 0.
@@ -51,7 +57,8 @@ Returns:
     accuracy_ci95 (`list` of two `float`): Its 95 % Wilson interval.
     random_guess (`float`): Accuracy expected from guessing, the mean of 1 / number of options.
     n (`int`): Number of rows.
-    yes_no (`dict`, where an answer is yes or no): `yes`, `no`, `mean` (accuracy by answer, and free of bias), `n_yes`, `n_no`.
+    yes_no (`dict`, where an answer is yes or no): Accuracy by answer, `yes` and `no`, their unbiased `mean`, `n_yes`
+        and `n_no`.
     extraction (`dict`): Shares of rows decided by `exact` matching, the `judge`, at `random`, and `unmatched` ones.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     by_<group name> (`dict`): The same scores for each value of the group.
@@ -97,17 +104,17 @@ class ChoiceAccuracy(evaluate.Metric):
 
     def _compute(
         self,
-        predictions,
-        references,
-        choices,
-        questions=None,
-        groups=None,
-        judge=None,
-        judge_template="mmbench_choice",
-        rounds=5,
-        fallback="wrong",
-        seed=0,
-    ):
+        predictions: Sequence[str],
+        references: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        questions: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[Any]] | None = None,
+        judge: Judge | None = None,
+        judge_template: str = "mmbench_choice",
+        rounds: int = 5,
+        fallback: str = "wrong",
+        seed: int = 0,
+    ) -> dict[str, Any]:
         for name, value in (("groups", groups), ("questions", questions)):
             if self.num_process > 1 and value is not None:
                 raise InputError(

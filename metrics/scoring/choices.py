@@ -12,6 +12,7 @@ option matches the reply, by its letter or by its text. The paper leaves the mat
 - Nothing named, two options named, or a letter and a text that disagree: no choice. Parsing never guesses.
 """
 
+import re
 from collections.abc import Sequence
 from string import ascii_uppercase
 
@@ -25,6 +26,7 @@ from eyechart.metrics.scoring.choice_text import strip_markdown
 from eyechart.metrics.scoring.errors import InputError
 
 _LONE_LETTER_WRAPPING = " \t\n*_`\"'()[]{}.,:;!"
+_LABELLED = re.compile(r"\(?([A-Z])[.):]\s+(.{1,200})")
 
 
 def extract_choice(text: str, options: Sequence[str]) -> str | None:
@@ -93,6 +95,11 @@ def _one_named(text: str, options: Sequence[str]) -> str | None:
     equal = [letter for letter, option in zip(ascii_uppercase, options, strict=False) if comparison_key(option) == key]
     if key and len(equal) == 1:
         named.update(equal)
+    elif (labelled := _LABELLED.fullmatch(text)) and labelled[1] in ascii_uppercase[: len(options)]:
+        # The commonest form of all, "C. text", decided without reading it word by word.
+        own = options[ascii_uppercase.index(labelled[1])]
+        if comparison_key(labelled[2]) == comparison_key(own):
+            return labelled[1]
     if not named:
         mentions = find_mentions(split_words(text), options)
         named = set(mentions.letters | mentions.texts)

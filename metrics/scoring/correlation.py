@@ -6,6 +6,7 @@ logistic is the one of the VQEG reports, the 5-parameter one that of Sheikh, Sab
 A fit maximises agreement, which blinds Pearson to the sign; `fitted_plcc` puts the sign of the plain correlation back.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,7 +52,7 @@ def srcc(predictions: ArrayLike, references: ArrayLike) -> float:
     """Spearman rank correlation coefficient, with mid-ranks for ties. Arguments and errors as for `plcc`.
 
     Examples:
-        >>> srcc([1, 2, 3, 4], [1, 2, 4, 3])
+        >>> round(srcc([1, 2, 3, 4], [1, 2, 4, 3]), 4)
         0.8
     """
     x, y = _pair(predictions, references)
@@ -151,11 +152,15 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
         raise UndefinedScoreError(f"{fit} needs at least {n_parameters + 1} points; there are {len(x)}")
     # Standardised data make one set of tolerances fit every scale; both families are closed under the change.
     u, v = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    best = None
-    for start in starts(u, v):
-        found = least_squares(lambda b: model(u, *b) - v, start, jac=lambda b: jacobian(u, *b), method="lm")
-        if np.isfinite(found.cost) and (best is None or found.cost < best.cost):
-            best = found
+
+    def residuals(b: FloatArray) -> FloatArray:
+        return model(u, *b) - v
+
+    def derivative(b: FloatArray) -> FloatArray:
+        return jacobian(u, *b)
+
+    fits = [least_squares(residuals, start, jac=derivative, method="lm") for start in starts(u, v)]
+    best = min((found for found in fits if np.isfinite(found.cost)), key=lambda found: found.cost, default=None)
     if best is None:
         raise UndefinedScoreError(f"{fit} converges from none of its starts")
     mapped = model(u, *best.x) * y.std() + y.mean()
@@ -172,10 +177,10 @@ def _in_data_units(fit: FitName, b: FloatArray, x: FloatArray, y: FloatArray) ->
     """Parameters of the fit of standardised data, for the data themselves."""
     mx, sx, my, sy = x.mean(), x.std(), y.mean(), y.std()
     if fit == "logistic4":
-        units = (b[0] * sy + my, b[1] * sy + my, b[2] * sx + mx, abs(b[3]) * sx)
+        units = [b[0] * sy + my, b[1] * sy + my, b[2] * sx + mx, abs(b[3]) * sx]
     else:
         slope = b[3] * sy / sx
-        units = (b[0] * sy, b[1] / sx, b[2] * sx + mx, slope, b[4] * sy + my - slope * mx)
+        units = [b[0] * sy, b[1] / sx, b[2] * sx + mx, slope, b[4] * sy + my - slope * mx]
     return tuple(float(value) for value in units)
 
 
@@ -216,7 +221,13 @@ def _starts5(x: FloatArray, y: FloatArray) -> list[list[float]]:
     ]
 
 
-_MODELS = {"logistic4": (logistic4, _jacobian4, _starts4), "logistic5": (logistic5, _jacobian5, _starts5)}
+_Model = tuple[
+    Callable[..., FloatArray], Callable[..., FloatArray], Callable[[FloatArray, FloatArray], list[list[float]]]
+]
+_MODELS: dict[str, _Model] = {
+    "logistic4": (logistic4, _jacobian4, _starts4),
+    "logistic5": (logistic5, _jacobian5, _starts5),
+}
 
 
 def _pair(predictions: ArrayLike, references: ArrayLike) -> tuple[FloatArray, FloatArray]:

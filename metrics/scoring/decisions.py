@@ -19,12 +19,12 @@ from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_letter
 from eyechart.metrics.scoring.inputs import check_member
+from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import ask
 from eyechart.metrics.scoring.judging.replies import majority
 from eyechart.metrics.scoring.judging.replies import parse_letter
 from eyechart.metrics.scoring.judging.replies import parse_score
-from eyechart.metrics.scoring.judging.templates import render
 
 STEPS = ("exact", "judge", "random", "unmatched")
 TEMPLATES = ("mmbench_choice", "q_bench_vote")
@@ -143,7 +143,7 @@ def random_choice(n_options: int, seed: int, question_id: object, rotation: int 
 
     Examples:
         >>> random_choice(4, seed=0, question_id=17)
-        'A'
+        'D'
     """
     digest = hashlib.sha256(f"{seed}/{question_id}/{rotation}".encode()).digest()
     index = int.from_bytes(digest[:8], "big") % (n_options + 1)

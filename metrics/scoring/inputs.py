@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+from collections.abc import Sized
 from difflib import get_close_matches
 from string import ascii_uppercase
 from typing import Any
@@ -15,7 +16,7 @@ from eyechart.metrics.scoring.errors import InputError
 FloatArray = NDArray[np.float64]
 
 
-def check_lengths(**columns: Sequence[Any]) -> int:
+def check_lengths(**columns: Sized) -> int:
     """Common length of the columns.
 
     Args:

@@ -137,7 +137,7 @@ def bootstrap_correlations(
     return found[0], found[1]
 
 
-# einsum, not `@`: threaded BLAS on vectors this short loses more in waiting than it wins, up to tenfold on a busy machine.
+# einsum, not `@`: threaded BLAS waits longer than it computes on vectors this short, up to tenfold on a busy machine.
 def _weighted_srcc(rank_x: np.ndarray, rank_y: np.ndarray, counts: FloatArray) -> float:
     mid_x, variance_x = _centred_midranks(rank_x, counts)
     mid_y, variance_y = _centred_midranks(rank_y, counts)

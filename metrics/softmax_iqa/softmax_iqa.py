@@ -4,14 +4,21 @@ Protocol: Q-Bench, Sec. 2.4, Eq. 1 (https://arxiv.org/abs/2309.14181). Departure
 of ties, see `eyechart.metrics.scoring.pooling`; the correlations after a logistic fit are an addition.
 """
 
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
 import datasets
 import evaluate
 
+from eyechart.metrics.scoring.correlation import FitName
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.inputs import check_numbers
 from eyechart.metrics.scoring.pooling import Pooled
+from eyechart.metrics.scoring.pooling import Strategy
+from eyechart.metrics.scoring.pooling import Ties
 from eyechart.metrics.scoring.pooling import pool
 from eyechart.metrics.scoring.quality import QualitySettings
 from eyechart.metrics.scoring.quality import quality_scores
@@ -36,8 +43,8 @@ Args:
     references (`list` of `float`): Opinion scores, higher is better.
     temperature (`float`): What logits are divided by before the softmax. Default 100. "logits" only.
     strategy (`str`): "softmax" (default) or "argmax" (1 if positive > negative, else 0). "logits" only.
-    ties (`str`): "exact" (default) ranks on the difference of the logits; "released" repeats the rounding of the released
-        code, which splits ties. "logits" only.
+    ties (`str`): "exact" (default) ranks on the difference of the logits; "released" repeats the rounding of the
+        released code, which splits ties. "logits" only.
     fit (`str`): "logistic4" (default) or "logistic5", the mapping before `plcc_fitted` and `rmse_fitted`.
     groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
     average_over (`str`, optional): Name of a group; the overall scores are then the plain means over its values.
@@ -59,7 +66,7 @@ Examples:
     >>> quality = [float(level) for level in range(40)]
     >>> scores = metric.compute(predictions=[value**2 for value in quality], references=quality)
     >>> round(scores["srcc"], 4), round(scores["plcc"], 4), round(scores["krcc"], 4), scores["n"]
-    (1.0, 0.9675, 1.0, 40)
+    (1.0, 0.9668, 1.0, 40)
     >>> metric = load("softmax_iqa")
     >>> scores = metric.compute(predictions=[[level, -level] for level in range(40)], references=quality)
     >>> round(scores["srcc"], 4), scores["temperature"], scores["ties"]
@@ -90,17 +97,17 @@ class SoftmaxIqa(evaluate.Metric):
 
     def _compute(
         self,
-        predictions,
-        references,
-        temperature=100.0,
-        strategy="softmax",
-        ties="exact",
-        fit="logistic4",
-        groups=None,
-        average_over=None,
-        resamples=1000,
-        seed=0,
-    ):
+        predictions: Sequence[Any],
+        references: Sequence[float],
+        temperature: float = 100.0,
+        strategy: Strategy = "softmax",
+        ties: Ties = "exact",
+        fit: FitName = "logistic4",
+        groups: Mapping[str, Sequence[Any]] | None = None,
+        average_over: str | None = None,
+        resamples: int = 1000,
+        seed: int = 0,
+    ) -> dict[str, Any]:
         if self.num_process > 1 and groups is not None:
             raise InputError("groups cannot be used with num_process > 1: only predictions and references are gathered")
         if self._configuration() == "logits":

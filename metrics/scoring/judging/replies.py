@@ -9,7 +9,7 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from string import ascii_uppercase
 
-from eyechart.metrics.scoring.judging.templates import Messages
+from eyechart.metrics.scoring.judging.prompts import Messages
 
 Judge = Callable[[Messages, int], Sequence[str]]
 
