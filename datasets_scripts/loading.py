@@ -50,7 +50,8 @@ def load_dataset(
     Args:
         name: A subset, see `list_datasets`.
         config: A configuration of the subset; its first one by default.
-        split: A split such as "dev", a slice such as "test[:10]", or a sum of splits; all splits by default.
+        split: A split such as "dev", a slice such as "test[:10]" (not when streaming), or a sum such as "dev+test"; all
+            splits by default.
         data_dir: Folder of the unpacked release (or of a mini release). Without it, the official files are downloaded
             where that is possible; where it is not, the error says what to get.
         data_files: Annotation files to use instead of those found in `data_dir`, optionally by split.
@@ -82,10 +83,13 @@ def load_dataset(
     if streaming:
         parts = builder.as_streaming_dataset()
         _check_present(wanted, list(parts), name)
-        return parts if split is None else builder.as_streaming_dataset(split=split)
+        return parts if split is None else _join_streams(parts, split, wanted)
     builder.download_and_prepare(num_proc=num_proc)
     _check_present(wanted, list(builder.info.splits), name)
-    return builder.as_dataset(split=split)
+    try:
+        return builder.as_dataset(split=split)
+    except ValueError as error:
+        raise UsageError(f"split {split!r} cannot be read: {error}") from error
 
 
 def load_builder(
@@ -168,6 +172,15 @@ def _split_names(split: str | None, known: Sequence[str]) -> list[str]:
         if name not in known:
             raise unknown_name("split", name, known)
     return names
+
+
+def _join_streams(parts: "datasets.IterableDatasetDict", split: str, names: list[str]) -> "datasets.IterableDataset":
+    if "[" in split:
+        raise UsageError(f"split {split!r} is a slice; streaming takes whole splits, use take() and skip() on them")
+    from datasets import concatenate_datasets
+
+    streams = [parts[name] for name in names or parts]
+    return streams[0] if len(streams) == 1 else concatenate_datasets(streams)
 
 
 def _check_present(wanted: Sequence[str], present: Sequence[str], name: str) -> None:

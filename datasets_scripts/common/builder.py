@@ -21,6 +21,7 @@ from eyechart.datasets_scripts.common.parquet import ParquetCells
 from eyechart.datasets_scripts.common.paths import find_image
 from eyechart.datasets_scripts.common.paths import is_inside
 from eyechart.datasets_scripts.common.paths import release_folder
+from eyechart.datasets_scripts.common.readers import ROW_ERROR
 from eyechart.datasets_scripts.common.readers import Row
 
 IMAGES = ("load", "skip")
@@ -125,6 +126,8 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         for path in annotation.files:
             for number, raw in self._read(path):
                 try:
+                    if ROW_ERROR in raw:
+                        raise BadAnnotationError(raw[ROW_ERROR], path=path, row=number)
                     example = self._example(raw, annotation=annotation, path=path, number=number)
                     if example["id"] in examples:
                         raise BadAnnotationError(f"duplicate id {example['id']!r}", path=path, row=number)

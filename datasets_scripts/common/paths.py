@@ -1,6 +1,7 @@
 """Where eyechart keeps its own files, and how it finds the files of a release."""
 
 import os
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from pathlib import PurePosixPath
@@ -47,5 +48,10 @@ def is_inside(name: str) -> bool:
 
 
 def find_image(folders: Sequence[str], name: str) -> str | None:
-    """Return the path of image `name` in the first of `folders` that holds it, or None."""
-    return next((path for path in (os.path.join(folder, name) for folder in folders) if os.path.isfile(path)), None)
+    """Return the path of image `name` in the first of `folders` that holds it, or None.
+
+    Annotations are read in Unicode NFC; a file whose name was stored decomposed is found as well.
+    """
+    names = dict.fromkeys((name, unicodedata.normalize("NFD", name)))
+    paths = (os.path.join(folder, spelling) for folder in folders for spelling in names)
+    return next((path for path in paths if os.path.isfile(path)), None)

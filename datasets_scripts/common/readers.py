@@ -15,6 +15,8 @@ from eyechart.datasets_scripts.common.errors import unknown_name
 
 Row = tuple[int, dict[str, Any]]
 """A row number as a reader of the file would count it, and the row's fields."""
+ROW_ERROR = "_error"
+"""Field that a reader gives to a row it could not read, saying why; such a row has no other field."""
 
 
 def clean_text(text: str) -> str:
@@ -23,32 +25,30 @@ def clean_text(text: str) -> str:
 
 
 def read_json_rows(path: str) -> list[Row]:
-    """Read a JSON file that holds a list of objects; rows count from 1.
+    """Read a JSON file that holds a list of objects; rows count from 1, other items become a `ROW_ERROR`.
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: Not UTF-8, not JSON, not a list, or an item is not an object.
+        BadAnnotationError: Not UTF-8, not JSON, or not a list.
     """
     try:
         data = json.loads(_read_text(path))
     except (ValueError, RecursionError) as error:
         raise BadAnnotationError(f"not valid JSON: {error}", path=path) from error
     if not isinstance(data, list):
-        raise BadAnnotationError(f"expected a JSON list of objects, found a {_json_name(data)}", path=path)
-    for number, row in enumerate(data, 1):
-        if not isinstance(row, dict):
-            raise BadAnnotationError(f"expected a JSON object, found a {_json_name(row)}", path=path, row=number)
-    return list(enumerate(data, 1))
+        raise BadAnnotationError(f"expected a JSON list of objects, found {_json_name(data)}", path=path)
+    return [(number, row if isinstance(row, dict) else _not_an_object(row)) for number, row in enumerate(data, 1)]
 
 
 def read_csv_rows(path: str, required: Sequence[str], delimiter: str = ",") -> list[Row]:
     """Read a delimited file with a header; rows carry the line number in the file (the header is line 1).
 
-    Column names are compared without blanks at their ends; columns beyond `required` are kept.
+    Column names are compared without blanks at their ends; columns beyond `required` are kept. A row with another
+    number of fields than the header becomes a `ROW_ERROR`.
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: Not UTF-8, no header, a required column is missing, or a row has another number of fields.
+        BadAnnotationError: Not UTF-8, not CSV, no header, or a required column is missing.
     """
     reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
     rows: list[Row] = []
@@ -59,9 +59,10 @@ def read_csv_rows(path: str, required: Sequence[str], delimiter: str = ",") -> l
             if not any(field.strip() for field in fields):
                 continue
             if len(fields) != len(header):
-                reason = f"{len(fields)} fields where the header has {len(header)}"
-                raise BadAnnotationError(reason, path=path, row=reader.line_num)
-            rows.append((reader.line_num, dict(zip(header, fields, strict=True))))
+                row = {ROW_ERROR: f"{len(fields)} field(s) where the header has {len(header)}"}
+            else:
+                row = dict(zip(header, fields, strict=True))
+            rows.append((reader.line_num, row))
     except csv.Error as error:
         raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
     return rows
@@ -91,7 +92,8 @@ def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | 
     """
     value = row.get(name)
     try:
-        if value is None or isinstance(value, bool):
+        # float() takes True for 1 and "1_0" for 10.
+        if value is None or isinstance(value, bool) or "_" in str(value):
             raise ValueError
         result = float(value)
     except (TypeError, ValueError):
@@ -141,6 +143,10 @@ def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> 
             raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, header)}", path=path, row=1)
 
 
+def _not_an_object(item: object) -> dict[str, Any]:
+    return {ROW_ERROR: f"expected a JSON object, found {_json_name(item)}"}
+
+
 def _json_name(value: object) -> str:
-    names = {dict: "object", list: "list", str: "string", bool: "boolean", int: "number", float: "number"}
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
     return names.get(type(value), "null")

@@ -1,0 +1,116 @@
+import csv
+import json
+from collections import Counter
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eyechart.datasets_scripts import list_datasets
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.kadid import KADID_DISTORTIONS
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
+from eyechart.datasets_scripts.mini.kadis700k import TYPE_CODES
+
+every_subset = pytest.mark.parametrize("name", list_datasets())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@every_subset
+def test_the_same_seed_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
+    mini.write(name, tmp_path)
+    assert contents(mini.release(name)) == contents(tmp_path)
+    assert len(contents(tmp_path)) > 60
+
+
+@every_subset
+def test_a_release_is_written_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = mini.release(name)
+    monkeypatch.setattr(mini, "write", lambda *_: pytest.fail("written again"))
+    assert mini.release(name) == folder
+
+
+@every_subset
+def test_at_least_sixty_items(name: str) -> None:
+    assert sum(len(part) for part in load_dataset(name, data_dir=mini.release(name)).values()) >= 60
+
+
+def test_a_release_is_complete_or_absent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(name: str, folder: Path) -> None:
+        (folder / "half").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(mini, "write", fail)
+        with pytest.raises(KeyboardInterrupt):
+            mini.release("kadis700k")
+    assert list((tmp_path / "mini").iterdir()) == []
+    assert (mini.release("kadis700k") / "mos.csv").is_file()
+
+
+def test_edits_of_the_code_make_a_new_release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = mini.release("kadis700k")
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path))
+    monkeypatch.setattr(mini, "_code_hash", lambda: "edited")
+    assert mini.release("kadis700k").name != folder.name
+
+
+def test_two_processes_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        folders = list(pool.map(mini.release, ["kadis700k"] * 4))
+    assert len(set(folders)) == 1 and len(list(folders[0].iterdir())) == 201
+    assert len(list(folders[0].parent.iterdir())) == 1
+
+
+def test_llvisionqa_has_every_kind_of_question() -> None:
+    parts = load_dataset("llvisionqa", data_dir=mini.release("llvisionqa"))
+    assert {split: len(part) for split, part in parts.items()} == {"dev": 180, "test": 72}
+    for part in parts.values():
+        kinds = Counter(zip(part["question_type"], part["concern"], strict=True))
+        assert len(kinds) == 12 and len(set(kinds.values())) == 1
+        assert {len(options) for options in part["options"]} == {2, 3, 4}
+    letters = Counter(parts["dev"]["answer"])
+    assert letters["A"] > 45 and letters["B"] > 45 and letters["C"] > 20
+
+
+def test_llvisionqa_keeps_private_answers_to_itself() -> None:
+    folder = mini.release("llvisionqa")
+    test = json.loads((folder / "llvisionqa_test.json").read_text(encoding="utf-8"))
+    assert {tuple(row) for row in test} == {("type", "concern", "question", "img_path", "candidates")}
+    assert {path.suffix for path in folder.rglob("*") if path.is_file()} == {".json", ".png"}
+    assert len(list(folder.glob("*"))) == 3
+
+
+def test_kadis_has_ten_distortions_at_five_levels_apart() -> None:
+    folder = mini.release("kadis700k")
+    part = load_dataset("kadis700k", data_dir=folder, split="test")
+    assert len(part) == 200 and len(set(part["reference"])) == 4
+    assert set(part["distortion_type"]) == {KADID_DISTORTIONS[code - 1] for code in TYPE_CODES.values()}
+    assert set(TYPE_CODES) == set(DISTORTION_TYPES)
+    scores = defaultdict(list)
+    for level, quality in zip(part["distortion_level"], part["quality"], strict=True):
+        scores[level].append(quality)
+    assert all(len(values) == 40 for values in scores.values())
+    assert all(min(scores[level]) > max(scores[level + 1]) for level in range(1, 5))
+    with open(folder / "mos.csv", encoding="utf-8", newline="") as file:
+        assert next(csv.reader(file)) == ["image", "mos"]
+
+
+def test_images_differ_between_levels() -> None:
+    part = load_dataset("kadis700k", data_dir=mini.release("kadis700k"), split="test")
+    assert len({np.asarray(image).tobytes() for image in part["image"]}) == 200
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(UsageError, match="did you mean 'llvisionqa'"):
+        mini.release("llvision")
