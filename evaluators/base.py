@@ -273,9 +273,8 @@ def _explain(request: Request, error: DataError) -> DataError:
 
 
 def _left_out(row: Row, reason: str) -> dict[str, Any]:
-    sources = row.get("images") or [row.get("image")]
-    path = next((s["path"] for s in sources if isinstance(s, Mapping) and s.get("path")), None)
-    return {"id": row["id"], "path": path, "reason": reason}
+    images = row.get("images") or [row.get("image")]
+    return {"id": row["id"], "path": getattr(images[0], "path", None), "reason": reason}
 
 
 def _private_note(loaded: LoadedData, count: int) -> str:

@@ -144,7 +144,7 @@ def _execute(
     from eyechart.evaluators.run import execute
 
     folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    finished = _checked(lambda: execute(plan, make_backend(), make_options(), folder))
+    finished = _checked(lambda: execute(plan, make_backend, make_options(), folder))
     raise typer.Exit(0 if finished else 1)
 
 

@@ -1,5 +1,6 @@
 """From what the user gave to the rows to evaluate: a mini release, a folder, a named data set or a `Dataset`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
@@ -85,24 +86,51 @@ def load_data(
     return LoadedData(dataset, name, split, MINI if data_dir is None else str(data_dir), left_out)
 
 
+@dataclass(frozen=True)
+class EncodedImage:
+    """One image of a data set, read from it only when asked for, so that a list of rows holds no pixels."""
+
+    table: datasets.Dataset
+    """The data set in Arrow format, its images in one column of structs."""
+    column: str
+    row: int
+    place: int | None
+    """Index within the row where the column holds several images."""
+
+    def read(self) -> Mapping[str, Any]:
+        """The encoded image as `{"bytes", "path"}`."""
+        value = self.table[self.row][self.column][0].as_py()
+        return value if self.place is None else value[self.place]
+
+    @property
+    def path(self) -> str | None:
+        """The path that the data set keeps of the image."""
+        return self.read()["path"]
+
+
 def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[Row]:
-    """The rows as plain dicts, images as `{"bytes", "path"}`: decoding, with its errors, is the backend's."""
+    """The rows as plain dicts, images as `EncodedImage`: decoding, with its errors, is the backend's.
+
+    Args:
+        dataset: The data.
+        limit: Only the first so many rows.
+    """
     if limit is not None:
         dataset = dataset.select(range(min(limit, len(dataset))))
-    for column, feature in dataset.features.items():
-        undecoded = _undecoded(feature)
-        if undecoded is not None:
-            dataset = dataset.cast_column(column, undecoded)
-    return list(dataset)
+    single = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.Image)]
+    several = [name for name, feature in dataset.features.items() if _holds_images(feature)]
+    rows = dataset.remove_columns([*single, *several]).to_list() if len(dataset) else []
+    table = dataset.with_format("arrow")
+    for index, row in enumerate(rows):
+        for name in single:
+            row[name] = EncodedImage(table, name, index, None)
+        for name in several:
+            count = len(table[index][name][0])
+            row[name] = [EncodedImage(table, name, index, place) for place in range(count)]
+    return rows
 
 
-def _undecoded(feature: Any) -> Any:
-    """The feature with its images left encoded, or None if it holds none."""
-    if isinstance(feature, datasets.Image):
-        return datasets.Image(decode=False)
-    inner = getattr(feature, "feature", None)
-    if isinstance(inner, datasets.Image):
-        return type(feature)(datasets.Image(decode=False))
-    if isinstance(feature, list) and isinstance(feature[0], datasets.Image):
-        return [datasets.Image(decode=False)]
-    return None
+def _holds_images(feature: Any) -> bool:
+    """Whether a column holds a list of images, in any of the ways in which `datasets` versions write that."""
+    inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
+    return isinstance(inner, datasets.Image)

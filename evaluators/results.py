@@ -186,7 +186,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def _environment(started: str) -> dict[str, Any]:
-    versions = {}
+    versions: dict[str, str | None] = {}
     for package in _PACKAGES:
         try:
             versions[package] = metadata.version(package)

@@ -1,6 +1,7 @@
 """A whole run: several tasks on one model, with progress, results written after each, and a table at the end."""
 
 import datetime
+from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
 
+_PLAIN_WIDTH = 140
+
 Planned = tuple[Task, str, str, str | None]
 """Task, subset, split, data folder (None for the mini release)."""
 
@@ -41,24 +44,33 @@ class RunOptions:
     """Leave out rows whose image is absent."""
 
 
-def execute(plan: Sequence[Planned], backend: Backend, options: RunOptions, folder: Path) -> bool:
+def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], options: RunOptions, folder: Path) -> bool:
     """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
 
     A task that fails is reported and does not stop the others.
+
+    Args:
+        plan: What to run.
+        make_backend: Loads the model; called once, before any data is loaded.
+        options: What holds for every task.
+        folder: Where the results go; created if absent.
 
     Returns:
         Whether every task finished.
 
     Raises:
-        ModelError: The model cannot do what a task asks. Found before any data is loaded.
+        ModelError: The model cannot be loaded or cannot do what a task asks.
         OSError: The folder cannot be written.
     """
+    messages = _console(stderr=True)
+    if not messages.is_terminal:
+        _disable_progress_bars()
+    backend = make_backend()
     for task, _, _, _ in plan:
         backend.check(words=bool(task.words))
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
     failed: list[tuple[str, str]] = []
-    messages = Console(stderr=True)
     for planned in plan:
         try:
             evaluations.append(_run_task(planned, backend, options, messages))
@@ -66,11 +78,26 @@ def execute(plan: Sequence[Planned], backend: Backend, options: RunOptions, fold
             failed.append((planned[0].name, str(error)))
             messages.print(f"eyechart: {planned[0].name} failed: {error}", style="red", markup=False, highlight=False)
         write_run(folder, collect(evaluations, failed, started), evaluations)
-    console = Console()
+    console = _console()
     console.print(score_table(evaluations, failed))
     for line in [*notes(evaluations), f"Results are in {folder}"]:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return not failed
+
+
+def _disable_progress_bars() -> None:
+    """Stop the bars of the libraries below, which fill a log file with control characters."""
+    import datasets
+    from transformers.utils import logging
+
+    datasets.disable_progress_bars()
+    logging.disable_progress_bar()
+
+
+def _console(*, stderr: bool = False) -> Console:
+    """A console that, where it is no terminal, does not fold lines to the 80 columns of an imagined one."""
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=_PLAIN_WIDTH)
 
 
 def _run_task(planned: Planned, backend: Backend, options: RunOptions, console: Console) -> Evaluation:

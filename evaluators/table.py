@@ -30,8 +30,6 @@ _SCORES = (
     _Score("accuracy", "accuracy", "accuracy_ci95", "random_guess", percent=True),
     _Score("srcc", "SRCC", "srcc_ci95", 0.0),
     _Score("plcc", "PLCC", "plcc_ci95", 0.0),
-    _Score("krcc", "KRCC", random_guess=0.0),
-    _Score("plcc_fitted", "PLCC after logistic fit"),
 )
 
 
@@ -97,15 +95,11 @@ def _rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, str]]:
 
 def _score_rows(scores: Mapping[str, Any], group: str, n: int | None) -> Iterator[tuple[str, str, str, str, str]]:
     for score in _SCORES:
-        if score.key in scores and (not group or score.key in ("accuracy", "srcc", "plcc")):
+        if score.key in scores:
             guess = score.random_guess
             level = scores.get(guess) if isinstance(guess, str) else guess
             yield (
-                f"  {group}"
-                if group and score.key == "accuracy"
-                else f"  {group}: {score.label}"
-                if group
-                else score.label,
+                f"  {group}: {score.label}" if group else score.label,
                 _number(scores[score.key], score.percent),
                 _interval(scores.get(score.interval), score.percent),
                 _number(level, score.percent),

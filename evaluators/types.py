@@ -16,7 +16,7 @@ MINI = "mini release"
 """The data source of a run on embedded defaults."""
 
 Row = Mapping[str, Any]
-"""One row of a data set, in the columns of its kind; images undecoded (`{"bytes", "path"}`)."""
+"""One row of a data set, in the columns of its kind; images are still encoded."""
 
 
 class ImagePlace(Enum):
@@ -39,7 +39,8 @@ class Request:
     """The row's id."""
     prompt: Prompt
     images: tuple[Any, ...]
-    """As many encoded images (`{"bytes", "path"}`), paths or PIL images as the prompt has image places."""
+    """One for each image place of the prompt: a PIL image, a path, `{"bytes", "path"}`, or an object whose `read()`
+    gives that."""
     options: tuple[str, ...] = ()
     """The options as the prompt shows them, in that order; empty where there are none."""
     prefill: str = ""

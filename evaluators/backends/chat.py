@@ -15,7 +15,13 @@ def decode_images(request: Request) -> list[Image.Image]:
     Raises:
         BadImageError: One of them cannot be read.
     """
-    return [source if isinstance(source, Image.Image) else open_image(source) for source in request.images]
+    return [_decode(source) for source in request.images]
+
+
+def _decode(source: Any) -> Image.Image:
+    if isinstance(source, Image.Image):
+        return source.convert("RGB")
+    return open_image(source.read() if hasattr(source, "read") else source)
 
 
 def to_messages(request: Request, images: list[Image.Image]) -> list[dict[str, Any]]:

@@ -213,8 +213,10 @@ class TransformersBackend:
         for image in images:
             self._images_seen += 1
             reduced = _is_downscaled(image.size, self._processor.image_processor)
-            known = self._images_downscaled is not None and reduced is not None
-            self._images_downscaled = self._images_downscaled + bool(reduced) if known else None
+            if reduced is None or self._images_downscaled is None:
+                self._images_downscaled = None
+            else:
+                self._images_downscaled += reduced
 
 
 def _check_config(folder: str) -> None:
@@ -288,4 +290,4 @@ def _plain(value: Any) -> Any:
         value = dataclasses.asdict(value)
     if isinstance(value, dict):
         return {key: item for key, item in value.items() if item is not None}
-    return int(value) if isinstance(value, enum.Enum) else value
+    return value.value if isinstance(value, enum.Enum) else value

@@ -81,18 +81,9 @@ def compare(first: Sample, second: Sample, rng: np.random.Generator) -> Conversa
     """A conversation about two images of different level: which is better, asked in the wording of 2AFC or Q-Bench2."""
     first_better = first.level < second.level
     if rng.random() < 0.6:
-        prompt: Prompt = (
-            "This is the first image: ",
-            IMAGE,
-            "\nThis is the second image: ",
-            IMAGE,
-            "\nWhich image has better visual quality?",
-        )
         if rng.random() < 0.7:
-            options = "\nA. The first image.\nB. The second image."
-            prompt += (options + "\nAnswer with the option's letter from the given choices directly.",)
-            return Conversation(prompt, "", " A" if first_better else " B")
-        return Conversation(prompt, "", " The first image." if first_better else " The second image.")
+            return Conversation(pair_prompt(), "", " A" if first_better else " B")
+        return Conversation(pair_prompt()[:-1], "", " The first image." if first_better else " The second image.")
     question = "Compared to the first image, how is the quality of the second image?"
     answer = "Worse" if first_better else "Better"
     if rng.random() < 0.5:
@@ -101,6 +92,18 @@ def compare(first: Sample, second: Sample, rng: np.random.Generator) -> Conversa
     order = [options[i] for i in rng.permutation(3)]
     asked = Question(question, tuple(order), answer, "how", "distortion")
     return _choice_prompt(asked, (IMAGE, IMAGE), rng)
+
+
+def pair_prompt() -> Prompt:
+    """Two images and the question which is better, in the wording of the released code of 2AFC."""
+    return (
+        "This is the first image: ",
+        IMAGE,
+        "\nThis is the second image: ",
+        IMAGE,
+        "\nWhich image has better visual quality?",
+        "\nA. The first image.\nB. The second image.\nAnswer with the option's letter from the given choices directly.",
+    )
 
 
 def _question(sample: Sample, rng: np.random.Generator) -> Question:

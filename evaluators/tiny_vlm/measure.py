@@ -1,0 +1,172 @@
+"""Measures the tiny model on held-out scenes: `python -m eyechart.evaluators.tiny_vlm.measure [FOLDER]`.
+
+Prints the figures of the model's card. Every measure has its own scenes, from seeds that neither the training nor the
+mini releases use; all ten distortions and five levels are drawn with equal odds.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eyechart.datasets_scripts.mini.questions import CONCERNS
+from eyechart.datasets_scripts.mini.questions import Question
+from eyechart.datasets_scripts.mini.questions import ask
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.tasks.q_bench import ASSESSMENT
+from eyechart.evaluators.tasks.q_bench import LETTERS
+from eyechart.evaluators.tasks.q_bench import perception_prompt
+from eyechart.evaluators.tiny_vlm import NAME
+from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED
+from eyechart.evaluators.tiny_vlm.corpus import Sample
+from eyechart.evaluators.tiny_vlm.corpus import draw_samples
+from eyechart.evaluators.tiny_vlm.corpus import pair_prompt
+from eyechart.evaluators.types import Backend
+from eyechart.evaluators.types import Request
+from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.correlation import srcc
+from eyechart.metrics.scoring.intervals import bootstrap_correlations
+from eyechart.metrics.scoring.intervals import percentile_interval
+from eyechart.metrics.scoring.intervals import wilson_interval
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure with its 95 % interval."""
+
+    name: str
+    value: float
+    interval: tuple[float, float]
+    n: int
+
+
+def measure(backend: Backend, n: int = 600) -> list[Measure]:
+    """Measure a model on `n` held-out items per measure.
+
+    Args:
+        backend: What answers.
+        n: Items per measure: questions, images or pairs.
+
+    Returns:
+        Accuracies (fractions), the SRCC of the softmax score with the known level (counted downwards, so that +1 is
+        best), the CircularEval accuracy on questions of three and four options, and the pair accuracy with both orders
+        right.
+    """
+    return [
+        _questions(backend, "what-questions", ("what",), n, part=1),
+        _questions(backend, "yes-or-no questions", ("yes-or-no",), n, part=2),
+        _questions(backend, "how-questions", ("how",), n, part=3),
+        _circular(backend, n, part=4),
+        _quality(backend, n, part=5),
+        _pairs(backend, n, part=6),
+    ]
+
+
+def main() -> None:
+    """Reads the command line and prints the measures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default=NAME, help="model folder; the bundled model by default")
+    parser.add_argument("--n", type=int, default=600, help="items per measure")
+    arguments = parser.parse_args()
+    for result in measure(resolve_backend(arguments.folder, batch_size=32), arguments.n):
+        low, high = result.interval
+        print(f"{result.name:48} {result.value:.3f}  [{low:.3f}, {high:.3f}]  n = {result.n}")
+
+
+def _samples(n: int, part: int) -> list[Sample]:
+    return [draw_samples(HELD_OUT_SEED + part, index)[0] for index in range(n)]
+
+
+def _ask_all(backend: Backend, requests: Sequence[Request]) -> dict[tuple[str, str], str]:
+    return {(r.request.id, r.request.pass_name): r.text or "" for r in backend.answer(requests)}
+
+
+def _accuracy(name: str, right: Sequence[bool]) -> Measure:
+    return Measure(name, float(np.mean(right)), wilson_interval(sum(right), len(right)), len(right))
+
+
+def _draw_questions(types: tuple[str, ...], n: int, part: int) -> list[tuple[Sample, Question]]:
+    rng = np.random.default_rng([HELD_OUT_SEED + part, n])
+    drawn = []
+    for i, sample in enumerate(_samples(n, part)):
+        kind, concern = types[i % len(types)], CONCERNS[i // len(types) % len(CONCERNS)]
+        drawn.append(
+            (sample, ask(sample.scene, sample.distortion_type, sample.level, rng, question_type=kind, concern=concern))
+        )
+    return drawn
+
+
+def _request(index: int, sample: Sample, question: Question, options: tuple[str, ...], rotation: int = 0) -> Request:
+    row = {"question": question.question, "options": options, "images": [sample.image]}
+    return Request(
+        str(index), perception_prompt(row), (sample.image,), options=options, pass_name=f"rotation:{rotation}"
+    )
+
+
+def _is_right(text: str, question: Question, options: tuple[str, ...]) -> bool:
+    letter = extract_choice(text, list(options))
+    return letter is not None and options[LETTERS.index(letter)] == question.answer
+
+
+def _questions(backend: Backend, name: str, types: tuple[str, ...], n: int, part: int) -> Measure:
+    drawn = _draw_questions(types, n, part)
+    requests = [_request(i, sample, question, question.options) for i, (sample, question) in enumerate(drawn)]
+    texts = _ask_all(backend, requests)
+    right = [_is_right(texts[str(i), "rotation:0"], q, q.options) for i, (_, q) in enumerate(drawn)]
+    return _accuracy(name, right)
+
+
+def _circular(backend: Backend, n: int, part: int) -> Measure:
+    """MMBench, Sec. 4.1: a question counts only if it is answered right under every rotation of its options."""
+    drawn = _draw_questions(("what", "how"), n, part)
+    rotations = [[q.options[r:] + q.options[:r] for r in range(len(q.options))] for _, q in drawn]
+    requests = [
+        _request(i, sample, question, options, r)
+        for i, (sample, question) in enumerate(drawn)
+        for r, options in enumerate(rotations[i])
+    ]
+    texts = _ask_all(backend, requests)
+    right = [
+        all(_is_right(texts[str(i), f"rotation:{r}"], question, options) for r, options in enumerate(rotations[i]))
+        for i, (_, question) in enumerate(drawn)
+    ]
+    return _accuracy("CircularEval, questions of 3 and 4 options", right)
+
+
+def _quality(backend: Backend, n: int, part: int) -> Measure:
+    samples = _samples(n, part)
+    requests = [
+        Request(str(i), ASSESSMENT.prompt({}), (s.image,), prefill=ASSESSMENT.prefill, words=ASSESSMENT.words)
+        for i, s in enumerate(samples)
+    ]
+    good, poor = ASSESSMENT.words
+    answers = {r.request.id: r.logits or {} for r in backend.answer(requests)}
+    predicted = np.array([answers[str(i)][good] - answers[str(i)][poor] for i in range(n)])
+    known = -np.array([sample.level for sample in samples], dtype=float)
+    replicates, _ = bootstrap_correlations(predicted, known, np.random.default_rng(0))
+    return Measure(
+        "SRCC of the softmax score with the known level", srcc(predicted, known), percentile_interval(replicates), n
+    )
+
+
+def _pairs(backend: Backend, n: int, part: int) -> Measure:
+    """2AFC: both orders of each pair are asked, and both answers must be right."""
+    samples = _samples(2 * n, part)
+    pairs = [(a, b) for a, b in zip(samples[::2], samples[1::2], strict=True) if a.level != b.level]
+    requests = [
+        Request(str(i), pair_prompt(), (pair[order].image, pair[1 - order].image), pass_name=f"order:{order}")
+        for i, pair in enumerate(pairs)
+        for order in (0, 1)
+    ]
+    texts = _ask_all(backend, requests)
+    right = []
+    for i, (first, second) in enumerate(pairs):
+        expected = ("A", "B") if first.level < second.level else ("B", "A")
+        options = ["The first image.", "The second image."]
+        right.append(all(extract_choice(texts[str(i), f"order:{o}"], options) == expected[o] for o in (0, 1)))
+    return _accuracy("pair comparison, right in both orders", right)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Texts for the Hub: dataset cards, one per subset, in `datasets`."""

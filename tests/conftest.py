@@ -1,0 +1,31 @@
+"""Settings for all tests: no network, no user cache, reference data only where it is named."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_HOME = tempfile.TemporaryDirectory(prefix="eyechart-tests-")
+# Set before datasets, evaluate or transformers is imported: they read these once.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_HOME"] = str(Path(_HOME.name) / "huggingface")
+os.environ["EYECHART_HOME"] = str(Path(_HOME.name) / "eyechart")
+for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_METRICS_CACHE"):
+    os.environ.pop(_name, None)
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """The folder of real reference data."""
+    folder = os.environ.get("EYECHART_REFERENCE")
+    if not folder:
+        pytest.skip("EYECHART_REFERENCE is not set: it names the folder of real reference data")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_up() -> Iterator[None]:
+    yield
+    _HOME.cleanup()
