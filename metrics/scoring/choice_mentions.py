@@ -149,7 +149,13 @@ def _crosses_sentence(gaps: Sequence[str], breaks: Sequence[bool]) -> bool:
 
 def _asserts(reply: Words, position: int, opening: int) -> bool:
     """Whether a yes or no at this word is the answer: it opens the reply or stands right behind "answer is"."""
-    if position <= opening or _after_cue(reply, position, nouns_only=True):
+    if position <= opening:
+        return True
+    # A copula that goes on is no answer: "答案是否" says no.
+    goes_on = position + 1 < len(reply.words) and not reply.gaps[position + 1]
+    if reply.folded[position] in _CUE_COPULAS and goes_on:
+        return False
+    if _after_cue(reply, position, nouns_only=True):
         return True
     # "yes or no" and "yes/no" name both.
     joined = reply.folded[opening + 1] in _JOINERS

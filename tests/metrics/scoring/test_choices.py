@@ -1,0 +1,189 @@
+import json
+import time
+from pathlib import Path
+from string import ascii_uppercase
+
+import pytest
+from choice_table import TABLE
+from hypothesis import example
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.errors import InputError
+
+CASES = [(options, text, letter) for options, rows in TABLE for text, letter in rows]
+OPTIONS = st.lists(st.text(max_size=12), max_size=6, unique=True)
+WORDS = ("blurry", "sharp", "noisy", "grainy", "vivid", "faded")
+
+
+def test_table_is_large() -> None:
+    assert len(CASES) >= 150
+
+
+@pytest.mark.parametrize(("options", "text", "letter"), CASES)
+def test_table(options: tuple[str, ...], text: str, letter: str | None) -> None:
+    assert extract_choice(text, options) == letter
+
+
+@pytest.mark.parametrize("wrapping", [" {} ", "\n{}\n", "**{}**", "_{}_", "`{}`", "# {}", "> {}", "- {}", "~~{}~~"])
+def test_table_under_blanks_and_markdown(wrapping: str) -> None:
+    wrong = [
+        (text, options) for options, text, letter in CASES if extract_choice(wrapping.format(text), options) != letter
+    ]
+    assert not wrong
+
+
+@given(st.text(), OPTIONS)
+@example("\ud800", ["\ud800", "a"])
+@example("<think>", ["a"])
+@example("\\boxed{", ["a"])
+def test_never_raises(text: str, options: list[str]) -> None:
+    letter = extract_choice(text, options)
+    assert letter is None or letter in ascii_uppercase[: len(options)]
+
+
+PIECES = [
+    "A",
+    "B",
+    "b",
+    "c",
+    "blurry",
+    "Sharp",
+    "not",
+    "answer is",
+    "option",
+    "yes",
+    "(",
+    ")",
+    ".",
+    ",",
+    ":",
+    "**",
+    "<think>",
+]
+PIECES += ["</think>", "\\boxed{", "}", "<answer>", "</answer>", "是", "选", "no", "very", "\n", "-", "'", "n't", "/"]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map(" ".join), st.sampled_from(["blurry", "yes", "no"]))
+@settings(max_examples=300)
+def test_never_raises_on_answer_like_text(text: str, first: str) -> None:
+    extract_choice(text, [first, "Sharp", "very blurry"])
+
+
+@given(st.text(), OPTIONS, st.sampled_from(["  {}  ", "\n\n{}\n", "**{}**", "`{}`", "__{}__", "\t*{}* "]))
+def test_blanks_and_markdown_around_do_not_matter(text: str, options: list[str], wrapping: str) -> None:
+    assert extract_choice(wrapping.format(text), options) == extract_choice(text, options)
+
+
+@given(st.permutations(WORDS), st.lists(st.sampled_from([*WORDS, "it is", "not", "and", ".", ", but"])).map(" ".join))
+def test_relabelling_options_keeps_the_option_named_by_text(order: list[str], text: str) -> None:
+    before, after = extract_choice(text, WORDS), extract_choice(text, order)
+    named = None if before is None else WORDS[ascii_uppercase.index(before)]
+    assert (None if after is None else order[ascii_uppercase.index(after)]) == named
+
+
+@given(
+    st.permutations(WORDS),
+    st.sampled_from(WORDS),
+    st.sampled_from(["{}", "({})", "{}.", "**{}**", "Answer: {}", "The answer is {}.", "Option {}", "\\boxed{{{}}}"]),
+)
+def test_relabelling_options_keeps_the_option_named_by_letter(order: list[str], word: str, form: str) -> None:
+    letter = ascii_uppercase[order.index(word)]
+    assert extract_choice(form.format(letter), order) == letter
+    assert extract_choice(form.format(f"{letter}. {word}"), order) == letter
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=2, max_size=5, unique=True), st.data())
+def test_an_option_verbatim_is_that_option(options: list[str], data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(options) - 1))
+    for text in (options[index], options[index].upper() + ".", f"  {options[index].title()}! "):
+        assert extract_choice(text, options) == ascii_uppercase[index]
+
+
+def test_equal_options_are_an_error() -> None:
+    with pytest.raises(InputError, match="options holds 'No' twice"):
+        extract_choice("No", ["No", "Yes", "No"])
+
+
+def test_more_options_than_letters_are_an_error() -> None:
+    with pytest.raises(InputError, match="27 options"):
+        extract_choice("A", [str(number) for number in range(27)])
+
+
+def test_no_options_no_choice() -> None:
+    assert extract_choice("A", []) is None
+
+
+UNITS = ["a ", "A ", "A big ", "dark ", "not dark ", "x", "(", "*", "* ", "\n", "<think>", "</think>", "<answer>"]
+UNITS += [
+    "\\boxed{",
+    "yes ",
+    "B. ",
+    "A.B.",
+    "answer is ",
+    "isn't ",
+    "-1",
+    "1.1",
+    "模糊",
+    "不",
+    "é",
+    "\ufdfa",
+    "C is ",
+    "not ",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_time_is_linear(unit: str) -> None:
+    options = ["Bright", "Dark", "Medium", "no noise", "Yes", "模糊"]
+
+    def seconds(size: int) -> float:
+        text = (unit * size)[: max(size // len(unit.encode()), 1) * len(unit)]
+        best = float("inf")
+        for _ in range(3):
+            start = time.perf_counter()
+            extract_choice(text, options)
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    # A quadratic step would need seconds here. Wall time on a shared machine is no tighter a test than this.
+    assert seconds(100_000) < 0.5
+
+
+def test_a_long_option_costs_linear_time() -> None:
+    start = time.perf_counter()
+    assert extract_choice("a " * 50_000, ["a " * 5_000 + "b", "c"]) is None
+    assert time.perf_counter() - start < 1.0
+
+
+def _qbench2(reference: Path, model: str) -> list[tuple[list[str], object]]:
+    folder = reference / "qbench2-outputs"
+    if model == "gpt":
+        rows = json.loads((folder / "gpt.json").read_text())
+    else:
+        rows = [json.loads(line) for line in (folder / "llava.jsonl").read_text().splitlines()]
+    # Two rows of the release list the same option twice, which no letter can tell apart.
+    return [(row["option"], row[f"{model}_answer"]) for row in rows if len(set(row["option"])) == len(row["option"])]
+
+
+@pytest.mark.parametrize(("model", "failed", "extracted"), [("gpt", 2, 996), ("llava", 0, 994)])
+def test_real_answers(reference: Path, model: str, failed: int, extracted: int) -> None:
+    rows = _qbench2(reference, model)
+    assert len(rows) == 998
+    assert sum(not isinstance(answer, str) for _, answer in rows) == failed
+    found = 0
+    for options, answer in rows:
+        if not isinstance(answer, str):
+            continue
+        letter = extract_choice(answer, options)
+        found += letter is not None
+        verbatim = [
+            ascii_uppercase[index]
+            for index, option in enumerate(options)
+            if option.strip().casefold().rstrip(".") == answer.strip().casefold().rstrip(".")
+        ]
+        if verbatim:
+            assert letter == verbatim[0], (options, answer)
+    assert found == extracted

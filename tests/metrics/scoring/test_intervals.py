@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.intervals import bootstrap_correlations
+from eyechart.metrics.scoring.intervals import bootstrap_mean
+from eyechart.metrics.scoring.intervals import percentile_interval
+from eyechart.metrics.scoring.intervals import resampled_counts
+from eyechart.metrics.scoring.intervals import wilson_interval
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    # Newcombe (1998), Table I: the score method without continuity correction.
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_against_published_values(successes: int, n: int, low: float, high: float) -> None:
+    assert wilson_interval(successes, n) == pytest.approx((low, high), abs=5e-5)
+
+
+@given(st.integers(1, 500), st.data())
+def test_wilson_against_its_formula(n: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, n))
+    z = stats.norm.ppf(0.975)
+    share = successes / n
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    low, high = wilson_interval(successes, n)
+    assert (low, high) == pytest.approx((max(centre - half, 0), min(centre + half, 1)), abs=1e-9)
+    assert 0 <= low <= share + 1e-12 and share - 1e-12 <= high <= 1
+
+
+@pytest.mark.parametrize(("successes", "n"), [(1, 0), (3, 2), (-1, 2)])
+def test_wilson_bad_input(successes: int, n: int) -> None:
+    with pytest.raises(InputError, match=f"successes={successes}, n={n}"):
+        wilson_interval(successes, n)
+
+
+def test_counts_are_reproducible_and_sum_to_n() -> None:
+    first = list(resampled_counts(50, np.random.default_rng(3), 20))
+    again = list(resampled_counts(50, np.random.default_rng(3), 20))
+    assert len(first) == 20
+    assert all(counts.sum() == 50 for counts in first)
+    assert np.array_equal(first, again)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_correlations_equal_resampling_and_ranking_anew(ties: bool) -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(2, 60))
+    y += x
+    if ties:
+        x, y = np.round(x, 0), np.round(y, 1)
+    found_s, found_p = bootstrap_correlations(x, y, np.random.default_rng(9), resamples=50)
+    order = np.argsort(x, kind="stable")
+    for counts, s, p in zip(resampled_counts(60, np.random.default_rng(9), 50), found_s, found_p, strict=True):
+        items = np.repeat(order, counts.astype(int))
+        assert s == pytest.approx(stats.spearmanr(x[items], y[items]).statistic, abs=1e-9)
+        assert p == pytest.approx(stats.pearsonr(x[items], y[items]).statistic, abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
+def test_replicates_are_bounded_or_nan(pairs: list[tuple[int, int]], seed: int) -> None:
+    x, y = np.array(pairs, dtype=float).T
+    for replicates in bootstrap_correlations(x, y, np.random.default_rng(seed), resamples=20):
+        defined = replicates[~np.isnan(replicates)]
+        assert np.all(np.abs(defined) <= 1 + 1e-12)
+
+
+def test_ranking_of_its_own() -> None:
+    x = np.arange(30.0)
+    srcc, plcc = bootstrap_correlations(x, x, np.random.default_rng(0), resamples=10, ranking=-x)
+    assert srcc == pytest.approx(-1) and plcc == pytest.approx(1)
+
+
+def test_interval_agrees_with_scipy() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    y = x + rng.normal(size=300)
+    ours = percentile_interval(bootstrap_correlations(x, y, np.random.default_rng(1), resamples=4000)[0])
+    theirs = stats.bootstrap(
+        (x, y),
+        lambda a, b: stats.spearmanr(a, b).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=2000,
+        method="percentile",
+        random_state=np.random.default_rng(2),
+    ).confidence_interval
+    assert ours == pytest.approx((theirs.low, theirs.high), abs=0.015)
+
+
+def test_large_input_in_bounded_memory() -> None:
+    # A matrix of all draws would take 8 GB here.
+    found = bootstrap_correlations(np.arange(1e6), np.arange(1e6), np.random.default_rng(0), resamples=3)
+    assert found[0] == pytest.approx(1)
+
+
+def test_mean_of_known_spread() -> None:
+    values = np.random.default_rng(0).normal(size=400)
+    low, high = percentile_interval(bootstrap_mean(values, np.random.default_rng(1), resamples=4000))
+    half = 1.96 * values.std() / 20
+    assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.01)
+
+
+def test_interval_of_nothing() -> None:
+    with pytest.raises(UndefinedScoreError, match="undefined on every resample"):
+        percentile_interval(np.array([np.nan, np.nan]))
