@@ -117,6 +117,7 @@ def load_builder(
         raise unknown_name("value of images", images, builder_module.IMAGES)
     folder = None if data_dir is None else fspath(data_dir)
     settings: dict[str, Any] = {"skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
+    settings["own_data_files"] = data_files is not None
     try:
         return _builder_class(subset)(
             config_name=config or subset.configs[0],

@@ -38,6 +38,8 @@ class BenchmarkConfig(datasets.BuilderConfig):
     """Leave out malformed rows, and list them, instead of raising."""
     images: str = "load"
     """One of `IMAGES`; "skip" loads the annotations alone and leaves the image column empty."""
+    own_data_files: bool = False
+    """Whether `data_files` are known to be the user's choice, not what `datasets` picked; see `chosen_data_files`."""
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: Any = None) -> str:
         """Name the cache folder after the settings, the shared loading code and the source data."""
@@ -155,7 +157,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         found = [find_image(annotation.image_folders, name) if isinstance(name, str) else name for name in names]
         if None in found:
             name = names[found.index(None)]
-            left_out.missing(example["id"], name or "", annotation.split)
+            left_out.missing(example["id"], name if isinstance(name, str) else "", annotation.split)
             return False
         example[column] = found[0] if single else found
         return True

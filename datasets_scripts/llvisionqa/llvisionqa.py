@@ -131,10 +131,10 @@ def _json_fields(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
 
 
 def _parquet_fields(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
-    options = [raw.get(f"option{index}") for index in range(4)]
-    while options and _is_pad(options[-1]):
-        options.pop()
-    options = clean_options(options, path=path, number=number)
+    padded = [raw.get(f"option{index}") for index in range(4)]
+    while padded and _is_pad(padded[-1]):
+        padded.pop()
+    options = clean_options(padded, path=path, number=number)
     answer = "" if raw["_private"] else checked_letter(raw["correct_choice"], options, path=path, number=number)
     return {
         "images": [raw["image"]],

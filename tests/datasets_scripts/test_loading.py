@@ -211,9 +211,10 @@ def test_ten_thousand_rows_load_fast(kadis: Folder) -> None:
     folder = kadis(rows=[(name, str(number)) for number, name in enumerate(names)], images=[])
     for name in names:
         (folder / name).touch()
-    start = time.perf_counter()
+    # Processor time: other work on the machine does not count.
+    start = time.process_time()
     assert len(load_dataset("kadis700k", data_dir=folder, split="test")) == 10_000
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:
