@@ -237,7 +237,7 @@ def _pair(predictions: ArrayLike, references: ArrayLike) -> tuple[FloatArray, Fl
         raise UndefinedScoreError("a correlation needs at least two items; there is one")
     for name, values in (("predictions", x), ("references", y)):
         if values.min() == values.max():
-            raise UndefinedScoreError(f"all {n} {name} are {values[0]:g}; a correlation with a constant is undefined")
+            raise UndefinedScoreError(f"all {n} {name} are equal; a correlation with a constant is undefined")
     return x, y
 
 

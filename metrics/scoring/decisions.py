@@ -167,7 +167,12 @@ def _check_rows(
     for row in range(n):
         if not isinstance(predictions[row], str):
             raise InputError(f'predictions[{row}] is {predictions[row]!r}; it must be a string ("" if there is none)')
-        if isinstance(choices[row], str) or any(not isinstance(option, str) for option in choices[row]):
+        options = choices[row]
+        if (
+            not isinstance(options, Sequence)
+            or isinstance(options, str)
+            or not all(isinstance(o, str) for o in options)
+        ):
             raise InputError(f"choices[{row}] is {choices[row]!r}; it must be a list of strings")
         check_options(choices[row], row)
         check_letter("references", row, references[row], len(choices[row]))

@@ -73,23 +73,32 @@ def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) 
     Raises:
         InputError: The shape is wrong, or a value is no number, nan or infinite.
     """
+    shape = "one number a row" if columns is None else f"{columns} numbers a row"
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{argument} must hold numbers{'' if columns is None else f', {columns} a row'}: {error}"
-        ) from None
-    if columns is not None and array.size == 0:
-        array = array.reshape(0, columns)
-    wanted = 1 if columns is None else 2
-    if array.ndim != wanted or (columns is not None and array.shape[1] != columns):
-        shape = "one number a row" if columns is None else f"{columns} numbers a row"
-        raise InputError(f"{argument} must hold {shape}; its shape is {array.shape}")
+    except (TypeError, ValueError):
+        array = None
+    if array is not None and array.size == 0 and len(array) == 0:
+        return array.reshape(0) if columns is None else array.reshape(0, columns)
+    if array is None or array.shape[1:] != (() if columns is None else (columns,)) or array.ndim == 0:
+        raise InputError(f"{argument} must hold {shape}{_first_misfit(argument, values, columns)}")
     finite = np.isfinite(array) if columns is None else np.isfinite(array).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
         raise InputError(f"{argument}[{row}] is {array[row].tolist()!r}; it must be finite")
     return array
+
+
+def _first_misfit(argument: str, values: Any, columns: int | None) -> str:
+    """Names the first row that is not a number, or not `columns` numbers."""
+    for row, value in enumerate(values if hasattr(values, "__iter__") else [values]):
+        try:
+            fits = np.asarray(value, dtype=np.float64).shape == (() if columns is None else (columns,))
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            return f"; {argument}[{row}] is {value!r}"
+    return ""
 
 
 def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str, list[str]]:

@@ -120,30 +120,34 @@ def _part(where: str, pooled: Pooled, references: FloatArray, rows: Sequence[int
     """Scores of the images in `rows`; `where` names them in warnings."""
     index = np.asarray(rows)
     x, ranking, y = pooled.values[index], pooled.ranking[index], references[index]
-    fitted = _or_nan(f"{where}: plcc_fitted", lambda: correlation.fit_logistic(x, y, settings.fit))
-    if fitted is not None and len(y) < SMALL_SAMPLE:
+    scores: dict[str, float] = {}
+    undefined: dict[str, list[str]] = {}
+
+    def keep(names: Sequence[str], compute: Callable[[], Sequence[float]]) -> None:
+        try:
+            found = compute()
+        except UndefinedScoreError as error:
+            undefined.setdefault(str(error), []).extend(names)
+            found = [float("nan")] * len(names)
+        scores.update(zip(names, found, strict=True))
+
+    def fitted() -> Sequence[float]:
+        fit = correlation.fit_logistic(x, y, settings.fit)
+        return fit.plcc, fit.rmse
+
+    keep(["srcc"], lambda: [correlation.srcc(ranking, y)])
+    keep(["plcc"], lambda: [correlation.plcc(x, y)])
+    keep(["krcc"], lambda: [correlation.krcc(ranking, y)])
+    keep(["plcc_fitted", "rmse_fitted"], fitted)
+    for reason, names in undefined.items():
+        warnings.warn(f"{where}: nan for {', '.join(names)}: {reason}", UndefinedScoreWarning, stacklevel=4)
+    if len(y) < SMALL_SAMPLE and not np.isnan(scores["plcc_fitted"]):
         message = f"{where}: plcc_fitted on n={len(y)} images is inflated by the fit; read it beside plcc and srcc"
         warnings.warn(message, SmallSampleWarning, stacklevel=4)
-    scores = {
-        "srcc": _or_nan(f"{where}: srcc", lambda: correlation.srcc(ranking, y)),
-        "plcc": _or_nan(f"{where}: plcc", lambda: correlation.plcc(x, y)),
-        "krcc": _or_nan(f"{where}: krcc", lambda: correlation.krcc(ranking, y)),
-        "plcc_fitted": fitted and fitted.plcc,
-        "rmse_fitted": fitted and fitted.rmse,
-    }
     # Each part has a generator of its own, so that its interval does not depend on which others there are.
     rng = np.random.default_rng([settings.seed, zlib.crc32(where.encode())])
     replicates = bootstrap_correlations(x, y, rng, settings.resamples, ranking=ranking)
-    return _Part({name: float("nan") if value is None else value for name, value in scores.items()}, replicates, len(y))
-
-
-def _or_nan(name: str, score: Callable[[], Any]) -> Any:
-    """The score, or None with a warning where it is undefined."""
-    try:
-        return score()
-    except UndefinedScoreError as error:
-        warnings.warn(f"{name} is nan: {error}", UndefinedScoreWarning, stacklevel=5)
-        return None
+    return _Part(scores, replicates, len(y))
 
 
 def _interval(replicates: FloatArray) -> list[float]:

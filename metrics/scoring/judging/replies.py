@@ -15,7 +15,7 @@ Judge = Callable[[Messages, int], Sequence[str]]
 
 _DECORATION = re.compile(r"[*_`]+")
 _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
-_LETTER = re.compile(r"(?:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
+_LETTER = re.compile(r"(?i:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
 
 
 def ask(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:

@@ -1,10 +1,10 @@
 import json
+import runpy
 import time
 from pathlib import Path
 from string import ascii_uppercase
 
 import pytest
-from choice_table import TABLE
 from hypothesis import example
 from hypothesis import given
 from hypothesis import settings
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from eyechart.metrics.scoring.choices import extract_choice
 from eyechart.metrics.scoring.errors import InputError
 
+TABLE = runpy.run_path(str(Path(__file__).with_name("choice_table.py")))["TABLE"]
 CASES = [(options, text, letter) for options, rows in TABLE for text, letter in rows]
 OPTIONS = st.lists(st.text(max_size=12), max_size=6, unique=True)
 WORDS = ("blurry", "sharp", "noisy", "grainy", "vivid", "faded")

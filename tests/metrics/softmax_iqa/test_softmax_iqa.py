@@ -1,0 +1,218 @@
+import doctest
+import json
+import math
+from pathlib import Path
+
+import datasets
+import evaluate
+import numpy as np
+import pytest
+
+import eyechart.metrics
+from eyechart.metrics.scoring.errors import SmallSampleWarning
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+
+SETTINGS = {"fit": "logistic4", "average_over": None, "resamples": 1000, "seed": 0}
+POOLING = {"temperature": 100.0, "strategy": "softmax", "ties": "exact"}
+SCORES = {"srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted", "srcc_ci95", "plcc_ci95", "n"}
+
+
+def _rows(n: int = 60, seed: int = 0) -> dict[str, list]:
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, 2))
+    return {"predictions": logits.tolist(), "references": (logits[:, 0] - logits[:, 1] + rng.normal(size=n)).tolist()}
+
+
+@pytest.fixture
+def logits():
+    return eyechart.metrics.load("softmax_iqa")
+
+
+@pytest.fixture
+def scores():
+    return eyechart.metrics.load("softmax_iqa", "scores")
+
+
+def test_keys_and_settings(logits, scores) -> None:
+    found = logits.compute(**_rows())
+    assert set(found) == SCORES | set(SETTINGS) | set(POOLING)
+    assert {name: found[name] for name in SETTINGS | POOLING} == SETTINGS | POOLING
+    assert json.loads(json.dumps(found)) == found
+    plain = scores.compute(predictions=list(range(40)), references=list(range(40)))
+    assert set(plain) == SCORES | set(SETTINGS)
+    assert found["srcc_ci95"][0] < found["srcc"] < found["srcc_ci95"][1]
+    assert found["plcc_ci95"][0] < found["plcc"] < found["plcc_ci95"][1]
+
+
+def test_both_configurations_agree(logits, scores) -> None:
+    rows = _rows()
+    pooled = [1 / (1 + math.exp((poor - good) / 100)) for good, poor in rows["predictions"]]
+    given = scores.compute(predictions=pooled, references=rows["references"])
+    found = logits.compute(**rows)
+    for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"):
+        assert found[name] == pytest.approx(given[name], abs=1e-7)
+
+
+def test_doctest(logits) -> None:
+    examples = doctest.DocTestParser().get_doctest(logits.inputs_description, {}, "softmax_iqa", None, 0)
+    assert examples.examples
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+def test_loads_from_the_checkout(monkeypatch: pytest.MonkeyPatch, logits) -> None:
+    monkeypatch.chdir(Path(__file__).parents[3])
+    assert evaluate.load("metrics/softmax_iqa").compute(**_rows()) == logits.compute(**_rows())
+    assert evaluate.load("metrics/softmax_iqa", "scores").config_name == "scores"
+
+
+def test_dataset_columns(logits) -> None:
+    rows = datasets.Dataset.from_dict(_rows() | {"half": ["a", "b"] * 30})
+    found = logits.compute(
+        predictions=rows["predictions"], references=rows["references"], groups={"half": rows["half"]}
+    )
+    assert found["by_half"]["a"]["n"] == 30
+    assert {**found, "by_half": None} == {**logits.compute(**_rows()), "by_half": None}
+
+
+def test_combine(logits) -> None:
+    both = evaluate.combine({"first": logits, "second": eyechart.metrics.load("softmax_iqa")})
+    found = both.compute(**_rows())
+    assert found["first_srcc"] == found["second_srcc"]
+
+
+def test_two_processes(tmp_path: Path, two_processes, logits) -> None:
+    rows = _rows()
+    halves = [{k: v[:30] for k, v in rows.items()}, {k: v[30:] for k, v in rows.items()}]
+    main, other = two_processes("softmax_iqa", "logits", tmp_path, json.dumps(halves))
+    assert main.returncode == 0, main.stderr
+    assert json.loads(main.stdout) == logits.compute(**rows)
+    assert json.loads(other.stdout) is None
+
+
+def test_groups_that_two_processes_cannot_gather(logits) -> None:
+    logits.num_process = 2
+    with pytest.raises(ValueError, match="groups cannot be used with num_process > 1"):
+        logits._compute(**_rows(), groups={"half": ["a"] * 60})
+
+
+def test_average_over_is_the_mean_of_the_groups(logits) -> None:
+    rows = _rows(100)
+    groups = {"subset": ["game"] * 40 + ["movie"] * 60}
+    found = logits.compute(**rows, groups=groups, average_over="subset")
+    parts = found["by_subset"]
+    for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"):
+        assert found[name] == pytest.approx((parts["game"][name] + parts["movie"][name]) / 2)
+    assert found["n"] == 100 and found["average_over"] == "subset"
+    assert found["srcc_ci95"][0] < found["srcc"] < found["srcc_ci95"][1]
+    alone = logits.compute(predictions=rows["predictions"][:40], references=rows["references"][:40])
+    assert parts["game"]["srcc"] == alone["srcc"]
+
+
+def test_temperature_moves_plcc_and_not_srcc(logits) -> None:
+    cold, warm = logits.compute(**_rows(), temperature=1.0), logits.compute(**_rows(), temperature=100.0)
+    assert cold["srcc"] == warm["srcc"] and cold["plcc"] != warm["plcc"]
+
+
+def test_sign_of_the_fitted_correlation(scores) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    found = scores.compute(predictions=x, references=-x + rng.normal(size=200), fit="logistic5")
+    assert found["plcc"] < 0 and found["plcc_fitted"] < 0 and found["fit"] == "logistic5"
+
+
+def test_seed_of_the_bootstrap(logits) -> None:
+    first, again, other = (logits.compute(**_rows(), seed=seed) for seed in (1, 1, 2))
+    assert first == again and first["srcc_ci95"] != other["srcc_ci95"]
+
+
+@pytest.mark.parametrize("strategy", ["softmax", "argmax"])
+def test_constant_predictions_are_nan_with_a_warning(logits, strategy: str) -> None:
+    with pytest.warns(
+        UndefinedScoreWarning, match="overall: nan for srcc, plcc, krcc, plcc_fitted, rmse_fitted: all 40 predictions"
+    ):
+        found = logits.compute(predictions=[[2, 1]] * 40, references=list(range(40)), strategy=strategy)
+    assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"))
+    assert all(math.isnan(end) for end in found["srcc_ci95"])
+    assert found["n"] == 40
+
+
+def test_constant_references_and_one_item(scores) -> None:
+    with pytest.warns(UndefinedScoreWarning, match="all 40 references are equal"):
+        assert math.isnan(scores.compute(predictions=range(40), references=[3] * 40)["srcc"])
+    with pytest.warns(UndefinedScoreWarning, match="at least two items"):
+        assert math.isnan(scores.compute(predictions=[1], references=[1])["plcc"])
+
+
+def test_small_samples_warn(scores) -> None:
+    rng = np.random.default_rng(0)
+    with pytest.warns(SmallSampleWarning, match="n=12 images"):
+        found = scores.compute(predictions=rng.normal(size=12), references=rng.normal(size=12))
+    assert not math.isnan(found["plcc_fitted"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"references": [1.0] * 59}, "predictions .60. and references .59."),
+        ({"predictions": [[1.0, 2.0]] * 59 + [[1.0, float("nan")]]}, r"predictions\[59\] is \[1.0, nan\]"),
+        ({"predictions": [[1.0, 2.0]] * 59 + [[1.0]]}, r"2 numbers a row; predictions\[59\] is \[1.0\]"),
+        ({"references": [1.0] * 59 + [float("inf")]}, r"references\[59\] is inf"),
+        ({"predictions": [], "references": []}, "predictions is empty"),
+        ({"groups": {"half": ["a"]}}, r"groups\['half'\] has 1 rows"),
+        ({"groups": {"half": ["a"] * 60}, "average_over": "halves"}, "Did you mean 'half'"),
+        ({"average_over": "subset"}, "average_over is 'subset'; allowed: none"),
+        ({"fit": "logistic6"}, "fit is 'logistic6'"),
+        ({"temperature": -1}, "temperature is -1"),
+        ({"resamples": 0}, "resamples is 0"),
+    ],
+)
+def test_bad_input(logits, arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        logits.compute(**(_rows() | arguments))
+
+
+def test_unknown_configuration() -> None:
+    with pytest.raises(ValueError, match=r"config_name is 'score'; allowed: 'logits', 'scores'. Did you mean 'scores'"):
+        eyechart.metrics.load("softmax_iqa", "score")
+
+
+PUBLISHED = [
+    ("idefics", "agi", 0.562, 0.622),
+    ("idefics", "livec", 0.409, 0.428),
+    ("idefics", "cgi", 0.199, 0.229),
+    ("llava_v1.5", "agi", 0.664, 0.754),
+    ("llava_v1.5", "livec", 0.445, 0.481),
+    ("llava_v1.5", "cgi", 0.285, 0.297),
+    ("qwen-vl", "agi", 0.617, 0.686),
+    ("qwen-vl", "livec", 0.504, 0.532),
+    ("qwen-vl", "cgi", 0.273, 0.284),
+    ("instructblip_t5", "agi", 0.378, 0.400),
+    ("instructblip_t5", "livec", 0.113, 0.113),
+    ("instructblip_t5", "cgi", 0.167, 0.188),
+]
+
+
+def _released(path: Path) -> list[dict]:
+    """A released file is JSON objects one behind the other."""
+    text, decoder, position, rows = path.read_text(), json.JSONDecoder(), 0, []
+    while position < len(text.rstrip()):
+        row, position = decoder.raw_decode(text, position)
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.parametrize(("model", "database", "srcc", "plcc"), PUBLISHED)
+def test_published_values(logits, reference: Path, model: str, database: str, srcc: float, plcc: float) -> None:
+    rows = _released(reference / "q-bench-a3-logits" / model / f"{database}.json")
+    positive, negative = ("high", "low") if model == "instructblip_t5" else ("good", "poor")
+    halves = {
+        "groups": {"subset": ["game" if row < 3000 else "movie" for row in range(len(rows))]},
+        "average_over": "subset",
+    }
+    found = logits.compute(
+        predictions=[[row[f"logit_{positive}"], row[f"logit_{negative}"]] for row in rows],
+        references=[row["gt_score"] for row in rows],
+        ties="released",
+        **(halves if database == "cgi" else {}),
+    )
+    assert f"{found['srcc']:.3f}/{found['plcc']:.3f}" == f"{srcc:.3f}/{plcc:.3f}"
