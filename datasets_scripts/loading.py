@@ -69,6 +69,7 @@ def load_dataset(
         UsageError: Unknown subset, configuration, split or value.
         DataError: Something is wrong with the source files; names the file and, where there is one, the row.
     """
+    wanted = _split_names(split, _builder_class(find_subset(name)).SPLITS)
     builder = load_builder(
         name,
         config,
@@ -77,15 +78,13 @@ def load_dataset(
         skip_missing=skip_missing,
         skip_bad=skip_bad,
         images=images,
+        only_splits=wanted,
         cache_dir=cache_dir,
     )
-    wanted = _split_names(split, builder.SPLITS)
     if streaming:
         parts = builder.as_streaming_dataset()
-        _check_present(wanted, list(parts), name)
         return parts if split is None else _join_streams(parts, split, wanted)
     builder.download_and_prepare(num_proc=num_proc)
-    _check_present(wanted, list(builder.info.splits), name)
     try:
         return builder.as_dataset(split=split)
     except ValueError as error:
@@ -101,9 +100,12 @@ def load_builder(
     skip_missing: bool = False,
     skip_bad: bool = False,
     images: str = "load",
+    only_splits: Sequence[str] = (),
     cache_dir: str | PathLike[str] | None = None,
 ) -> "BenchmarkBuilder":
-    """Return a subset's builder without loading anything; the arguments are those of `load_dataset`.
+    """Return a subset's builder without loading anything.
+
+    The arguments are those of `load_dataset`; `only_splits` names the splits to prepare, all by default.
 
     Raises:
         UsageError: Unknown subset, configuration or value.
@@ -117,7 +119,7 @@ def load_builder(
         raise unknown_name("value of images", images, builder_module.IMAGES)
     folder = None if data_dir is None else fspath(data_dir)
     settings: dict[str, Any] = {"skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
-    settings["own_data_files"] = data_files is not None
+    settings |= {"only_splits": tuple(only_splits), "own_data_files": data_files is not None}
     try:
         return _builder_class(subset)(
             config_name=config or subset.configs[0],
@@ -182,11 +184,3 @@ def _join_streams(parts: "datasets.IterableDatasetDict", split: str, names: list
 
     streams = [parts[name] for name in names or parts]
     return streams[0] if len(streams) == 1 else concatenate_datasets(streams)
-
-
-def _check_present(wanted: Sequence[str], present: Sequence[str], name: str) -> None:
-    for split in wanted:
-        if split not in present:
-            raise MissingFileError(
-                f"this release of {name!r} has no annotations of split {split!r}, only {list(present)}"
-            )

@@ -68,6 +68,10 @@ class Evaluator(evaluate.Evaluator):
         """The metric's arguments for the rows that were answered."""
 
     @abstractmethod
+    def check_row(self, row: Row) -> None:
+        """Raise `DataError` for a row that cannot be asked or scored."""
+
+    @abstractmethod
     def is_private(self, row: Row) -> bool:
         """Whether the row's answer is not public, so that it cannot be scored."""
 
@@ -171,7 +175,7 @@ class Evaluator(evaluate.Evaluator):
             Scores, predictions, settings, what was left out, timings.
         """
         self._check_columns(loaded.dataset)
-        rows = undecoded_rows(loaded.dataset, limit)
+        rows, malformed = self._usable_rows(undecoded_rows(loaded.dataset, limit), skip_bad)
         if not rows:
             raise DataError("there are no rows to evaluate", path=loaded.source)
         start = time.perf_counter()
@@ -190,7 +194,7 @@ class Evaluator(evaluate.Evaluator):
             model=backend.name,
             scores=scores,
             settings={**self.settings(), "limit": limit, "data": loaded.describe(), "model": backend.settings()},
-            left_out=[*loaded.left_out, *failed, *(private if scores is not None else [])],
+            left_out=[*loaded.left_out, *malformed, *failed, *(private if scores is not None else [])],
             predictions=[self._record(item, response) for item in answered for response in item.responses],
             timings={
                 "model_seconds": model_seconds,
@@ -210,6 +214,23 @@ class Evaluator(evaluate.Evaluator):
         """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
         return self.metric_inputs(predictions)
 
+    def _usable_rows(self, rows: Sequence[Row], skip_bad: bool) -> tuple[list[Row], list[dict[str, Any]]]:
+        """The rows that can be asked, and what was left out. Found now, so that no long run ends in an error."""
+        usable: dict[str, Row] = {}
+        left_out = []
+        for row in rows:
+            try:
+                if row["id"] in usable:
+                    raise DataError("its id was there before")
+                self.check_row(row)
+            except DataError as error:
+                if not skip_bad:
+                    raise _explain(row["id"], error) from error
+                left_out.append(_left_out(row, str(error)))
+            else:
+                usable[row["id"]] = row
+        return list(usable.values()), left_out
+
     def _ask(
         self, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
     ) -> tuple[list[Answered], list[dict[str, Any]]]:
@@ -221,7 +242,7 @@ class Evaluator(evaluate.Evaluator):
             request = response.request
             if response.error is not None:
                 if not skip_bad:
-                    raise _explain(request, response.error) from response.error
+                    raise _explain(request.id, response.error) from response.error
                 failed[request.id] = _left_out(by_id[request.id], str(response.error))
             responses[request.id, request.pass_name] = response
             if progress:
@@ -267,9 +288,9 @@ def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
             raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")
 
 
-def _explain(request: Request, error: DataError) -> DataError:
+def _explain(id: str, error: DataError) -> DataError:
     """The error again, naming the item and how to go on."""
-    return DataError(f"item '{request.id}': {error}. With skip_bad (--skip-bad) it is left out, listed and counted.")
+    return DataError(f"item '{id}': {error}. With skip_bad (--skip-bad) it is left out, listed and counted.")
 
 
 def _left_out(row: Row, reason: str) -> dict[str, Any]:

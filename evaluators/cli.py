@@ -119,15 +119,16 @@ def score(
 @app.command("tasks")
 def list_tasks() -> None:
     """List the tasks with their data sets and metrics."""
-    from rich.console import Console
     from rich.table import Table
+
+    from eyechart.evaluators.console import console
 
     table = Table()
     for column in ("task", "what it measures", "subsets", "splits", "metric"):
         table.add_column(column, no_wrap=column == "task")
     for task in TASKS:
         table.add_row(task.name, task.description, ", ".join(task.subsets), ", ".join(task.splits), task.metric)
-    Console().print(table)
+    console().print(table)
 
 
 def main() -> None:
@@ -196,7 +197,7 @@ def _checked(call: Callable[[], Value]) -> Value:
     try:
         return call()
     except EyechartError as error:
-        print(f"eyechart: {error}", file=sys.stderr)
+        print(f"eyechart: {error.explain()}", file=sys.stderr)
         raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
 
 

@@ -6,6 +6,7 @@ from dataclasses import field
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from typing import Literal
 
 import datasets
 
@@ -48,6 +49,7 @@ def load_data(
     data_dir: str | Path | None = None,
     skip_missing: bool = False,
     skip_bad: bool = False,
+    images: Literal["load", "skip"] = "load",
 ) -> LoadedData:
     """Load what a task is to run on.
 
@@ -60,6 +62,7 @@ def load_data(
         data_dir: Folder that holds the release; None is the mini release.
         skip_missing: Leave out rows whose image file is absent.
         skip_bad: Leave out rows whose annotation is malformed.
+        images: "skip" reads annotations only, for answers made elsewhere.
 
     Raises:
         UsageError: Unknown subset or split, or a `data` that is neither a name nor a `Dataset`.
@@ -80,7 +83,7 @@ def load_data(
         raise unknown_name(f"split of {task.name}", split, task.splits)
     folder = mini.release(name) if data_dir is None else Path(data_dir)
     dataset = datasets_scripts.load_dataset(
-        name, split=split, data_dir=folder, skip_missing=skip_missing, skip_bad=skip_bad
+        name, split=split, data_dir=folder, skip_missing=skip_missing, skip_bad=skip_bad, images=images
     )
     left_out = datasets_scripts.left_out(dataset)
     return LoadedData(dataset, name, split, MINI if data_dir is None else str(data_dir), left_out)
@@ -125,7 +128,8 @@ def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[
         for name in single:
             row[name] = EncodedImage(table, name, index, None)
         for name in several:
-            count = len(table[index][name][0])
+            images = table[index][name][0]
+            count = len(images) if images.is_valid else 0
             row[name] = [EncodedImage(table, name, index, place) for place in range(count)]
     return rows
 

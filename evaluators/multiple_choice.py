@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.base import Answered
 from eyechart.evaluators.base import Evaluator
-from eyechart.evaluators.tasks.q_bench import LETTERS
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
@@ -47,6 +48,15 @@ class MultipleChoiceEvaluator(Evaluator):
                 max_new_tokens=self.definition.max_new_tokens,
             )
         ]
+
+    def check_row(self, row: Row) -> None:
+        """The options must differ and the answer be the letter of one of them."""
+        options, answer = row["options"], row["answer"]
+        if not 1 <= len(options) <= len(ascii_uppercase) or len(set(options)) < len(options):
+            raise DataError(f"its options are {options!r}; expected 1 to {len(ascii_uppercase)} different texts")
+        letters = ascii_uppercase[: len(options)]
+        if answer and (len(answer) != 1 or answer not in letters):
+            raise DataError(f"its answer is {answer!r}; expected one of {', '.join(letters)}, or '' if it is private")
 
     def is_private(self, row: Row) -> bool:
         """Whether the row has no answer letter."""
@@ -95,5 +105,5 @@ def _options(response: Response) -> tuple[str, ...]:
 
 def _letter(answered: Answered) -> str:
     """The right option's letter among the options as they were shown."""
-    right = answered.row["options"][LETTERS.index(answered.row["answer"])]
-    return LETTERS[_options(answered.responses[0]).index(right)]
+    right = answered.row["options"][ascii_uppercase.index(answered.row["answer"])]
+    return ascii_uppercase[_options(answered.responses[0]).index(right)]

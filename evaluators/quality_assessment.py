@@ -1,8 +1,10 @@
 """Quality assessment: the next-token logits of two words after a prefilled reply, against opinion scores."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.base import Answered
 from eyechart.evaluators.base import Evaluator
 from eyechart.evaluators.types import Request
@@ -27,6 +29,11 @@ class QualityAssessmentEvaluator(Evaluator):
                 max_new_tokens=0,
             )
         ]
+
+    def check_row(self, row: Row) -> None:
+        """The quality must be finite."""
+        if row["quality"] is not None and not math.isfinite(row["quality"]):
+            raise DataError(f"its quality is {row['quality']}; expected a finite number, or none if it is private")
 
     def is_private(self, row: Row) -> bool:
         """Whether the row has no opinion score."""

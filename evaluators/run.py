@@ -1,6 +1,7 @@
 """A whole run: several tasks on one model, with progress, results written after each, and a table at the end."""
 
 import datetime
+import tempfile
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from rich.progress import TextColumn
 from rich.progress import TimeRemainingColumn
 
 from eyechart.datasets_scripts.common.errors import EyechartError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.console import console
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import write_run
@@ -23,8 +26,6 @@ from eyechart.evaluators.table import score_table
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
-
-_PLAIN_WIDTH = 140
 
 Planned = tuple[Task, str, str, str | None]
 """Task, subset, split, data folder (None for the mini release)."""
@@ -60,9 +61,10 @@ def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], option
 
     Raises:
         ModelError: The model cannot be loaded or cannot do what a task asks.
-        OSError: The folder cannot be written.
+        UsageError: The folder cannot be written.
     """
-    messages = _console(stderr=True)
+    _make_folder(folder)
+    messages = console(stderr=True)
     if not messages.is_terminal:
         _disable_progress_bars()
     backend = make_backend()
@@ -75,14 +77,25 @@ def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], option
         try:
             evaluations.append(_run_task(planned, backend, options, messages))
         except EyechartError as error:
-            failed.append((planned[0].name, str(error)))
-            messages.print(f"eyechart: {planned[0].name} failed: {error}", style="red", markup=False, highlight=False)
+            failed.append((planned[0].name, error.explain()))
+            text = f"eyechart: {planned[0].name} failed: {error.explain()}"
+            messages.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         write_run(folder, collect(evaluations, failed, started), evaluations)
-    console = _console()
-    console.print(score_table(evaluations, failed))
+    output = console()
+    output.print(score_table(evaluations, failed))
     for line in [*notes(evaluations), f"Results are in {folder}"]:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        output.print(line, markup=False, highlight=False, soft_wrap=True)
     return not failed
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # A folder can exist and yet not take files: a full disk, other people's, a read-only mount.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(f"the results folder {folder} cannot be written: {error.strerror or error}") from error
 
 
 def _disable_progress_bars() -> None:
@@ -94,15 +107,9 @@ def _disable_progress_bars() -> None:
     logging.disable_progress_bar()
 
 
-def _console(*, stderr: bool = False) -> Console:
-    """A console that, where it is no terminal, does not fold lines to the 80 columns of an imagined one."""
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=_PLAIN_WIDTH)
-
-
-def _run_task(planned: Planned, backend: Backend, options: RunOptions, console: Console) -> Evaluation:
+def _run_task(planned: Planned, backend: Backend, options: RunOptions, messages: Console) -> Evaluation:
     task, subset, split, data_dir = planned
-    console.print(f"{task.name}: loading {subset} ({split})", markup=False, highlight=False)
+    messages.print(f"{task.name}: loading {subset} ({split})", markup=False, highlight=False)
     loaded = load_data(
         task,
         subset=subset,
@@ -110,12 +117,13 @@ def _run_task(planned: Planned, backend: Backend, options: RunOptions, console: 
         data_dir=data_dir,
         skip_missing=options.skip_missing,
         skip_bad=options.skip_bad,
+        images="load" if backend.needs_images else "skip",
     )
     shuffle_seed = options.seed if task.evaluator == "multiple_choice" else None
     bound = evaluator(task.name, seed=options.seed or 0, shuffle_seed=shuffle_seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal nothing is animated: one line when a task begins and one when it ends.
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
         shown = bar.add_task(task.name, total=None)
         evaluation = bound.run(
             backend,
@@ -125,7 +133,7 @@ def _run_task(planned: Planned, backend: Backend, options: RunOptions, console: 
             progress=lambda done, total: bar.update(shown, completed=done, total=total),
         )
     seconds = evaluation.timings["model_seconds"]
-    console.print(
+    messages.print(
         f"{task.name}: {len(evaluation.predictions)} answers in {seconds:.1f} s", markup=False, highlight=False
     )
     return evaluation

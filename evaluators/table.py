@@ -54,7 +54,7 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[tuple[str, s
             name = data = ""
         table.add_section()
     for task, error in failed:
-        table.add_row(task, "", f"[red]failed:[/red] {_escape(error)}")
+        table.add_row(task, "", f"[red]failed:[/red] {_escape(error.splitlines()[0])}")
     return table
 
 

@@ -70,6 +70,9 @@ class Response:
 class Backend(Protocol):
     """Anything that answers requests."""
 
+    needs_images: bool
+    """Whether requests have to carry their images."""
+
     @property
     def name(self) -> str:
         """The model's id or folder."""

@@ -11,6 +11,7 @@ from typing import ClassVar
 import datasets
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
 from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
@@ -38,6 +39,8 @@ class BenchmarkConfig(datasets.BuilderConfig):
     """Leave out malformed rows, and list them, instead of raising."""
     images: str = "load"
     """One of `IMAGES`; "skip" loads the annotations alone and leaves the image column empty."""
+    only_splits: tuple[str, ...] = ()
+    """Splits to prepare; all that the release holds by default. What another split lacks is then no matter."""
     own_data_files: bool = False
     """Whether `data_files` are known to be the user's choice, not what `datasets` picked; see `chosen_data_files`."""
 
@@ -105,16 +108,26 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         left_out = LeftOut(
             skip_missing=self.config.skip_missing, skip_bad=self.config.skip_bad, log=dl_manager.is_streaming
         )
-        annotations = self._annotations(dl_manager)
+        annotations = self._wanted(self._annotations(dl_manager))
         rows = {annotation.split: self._parse(annotation, left_out) for annotation in annotations}
         folders = sorted({folder for annotation in annotations for folder in annotation.image_folders})
         left_out.check_missing("Looked for them in " + ", ".join(folders), annotations[0].files[0])
         for annotation in annotations:
             if not rows[annotation.split]:
-                raise BadAnnotationError(f"split {annotation.split!r} has no rows to load", path=annotation.files[0])
+                reason = f"split {annotation.split!r} has no rows to load{left_out.summary(annotation.split)}"
+                raise BadAnnotationError(reason, path=annotation.files[0])
         if not dl_manager.is_streaming:
             left_out.save(self._output_dir)
         return [datasets.SplitGenerator(name=split, gen_kwargs={"rows": part}) for split, part in rows.items()]
+
+    def _wanted(self, annotations: list[Annotation]) -> list[Annotation]:
+        present = [annotation.split for annotation in annotations]
+        for split in self.config.only_splits:
+            if split not in present:
+                raise MissingFileError(
+                    f"this release of {self.name!r} has no annotations of split {split!r}, only {present}"
+                )
+        return [a for a in annotations if not self.config.only_splits or a.split in self.config.only_splits]
 
     def _generate_examples(self, rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         cells = ParquetCells()

@@ -20,6 +20,10 @@ from collections.abc import Iterable
 class EyechartError(Exception):
     """Base of all errors raised on purpose."""
 
+    def explain(self) -> str:
+        """The message with its notes, which say how to go on: what a command prints."""
+        return "\n".join([str(self), *getattr(self, "__notes__", [])])
+
 
 class UsageError(EyechartError, ValueError):
     """An unknown name or a bad argument."""

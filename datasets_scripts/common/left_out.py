@@ -71,6 +71,13 @@ class LeftOut:
             path=path,
         )
 
+    def summary(self, split: str) -> str:
+        """How many items of a split were left out, with the first one; "" if none was."""
+        items = [item for item in self.items if item["split"] == split]
+        if not items:
+            return ""
+        return f": all {len(items)} were left out, the first: {items[0]['id']}: {items[0]['reason']}"
+
     def save(self, folder: str) -> None:
         """Write the sidecar into `folder`."""
         with open(os.path.join(folder, SIDECAR), "w", encoding="utf-8") as file:

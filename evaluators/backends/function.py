@@ -21,6 +21,8 @@ class FunctionBackend:
             chat messages whose image parts hold PIL images; it returns a string, or a dict from each word to its logit.
     """
 
+    needs_images = True
+
     def __init__(self, function: Callable[..., Any]) -> None:
         """Keep the function."""
         self._function = function

@@ -35,6 +35,8 @@ class PredictionsFileBackend:
         name: How results call the model that made the answers; the file's name by default.
     """
 
+    needs_images = False
+
     def __init__(self, path: str | Path, *, name: str | None = None) -> None:
         """Read the whole file.
 

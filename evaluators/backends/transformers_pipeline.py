@@ -43,6 +43,8 @@ class TransformersBackend:
         batch_size: Requests per forward pass.
     """
 
+    needs_images = True
+
     def __init__(self, model: "PreTrainedModel", processor: "ProcessorMixin", *, name: str, batch_size: int) -> None:
         """Check that model and processor can be used; the processor pads on the left from now on.
 
@@ -104,7 +106,7 @@ class TransformersBackend:
         if pipe.task != _TASK:
             raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{_TASK}'.")
         name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
-        return cls(pipe.model, pipe.processor, name=name, batch_size=pipe.batch_size or batch_size)
+        return cls(pipe.model, pipe.processor, name=name, batch_size=pipe._batch_size or batch_size)
 
     @property
     def name(self) -> str:

@@ -5,18 +5,19 @@ assessment follows Sec. 2.4.2 with one departure that the released code makes to
 softmax of Eq. 1, without which the published PLCC cannot be reproduced.
 """
 
+from string import ascii_uppercase
+
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def perception_prompt(row: Row) -> Prompt:
     """Question, image(s), options: Q-Bench, Sec. 2.2.3."""
-    options = " ".join(f"{letter}. {option}" for letter, option in zip(LETTERS, row["options"], strict=False))
+    options = " ".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
     images = (IMAGE,) * len(row["images"])
     return (f"{row['question']}\n", *images, f"\nChoose between one of the following options: {options}")
 

@@ -6,6 +6,7 @@ option letter stands for.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from string import ascii_uppercase
 
 import numpy as np
 from PIL import Image
@@ -23,7 +24,6 @@ from eyechart.datasets_scripts.mini.questions import severity
 from eyechart.datasets_scripts.mini.scenes import Scene
 from eyechart.datasets_scripts.mini.scenes import draw_scene
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT
-from eyechart.evaluators.tasks.q_bench import LETTERS
 from eyechart.evaluators.tasks.q_bench import perception_prompt
 from eyechart.evaluators.tiny_vlm import IMAGE_SIZE
 from eyechart.evaluators.types import IMAGE
@@ -122,8 +122,8 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
     options = list(question.options)
     if rng.random() < 0.08:
         options.append("I don't know")
-    lettered = list(zip(LETTERS, options, strict=False))
-    reply = f" {LETTERS[options.index(question.answer)]}"
+    lettered = list(zip(ascii_uppercase, options, strict=False))
+    reply = f" {ascii_uppercase[options.index(question.answer)]}"
     style = rng.random()
     if style < 0.6:
         ask_first, *_, choose = perception_prompt({"question": question.question, "options": options, "images": images})

@@ -7,6 +7,7 @@ mini releases use; all ten distortions and five levels are drawn with equal odds
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from eyechart.datasets_scripts.mini.questions import Question
 from eyechart.datasets_scripts.mini.questions import ask
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT
-from eyechart.evaluators.tasks.q_bench import LETTERS
 from eyechart.evaluators.tasks.q_bench import perception_prompt
 from eyechart.evaluators.tiny_vlm import NAME
 from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED
@@ -106,7 +106,7 @@ def _request(index: int, sample: Sample, question: Question, options: tuple[str,
 
 def _is_right(text: str, question: Question, options: tuple[str, ...]) -> bool:
     letter = extract_choice(text, list(options))
-    return letter is not None and options[LETTERS.index(letter)] == question.answer
+    return letter is not None and options[ascii_uppercase.index(letter)] == question.answer
 
 
 def _questions(backend: Backend, name: str, types: tuple[str, ...], n: int, part: int) -> Measure:

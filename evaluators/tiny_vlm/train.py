@@ -48,6 +48,8 @@ PAIR_SHARE = 0.15
 IGNORED = -100
 
 Facts = dict[str, torch.Tensor]
+Example = tuple[list[int], list[int], list[int]]
+"""One conversation: indices of its images, prompt tokens, reply tokens."""
 
 
 def main() -> None:
@@ -179,7 +181,9 @@ def _train_language(
     rng = np.random.default_rng([TRAINING_SEED, 3])
     running = 0.0
     for step in range(steps):
-        batch = [_example(samples, processor, rng) for _ in range(LANGUAGE_BATCH)]
+        # A pair is twice as long: among single images it would double the padding of all of them.
+        make = _pair_example if rng.random() < PAIR_SHARE else _single_example
+        batch = [make(samples, processor, rng) for _ in range(LANGUAGE_BATCH)]
         loss = _language_loss(model, processor, batch, features)
         _step(loss, parameters, optimizer, schedule)
         running = loss.item() if step == 0 else 0.98 * running + 0.02 * loss.item()
@@ -187,14 +191,13 @@ def _train_language(
             print(f"language {step}: loss {running:.3f}", flush=True)
 
 
-def _example(
-    samples: list[Sample], processor: "LlavaProcessor", rng: np.random.Generator
-) -> tuple[list[int], list[int], list[int]]:
-    """One conversation as (indices of its images, prompt tokens, reply tokens)."""
-    first = int(rng.integers(len(samples)))
-    if rng.random() >= PAIR_SHARE:
-        return [first], *_tokens(converse(samples[first], rng), processor)
-    second = first
+def _single_example(samples: list[Sample], processor: "LlavaProcessor", rng: np.random.Generator) -> Example:
+    index = int(rng.integers(len(samples)))
+    return [index], *_tokens(converse(samples[index], rng), processor)
+
+
+def _pair_example(samples: list[Sample], processor: "LlavaProcessor", rng: np.random.Generator) -> Example:
+    first = second = int(rng.integers(len(samples)))
     while samples[second].level == samples[first].level:
         second = int(rng.integers(len(samples)))
     return [first, second], *_tokens(compare(samples[first], samples[second], rng), processor)
@@ -219,7 +222,7 @@ def _tokens(talk: Conversation, processor: "LlavaProcessor") -> tuple[list[int],
 def _language_loss(
     model: "LlavaForConditionalGeneration",
     processor: "LlavaProcessor",
-    batch: list[tuple[list[int], list[int], list[int]]],
+    batch: list[Example],
     features: torch.Tensor,
 ) -> torch.Tensor:
     """Cross entropy of the replies, averaged over examples so that a description does not outweigh twenty letters."""

@@ -5,7 +5,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +21,9 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import loading
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts import register
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import MissingImagesError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
 from eyechart.datasets_scripts.common.quality import quality_features
@@ -129,6 +130,21 @@ def test_split_expressions(llvisionqa: Folder) -> None:
     assert len(list(load_dataset("llvisionqa", data_dir=folder, split="all", streaming=True))) == 6
 
 
+def test_one_split_is_loaded_whatever_the_other_lacks(llvisionqa: Folder, qa_row: Row) -> None:
+    folder = llvisionqa(test=[qa_row(7, correct_ans=None)])
+    assert len(load_dataset("llvisionqa", data_dir=folder, split="dev")) == 3
+    with pytest.raises(MissingImagesError, match=r"1 annotated image"):
+        load_dataset("llvisionqa", data_dir=folder, split="test")
+    with pytest.raises(MissingImagesError):
+        load_dataset("llvisionqa", data_dir=folder)
+
+
+def test_a_split_of_which_nothing_is_left_says_how_much_was_left_out(llvisionqa: Folder, qa_row: Row) -> None:
+    folder = llvisionqa(test=[qa_row(7, correct_ans=None), qa_row(8, correct_ans=None)])
+    with pytest.raises(BadAnnotationError, match=r"no rows to load.* 2 .*left out.*test-7\.png.*missing"):
+        load_dataset("llvisionqa", data_dir=folder, split="test", skip_missing=True)
+
+
 def test_left_out_follows_the_data_set(llvisionqa: Folder, qa_row: Row) -> None:
     bad = qa_row(1, type=9)
     folder = llvisionqa(
@@ -206,15 +222,13 @@ def test_links_to_folders_are_followed_once(kadis: Folder, tmp_path: Path) -> No
     assert load_dataset("kadis700k", data_dir=folder, split="test")[0]["image"].size == (10, 8)
 
 
-def test_ten_thousand_rows_load_fast(kadis: Folder) -> None:
+def test_ten_thousand_rows_load_without_touching_pixels(kadis: Folder) -> None:
     names = [f"content{number}_{number % 25 + 1:02d}_{number % 5 + 1:02d}.png" for number in range(10_000)]
     folder = kadis(rows=[(name, str(number)) for number, name in enumerate(names)], images=[])
     for name in names:
         (folder / name).touch()
-    # Processor time: other work on the machine does not count.
-    start = time.process_time()
+    # The image files are empty: whoever opened one would fail.
     assert len(load_dataset("kadis700k", data_dir=folder, split="test")) == 10_000
-    assert time.process_time() - start < 3
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:

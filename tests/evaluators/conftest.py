@@ -1,0 +1,58 @@
+"""A small data set per kind, in the documented columns, for evaluators that run on a Python function."""
+
+from collections.abc import Callable
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+
+
+def picture(seed: int, size: int = 32) -> Image.Image:
+    """A picture that differs for every seed."""
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (size, size, 3), dtype=np.uint8))
+
+
+@pytest.fixture
+def make_picture() -> Callable[..., Image.Image]:
+    return picture
+
+
+@pytest.fixture
+def questions() -> datasets.Dataset:
+    """Six questions of two types, right answers A B C A B C."""
+    rows = {
+        "id": [f"q{i}" for i in range(6)],
+        "images": [[picture(i)] for i in range(6)],
+        "question": [f"How is picture {i}?" for i in range(6)],
+        "options": [["Good", "Fair", "Poor"]] * 6,
+        "answer": ["A", "B", "C"] * 2,
+        "question_type": ["how", "what"] * 3,
+        "concern": ["other"] * 6,
+    }
+    features = datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "images": datasets.Sequence(datasets.Image()),
+            "question": datasets.Value("string"),
+            "options": datasets.Sequence(datasets.Value("string")),
+            "answer": datasets.Value("string"),
+            "question_type": datasets.Value("string"),
+            "concern": datasets.Value("string"),
+        }
+    )
+    return datasets.Dataset.from_dict(rows, features=features)
+
+
+@pytest.fixture
+def photographs() -> datasets.Dataset:
+    """Forty pictures whose quality is their number."""
+    features = datasets.Features(
+        {"id": datasets.Value("string"), "image": datasets.Image(), "quality": datasets.Value("float64")}
+    )
+    rows = {
+        "id": [f"p{i}" for i in range(40)],
+        "image": [picture(i) for i in range(40)],
+        "quality": [float(i) for i in range(40)],
+    }
+    return datasets.Dataset.from_dict(rows, features=features)

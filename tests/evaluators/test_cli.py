@@ -1,0 +1,289 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.results import read_results
+
+
+def eyechart(*arguments, folder=None):
+    """Run the command as a user does: in a process of its own."""
+    command = [sys.executable, "-m", "eyechart.evaluators.cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def invoke(*arguments):
+    """Run the command in this process, which saves loading torch again."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def main_job(tmp_path_factory):
+    """What `eyechart run` without arguments leaves behind."""
+    folder = tmp_path_factory.mktemp("main")
+    done = eyechart("run", folder=folder)
+    assert done.returncode == 0, done.stderr
+    (run,) = (folder / "eyechart_runs").iterdir()
+    return done, run
+
+
+def test_the_main_job_prints_one_table_with_interval_guess_and_n(main_job):
+    done, run = main_job
+    lines = done.stdout.splitlines()
+    header = next(line for line in lines if "95 % interval" in line)
+    assert "random guess" in header and " n " in header
+    (accuracy,) = (line for line in lines if "q_bench/perception" in line)
+    assert "accuracy" in accuracy and "180" in accuracy
+    (srcc,) = (line for line in lines if "q_bench/assessment" in line)
+    assert "SRCC" in srcc and "200" in srcc
+    assert "mini release" in done.stdout
+    assert run.name in done.stdout
+    # Nothing animated where there is no terminal.
+    assert "\r" not in done.stdout + done.stderr and "\x1b" not in done.stdout + done.stderr
+
+
+def test_the_main_job_writes_results(main_job):
+    _, run = main_job
+    results = read_results(run)
+    assert [task.task for task in results.tasks] == ["q_bench/perception", "q_bench/assessment"]
+    for task in results.tasks:
+        assert task.model == "eyechart/tiny-vlm"
+        assert task.left_out == []
+        assert task.timings["model_seconds"] > 0
+        assert task.settings["data"]["is_mini"]
+        assert task.settings["model"]["decoding"] == "greedy"
+    assert results.tasks[0].scores["n"] == 180
+    assert results.tasks[1].scores["temperature"] == 100
+
+
+def test_the_main_job_shows_what_the_tiny_model_can(main_job):
+    perception, assessment = read_results(main_job[1]).tasks
+    assert perception.scores["accuracy"] > perception.scores["random_guess"] + 0.2
+    assert assessment.scores["srcc_ci95"][0] > 0.5
+
+
+def test_the_main_job_writes_predictions(main_job):
+    rows = pyarrow.parquet.read_table(main_job[1] / "predictions.parquet").to_pylist()
+    assert len(rows) == 380
+    assert {row["extracted"] for row in rows[:180]} <= {"A", "B", "C", "D", None}
+    assert all(len(row["logits"]) == 2 for row in rows[180:])
+
+
+def test_equal_runs_give_equal_scores_and_can_be_scored_again(main_job, tmp_path):
+    rows = pyarrow.parquet.read_table(main_job[1] / "predictions.parquet").to_pylist()
+    for task, scores in ((task.task, task.scores) for task in read_results(main_job[1]).tasks):
+        file = tmp_path / "answers.jsonl"
+        keys = ("id", "pass", "text", "options")
+        mine = [row for row in rows if row["task"] == task]
+        lines = [{**{key: row[key] for key in keys}, "logits": dict(row["logits"] or {}) or None} for row in mine]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        done = invoke("score", task, "--predictions", file, "--model", "again", "--out", tmp_path / "out")
+        assert done.exit_code == 0, done.output
+        (scored,) = read_results(tmp_path / "out").tasks
+        assert scored.scores == scores
+        assert scored.model == "again"
+
+
+def test_tasks_lists_every_task():
+    done = eyechart("tasks")
+    assert done.returncode == 0
+    assert "q_bench/perception" in done.stdout and "q_bench/assessment" in done.stdout
+    assert "…" not in done.stdout, "nothing is cut off where there is no terminal"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "q_bench/percepton"], "unknown task 'q_bench/percepton'; did you mean 'q_bench/perception'?"),
+        (["run", "--subset", "kadis700"], "unknown subset 'kadis700'; did you mean 'kadis700k'?"),
+        (["run", "q_bench/perception", "--subset", "kadis700k"], "unknown subset 'kadis700k'"),
+        (["run", "q_bench/perception", "--split", "tset"], "unknown split of q_bench/perception 'tset'"),
+        (["run", "--data-dir", "kadis=x"], "unknown subset in --data-dir 'kadis'; did you mean 'kadis700k'?"),
+        (["run", "--data-dir", "."], "does not say which subset it holds"),
+        (["run", "--subset", "kadis700k", "--data-dir", "a", "--data-dir", "b"], "given twice"),
+        (["run", "--batch-size", "0"], "--batch-size"),
+        (["run", "--limit", "-3"], "--limit"),
+        (["score", "q_bench/perception"], "--predictions"),
+        (["score", "q_bench/assesment", "--predictions", "x"], "did you mean 'q_bench/assessment'?"),
+    ],
+)
+def test_wrong_usage_is_explained_with_exit_code_2(arguments, message):
+    done = invoke(*arguments)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.replace("│", " ").split())
+
+
+def test_a_model_that_cannot_be_used_is_an_error_before_data_is_loaded(tmp_path):
+    done = invoke("run", "--model", tmp_path / "nowhere", "--data-dir", "kadis700k=/does/not/exist")
+    assert done.exit_code == 1
+    assert "nowhere' does not exist" in done.output
+    assert "loading" not in done.output
+
+
+@pytest.fixture
+def photographs_folder(tmp_path):
+    """Eight images of the mini release of KADIS-700k, to be damaged."""
+    source, folder = mini.release("kadis700k"), tmp_path / "photographs"
+    folder.mkdir()
+    lines = (source / "mos.csv").read_text().splitlines()[:9]
+    (folder / "mos.csv").write_text("\n".join(lines) + "\n")
+    names = [line.split(",")[0] for line in lines[1:]]
+    for name in names:
+        shutil.copy(next(source.rglob(name)), folder / name)
+    return folder, names
+
+
+def assess(folder, out, *options):
+    return invoke("run", "q_bench/assessment", "--data-dir", folder, "--out", out, *options)
+
+
+def _bomb(path):
+    """A PNG whose header announces 200 megapixels."""
+    data = bytearray(path.read_bytes())
+    data[16:24] = (20_000).to_bytes(4, "big") + (10_000).to_bytes(4, "big")
+    import zlib
+
+    data[29:33] = zlib.crc32(bytes(data[12:29])).to_bytes(4, "big")
+    path.write_bytes(bytes(data))
+
+
+DAMAGES = {
+    "zero bytes": (lambda path: path.write_bytes(b""), "empty"),
+    "truncated": (lambda path: path.write_bytes(path.read_bytes()[:-300]), "truncated"),
+    "no image": (lambda path: path.write_bytes(b"hello"), "not an image"),
+    "200 megapixels": (_bomb, "20000 x 10000"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_bad_image_is_named_or_left_out_listed_and_counted(photographs_folder, tmp_path, damage):
+    folder, names = photographs_folder
+    make, reason = DAMAGES[damage]
+    make(folder / names[2])
+    done = assess(folder, tmp_path / "out")
+    assert done.exit_code == 1
+    assert names[2] in done.output and reason in done.output and "--skip-bad" in done.output
+    assert read_results(tmp_path / "out").failed[0].task == "q_bench/assessment"
+
+    done = assess(folder, tmp_path / "out", "--skip-bad")
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "out").tasks
+    assert task.scores["n"] == 7
+    assert [item.id for item in task.left_out] == [names[2]]
+    assert reason in task.left_out[0].reason
+    assert "1 item left out" in done.output
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [("{name},good", "'good'"), ("{name},nan", "nan"), ("{name},", "mos")],
+)
+def test_a_bad_row_is_named_or_left_out(photographs_folder, tmp_path, line, reason):
+    folder, names = photographs_folder
+    lines = (folder / "mos.csv").read_text().splitlines()
+    lines[3] = line.format(name=names[2])
+    (folder / "mos.csv").write_text("\n".join(lines) + "\n")
+    done = assess(folder, tmp_path / "out")
+    assert done.exit_code == 1
+    assert "mos.csv, row 4" in done.output.replace("\n", "") and reason in done.output
+    done = assess(folder, tmp_path / "out", "--skip-bad")
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "out").tasks
+    assert (task.scores["n"], len(task.left_out)) == (7, 1)
+
+
+def test_a_csv_without_the_column_and_json_that_is_no_list_are_named(photographs_folder, tmp_path):
+    folder, _ = photographs_folder
+    (folder / "mos.csv").write_text("image,score\na.png,1\n")
+    done = assess(folder, tmp_path / "out")
+    assert done.exit_code == 1
+    assert "mos.csv" in done.output and "'mos'" in done.output and "score" in done.output
+    (tmp_path / "llvisionqa_dev.json").write_text('{"question": "?"}')
+    done = invoke("run", "q_bench/perception", "--data-dir", tmp_path, "--out", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "llvisionqa_dev.json" in done.output and "list" in done.output
+
+
+def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
+    folder, names = photographs_folder
+    (folder / names[0]).unlink()
+    done = assess(folder, tmp_path / "out")
+    assert done.exit_code == 1
+    assert "1 annotated image" in done.output and names[0] in done.output and "--skip-missing" in done.output
+    done = assess(folder, tmp_path / "out", "--skip-missing")
+    assert done.exit_code == 0
+    (task,) = read_results(tmp_path / "out").tasks
+    assert (task.scores["n"], [item.id for item in task.left_out]) == (7, [names[0]])
+
+
+def test_one_failing_task_does_not_stop_the_others(tmp_path):
+    done = invoke("run", "--data-dir", "llvisionqa=/does/not/exist", "--limit", "12", "--out", tmp_path)
+    assert done.exit_code == 1
+    results = read_results(tmp_path)
+    assert [task.task for task in results.tasks] == ["q_bench/assessment"]
+    assert [task.task for task in results.failed] == ["q_bench/perception"]
+    assert "failed" in done.output
+
+
+def test_private_answers_give_a_statement_and_predictions_but_no_score(tmp_path):
+    done = invoke("run", "q_bench/perception", "--split", "test", "--limit", "6", "--out", tmp_path)
+    assert done.exit_code == 0
+    assert "private" in done.output
+    (task,) = read_results(tmp_path).tasks
+    assert task.scores is None and "private" in task.note
+    assert pyarrow.parquet.read_table(tmp_path / "predictions.parquet").num_rows == 6
+
+
+def test_limit_seed_and_batch_size_reach_the_run(tmp_path):
+    options = ["--limit", "10", "--seed", "5", "--batch-size", "3"]
+    assert invoke("run", "q_bench/perception", *options, "--output", tmp_path).exit_code == 0
+    (task,) = read_results(tmp_path).tasks
+    assert (task.scores["n"], task.settings["limit"]) == (10, 10)
+    assert (task.settings["option_order"], task.settings["shuffle_seed"]) == ("shuffled", 5)
+    assert task.settings["model"]["batch_size"] == 3
+
+
+def test_the_command_loads_no_heavy_library_before_it_runs():
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import eyechart.evaluators.cli"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ,
+    )
+    loaded = {line.rsplit("|", 1)[-1].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    heavy = {"torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "openai", "matplotlib", "pyarrow"}
+    assert not loaded & heavy
+
+
+def test_help_answers():
+    done = eyechart("--help")
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in ("run", "score", "tasks"))
+
+
+def test_an_output_folder_that_cannot_be_written_is_an_error_before_anything_runs(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = invoke("run", "--limit", "2", "--out", tmp_path / "file")
+    assert done.exit_code == 2
+    assert "file cannot be written" in done.output
+
+
+def test_paths_may_hold_an_equals_sign(photographs_folder, tmp_path):
+    folder, _ = photographs_folder
+    odd = folder.rename(folder.with_name("a=b"))
+    done = assess(odd, tmp_path / "out")
+    assert done.exit_code == 0, done.output
+
+
+def test_the_default_folder_is_named_after_the_time(main_job):
+    assert Path(main_job[1]).parent.name == "eyechart_runs"
+    assert main_job[1].name[:2] == "20"

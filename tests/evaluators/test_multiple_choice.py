@@ -1,0 +1,147 @@
+import datasets
+import pytest
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.data import LoadedData
+
+
+def always(letter):
+    return lambda messages: letter
+
+
+def load(dataset):
+    return LoadedData(dataset, "own data", "given", "given")
+
+
+def options_in(messages):
+    text = "".join(part["text"] for part in messages[0]["content"] if part["type"] == "text")
+    shown = text.split("following options: ")[1]
+    return [part[3:] for part in shown.replace(" B. ", "|B. ").replace(" C. ", "|C. ").split("|")]
+
+
+def test_the_prompt_is_question_image_options(questions):
+    seen = []
+    evaluator("q_bench/perception").compute(lambda messages: seen.append(messages) or "A", questions)
+    content = seen[0][0]["content"]
+    assert [part["type"] for part in content] == ["text", "image", "text"]
+    assert content[0]["text"] == "How is picture 0?\n"
+    assert content[2]["text"] == "\nChoose between one of the following options: A. Good B. Fair C. Poor"
+    assert content[1]["image"].size == (32, 32)
+
+
+def test_compute_returns_the_metrics_scores_and_evaluates_timings(questions):
+    result = evaluator("q_bench/perception").compute(always("A"), questions)
+    assert result["accuracy"] == pytest.approx(2 / 6)
+    assert result["random_guess"] == pytest.approx(1 / 3)
+    assert result["by_question_type"]["how"]["n"] == 3
+    assert {"total_time_in_seconds", "samples_per_second", "latency_in_seconds"} <= set(result)
+
+
+def test_texts_and_letters_are_extracted(questions):
+    replies = iter(["Good", "The answer is B.", "**C**", "It is good.", "no idea", "C) Poor"])
+    result = evaluator("q_bench/perception").compute(lambda messages: next(replies), questions)
+    assert result["accuracy"] == pytest.approx(5 / 6)
+    assert result["extraction"]["unmatched"] == pytest.approx(1 / 6)
+
+
+def test_a_model_that_knows_the_answer_is_right_in_any_option_order(questions):
+    right = {f"How is picture {i}?\n": ["Good", "Fair", "Poor"][i % 3] for i in range(6)}
+
+    def model(messages):
+        wanted = right[messages[0]["content"][0]["text"]]
+        return "ABC"[options_in(messages).index(wanted)]
+
+    for seed in (None, 0, 1, 2):
+        assert evaluator("q_bench/perception", shuffle_seed=seed).compute(model, questions)["accuracy"] == 1.0
+
+
+def test_shuffled_orders_depend_on_the_question_and_not_on_the_visit(questions):
+    def orders(dataset, seed):
+        run = evaluator("q_bench/perception", shuffle_seed=seed).run(FunctionBackend(always("A")), load(dataset))
+        return {p["id"]: tuple(p["options"]) for p in run.predictions}
+
+    reversed_rows = questions.select(range(5, -1, -1))
+    assert orders(questions, 3) == orders(reversed_rows, 3)
+    assert orders(questions, 3) != orders(questions, 4)
+    assert len(set(orders(questions, 3).values())) > 1
+
+
+def test_the_setting_of_the_option_order_is_in_the_result(questions):
+    backend = FunctionBackend(always("A"))
+    settings = evaluator("q_bench/perception", shuffle_seed=7).run(backend, load(questions)).settings
+    assert (settings["option_order"], settings["shuffle_seed"]) == ("shuffled", 7)
+    settings = evaluator("q_bench/perception").run(backend, load(questions)).settings
+    assert (settings["option_order"], settings["shuffle_seed"]) == ("release", None)
+
+
+def test_private_answers_give_no_score_but_keep_the_predictions(questions):
+    private = questions.map(lambda row: {"answer": ""})
+    run = evaluator("q_bench/perception").run(FunctionBackend(always("B")), load(private))
+    assert run.scores is None
+    assert "private" in run.note
+    assert [p["extracted"] for p in run.predictions] == ["B"] * 6
+    with pytest.raises(DataError, match="private"):
+        evaluator("q_bench/perception").compute(always("B"), private)
+
+
+def test_single_private_answers_are_left_out_and_listed(questions):
+    answers = ["", "B", "C", "A", "B", "C"]
+    mixed = questions.remove_columns("answer").add_column("answer", answers)
+    run = evaluator("q_bench/perception").run(FunctionBackend(always("B")), load(mixed))
+    assert run.scores["n"] == 5
+    assert [(item["id"], item["reason"]) for item in run.left_out] == [("q0", "its answer is private")]
+
+
+def test_an_answer_that_is_no_letter_of_the_options_is_an_error_naming_the_row(questions):
+    broken = questions.remove_columns("answer").add_column("answer", ["A", "B", "D", "A", "B", "C"])
+    with pytest.raises(DataError, match=r"q2.*'D'"):
+        evaluator("q_bench/perception").compute(always("B"), broken)
+
+
+def test_a_missing_column_is_named(questions):
+    with pytest.raises(UsageError, match=r"no column 'options'.*Its columns: "):
+        evaluator("q_bench/perception").compute(always("A"), questions.remove_columns("options"))
+
+
+def test_columns_of_other_names_are_renamed_and_unknown_ones_named(questions):
+    renamed = questions.rename_column("answer", "label")
+    task = evaluator("q_bench/perception")
+    assert task.compute(always("A"), renamed, label_column="label")["n"] == 6
+    with pytest.raises(UsageError, match="did you mean 'label'"):
+        task.compute(always("A"), renamed, label_column="lable")
+
+
+def test_repeated_ids_are_an_error(questions):
+    with pytest.raises(DataError, match="'q0'"):
+        evaluator("q_bench/perception").compute(always("A"), datasets.concatenate_datasets([questions, questions]))
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [{"strategy": "bootstrap"}, {"confidence_level": 0.9}, {"tokenizer": "x"}, {"label_mapping": {"A": 0}}],
+    ids=str,
+)
+def test_arguments_of_evaluate_that_cannot_hold_are_refused(questions, argument):
+    with pytest.raises(UsageError, match=next(iter(argument))):
+        evaluator("q_bench/perception").compute(always("A"), questions, **argument)
+
+
+def test_a_metric_may_be_given_by_name_or_object(questions):
+    from eyechart import metrics
+
+    task = evaluator("q_bench/perception")
+    by_name = task.compute(always("A"), questions, metric="choice_accuracy")
+    by_object = task.compute(always("A"), questions, metric=metrics.load("choice_accuracy"))
+    assert by_name["accuracy"] == by_object["accuracy"] == pytest.approx(2 / 6)
+
+
+def test_unknown_names_are_refused_with_the_nearest():
+    with pytest.raises(UsageError, match="did you mean 'q_bench/perception'"):
+        evaluator("q_bench/percepton")
+    with pytest.raises(UsageError, match="no options to shuffle"):
+        evaluator("q_bench/assessment", shuffle_seed=1)
+    with pytest.raises(UsageError, match="did you mean 'dev'"):
+        evaluator("q_bench/perception").compute(always("A"), split="dve")
