@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
-from scipy.stats import rankdata
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UndefinedScoreError
@@ -130,7 +129,7 @@ def bootstrap_correlations(
     order = np.argsort(ranked, kind="stable")
     x, y, ranked = x[order], y[order], ranked[order]
     moments = _moments(x, y)
-    rank_x, rank_y = rankdata(ranked, method="dense") - 1, rankdata(y, method="dense") - 1
+    rank_x, rank_y = (np.unique(values, return_inverse=True)[1] for values in (ranked, y))
     found = np.empty((2, resamples))
     for index, counts in enumerate(resampled_counts(n, rng, resamples)):
         found[:, index] = _weighted_srcc(rank_x, rank_y, counts), _weighted_plcc(moments, counts)

@@ -67,6 +67,7 @@ def test_combine() -> None:
     assert scores["first_accuracy"] == scores["second_accuracy"] == 0.5
 
 
+@pytest.mark.slow
 def test_two_processes(tmp_path: Path, two_processes) -> None:
     halves = [{name: column[:2] for name, column in ROWS.items()}, {name: column[2:] for name, column in ROWS.items()}]
     main, other = two_processes("choice_accuracy", "", tmp_path, json.dumps(halves))

@@ -80,6 +80,7 @@ def test_combine(logits) -> None:
     assert found["first_srcc"] == found["second_srcc"]
 
 
+@pytest.mark.slow
 def test_two_processes(tmp_path: Path, two_processes, logits) -> None:
     rows = _rows()
     halves = [{k: v[:30] for k, v in rows.items()}, {k: v[30:] for k, v in rows.items()}]
