@@ -48,6 +48,7 @@ class TaskResult(BaseModel):
     settings: dict[str, Any]
     left_out: list[LeftOut]
     timings: dict[str, float]
+    warnings: list[str] = []
     note: str = ""
 
 
@@ -89,6 +90,7 @@ def collect(evaluations: Sequence[Evaluation], failed: Sequence[tuple[str, str]]
             settings=_without_nan(e.settings),
             left_out=[LeftOut(**item) for item in e.left_out],
             timings=e.timings,
+            warnings=e.warnings,
             note=e.note,
         )
         for e in evaluations

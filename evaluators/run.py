@@ -2,9 +2,11 @@
 
 import datetime
 import tempfile
+import warnings
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -18,6 +20,7 @@ from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.console import console
+from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import write_run
@@ -119,21 +122,28 @@ def _run_task(planned: Planned, backend: Backend, options: RunOptions, messages:
         skip_bad=options.skip_bad,
         images="load" if backend.needs_images else "skip",
     )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        evaluation = _evaluate(task, loaded, backend, options, messages)
+    told = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
+    seconds = evaluation.timings["model_seconds"]
+    lines = [f"{len(evaluation.predictions)} answers in {seconds:.1f} s", *(f"warning: {text}" for text in told)]
+    for line in lines:
+        messages.print(f"{task.name}: {line}", markup=False, highlight=False, soft_wrap=True)
+    return replace(evaluation, warnings=list(told))
+
+
+def _evaluate(task: Task, loaded: LoadedData, backend: Backend, options: RunOptions, messages: Console) -> Evaluation:
     shuffle_seed = options.seed if task.evaluator == "multiple_choice" else None
     bound = evaluator(task.name, seed=options.seed or 0, shuffle_seed=shuffle_seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal nothing is animated: one line when a task begins and one when it ends.
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
         shown = bar.add_task(task.name, total=None)
-        evaluation = bound.run(
+        return bound.run(
             backend,
             loaded,
             skip_bad=options.skip_bad,
             limit=options.limit,
             progress=lambda done, total: bar.update(shown, completed=done, total=total),
         )
-    seconds = evaluation.timings["model_seconds"]
-    messages.print(
-        f"{task.name}: {len(evaluation.predictions)} answers in {seconds:.1f} s", markup=False, highlight=False
-    )
-    return evaluation

@@ -104,5 +104,7 @@ class Evaluation:
     """One record per response: the columns of `predictions.parquet`."""
     timings: dict[str, float] = field(default_factory=dict)
     """Seconds, and items per second."""
+    warnings: list[str] = field(default_factory=list)
+    """What was warned of while scoring, for example an undefined correlation."""
     note: str = ""
     """A statement for the reader, for example why there is no score."""

@@ -1,0 +1,174 @@
+"""The bundled model: what is in its folder, what it can do, and that its training is what it claims to be."""
+
+import hashlib
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
+from eyechart.datasets_scripts.mini.distortions import LEVELS
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.tasks.q_bench import ASSESSMENT
+from eyechart.evaluators.tiny_vlm import train
+from eyechart.evaluators.tiny_vlm.architecture import build_processor
+from eyechart.evaluators.tiny_vlm.architecture import build_tokenizer
+from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED
+from eyechart.evaluators.tiny_vlm.corpus import TRAINING_SEED
+from eyechart.evaluators.tiny_vlm.corpus import compare
+from eyechart.evaluators.tiny_vlm.corpus import converse
+from eyechart.evaluators.tiny_vlm.corpus import draw_samples
+from eyechart.evaluators.tiny_vlm.measure import measure
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Request
+
+
+@pytest.fixture(scope="module")
+def backend():
+    return resolve_backend(None, batch_size=32)
+
+
+def test_the_model_is_small_and_complete():
+    files = {path.name: path.stat().st_size for path in tiny_vlm.folder().iterdir()}
+    assert files["model.safetensors"] < 4 * 2**20
+    assert {"config.json", "tokenizer.json", "processor_config.json", "chat_template.jinja"} <= set(files)
+    config = json.loads((tiny_vlm.folder() / "config.json").read_text())
+    assert config["architectures"] == ["LlavaForConditionalGeneration"]
+
+
+def test_it_loads_as_any_other_model():
+    from transformers import AutoModelForImageTextToText
+    from transformers import AutoProcessor
+
+    model = AutoModelForImageTextToText.from_pretrained(tiny_vlm.folder())
+    processor = AutoProcessor.from_pretrained(tiny_vlm.folder())
+    assert 200_000 <= model.num_parameters() <= 1_000_000
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    assert type(processor).__name__ == "LlavaProcessor"
+    assert "Pil" in type(processor.image_processor).__name__
+
+
+@pytest.mark.slow
+def test_it_reaches_its_figures_on_held_out_scenes(backend):
+    found = {result.name: result for result in measure(backend, n=600)}
+    for result in found.values():
+        print(result)
+        assert result.n >= 450
+    assert found["what-questions"].value >= 0.60
+    assert found["yes-or-no questions"].value >= 0.80
+    assert found["CircularEval, questions of 3 and 4 options"].value >= 0.40
+    assert found["SRCC of the softmax score with the known level"].value >= 0.75
+    assert found["pair comparison, right in both orders"].value >= 0.75
+
+
+def test_it_describes_an_image_in_one_sentence(backend):
+    text = "Describe the quality, aesthetics and other low-level appearance of the image in details."
+    samples = [draw_samples(HELD_OUT_SEED + 7, i)[0] for i in range(20)]
+    requests = [
+        Request(str(i), (f"{text}\n", IMAGE), (sample.image,), max_new_tokens=80) for i, sample in enumerate(samples)
+    ]
+    answers = {response.request.id: response.text for response in backend.answer(requests)}
+    assert all(answer.startswith("The image shows a ") and answer.count(".") == 1 for answer in answers.values())
+    shapes = sum(sample.scene.shape in answers[str(i)] for i, sample in enumerate(samples))
+    assert shapes >= 14
+    assert len(set(answers.values())) >= 15
+
+
+def test_good_and_poor_are_what_it_says_after_the_prefilled_reply(backend):
+    images = [sample.image for i in range(40) for sample in draw_samples(HELD_OUT_SEED + 8, i)]
+    requests = [
+        Request(str(i), ASSESSMENT.prompt({}), (image,), prefill=ASSESSMENT.prefill, max_new_tokens=1)
+        for i, image in enumerate(images)
+    ]
+    said = [response.text for response in backend.answer(requests)]
+    assert set(said) == {"good", "poor"}
+
+
+def test_training_images_are_not_those_of_the_mini_releases_or_the_held_out_ones():
+    def digest(image):
+        return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
+
+    trained = {digest(s.scene.image) for i in range(train.SCENES // 20) for s in draw_samples(TRAINING_SEED, i)}
+    trained |= {digest(s.image) for i in range(train.SCENES // 20) for s in draw_samples(TRAINING_SEED, i, 4)}
+    held_out = {
+        digest(s.image) for part in range(1, 9) for i in range(50) for s in draw_samples(HELD_OUT_SEED + part, i)
+    }
+    released = set()
+    for name in ("llvisionqa", "kadis700k"):
+        for path in mini.release(name).rglob("*.png"):
+            with Image.open(path) as image:
+                released.add(digest(image))
+    assert len(released) >= 400
+    assert not trained & released
+    assert not trained & held_out
+    assert not released & held_out
+
+
+def test_seeds_of_training_held_out_and_mini_data_are_apart():
+    assert mini.MINI_SEED < TRAINING_SEED < HELD_OUT_SEED
+    assert HELD_OUT_SEED - TRAINING_SEED > train.SCENES
+
+
+def test_samples_cover_every_distortion_and_level():
+    samples = [sample for i in range(300) for sample in draw_samples(HELD_OUT_SEED, i, 2)]
+    assert {sample.distortion_type for sample in samples} == set(DISTORTION_TYPES)
+    assert {sample.level for sample in samples} == set(LEVELS)
+
+
+@pytest.fixture(scope="module")
+def processor():
+    samples = [draw_samples(TRAINING_SEED, i)[0] for i in range(400)]
+    return build_processor(build_tokenizer(train._corpus_texts(samples)))
+
+
+def test_training_renders_prompts_as_evaluation_does(processor):
+    """The token ids of a training example are those that the processor makes of the same conversation."""
+    rng = np.random.default_rng(0)
+    for i in range(60):
+        first, second = draw_samples(TRAINING_SEED, i, 2)
+        images, talk = ([first], converse(first, rng)) if i % 3 else ([first, second], compare(first, second, rng))
+        prompt, _ = train._tokens(talk, processor)
+        places = iter(images)
+        content = [
+            {"type": "image", "image": next(places).image} if part is IMAGE else {"type": "text", "text": part}
+            for part in talk.prompt
+        ]
+        messages = [{"role": "user", "content": content}]
+        if talk.prefill:
+            messages.append({"role": "assistant", "content": [{"type": "text", "text": talk.prefill}]})
+        expected = processor.apply_chat_template(
+            messages,
+            add_generation_prompt=not talk.prefill,
+            continue_final_message=bool(talk.prefill),
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+        )["input_ids"]
+        assert prompt == expected[0].tolist()
+
+
+def test_words_that_are_scored_or_answered_are_single_tokens():
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_vlm.folder())
+    for word in (" good", " poor", " A", " B", " C", " D", " Yes", " No", " first", " Better"):
+        assert len(tokenizer.encode(word)) == 1, word
+    odd = "naïve 質 \u0000 <b>"
+    assert tokenizer.decode(tokenizer.encode(odd)) == odd
+
+
+@pytest.mark.slow
+def test_training_is_reproducible(tmp_path, capsys):
+    for name in ("first", "second"):
+        train.train(tmp_path / name, scale=0.004)
+    first, second = (sorted((tmp_path / name).iterdir()) for name in ("first", "second"))
+    assert [path.name for path in first] == [path.name for path in second]
+    for a, b in zip(first, second, strict=True):
+        assert a.read_bytes() == b.read_bytes(), a.name
+    shipped = {path.name for path in tiny_vlm.folder().iterdir()}
+    assert {path.name for path in islice(first, None)} == shipped

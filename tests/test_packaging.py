@@ -1,0 +1,75 @@
+"""The wheel holds what the tree holds, and works where nothing else of the tree is."""
+
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from eyechart.evaluators.results import read_results
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("datasets_scripts", "evaluators", "hub_cards", "metrics")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel that `pip install .` would build, from a copy of the tracked files."""
+    out = tmp_path_factory.mktemp("wheel")
+    source = out / "source"
+    for name in _tracked():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+def _tracked():
+    """The files of the tree that git knows or would add."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [name for name in listed if (ROOT / name).is_file()]
+
+
+def test_the_wheel_holds_the_files_of_the_tree_and_no_others(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name.removeprefix("eyechart/") for name in archive.namelist() if name.startswith("eyechart/")}
+        others = {name for name in archive.namelist() if not name.startswith("eyechart/")}
+    tracked = {name for name in _tracked() if name.split("/")[0] in FOLDERS}
+    assert packed == tracked
+    assert all(".dist-info/" in name for name in others)
+    for part in ("README.md", ".safetensors", ".jinja", "choice_accuracy.py", "llvisionqa.py", "llvisionqa.md", ".txt"):
+        assert any(name.endswith(part) for name in packed), part
+
+
+def test_the_wheel_runs_the_main_job_in_a_fresh_environment(wheel, tmp_path):
+    environment = tmp_path / "venv"
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    purelib = Path(_ask(python, "import sysconfig; print(sysconfig.get_paths()['purelib'])"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(purelib)
+    # The dependencies are those of this environment; a path added by a .pth file does not bring along its own .pth
+    # files, so that nothing of an editable install of eyechart is seen.
+    (purelib / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    where = _ask(python, "import eyechart.evaluators; print(eyechart.evaluators.__file__)")
+    assert Path(where).is_relative_to(environment)
+    command = [str(python), "-m", "eyechart.evaluators.cli", "run", "--out", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    results = read_results(tmp_path / "out")
+    assert [task.scores["n"] for task in results.tasks] == [180, 200]
+    _ask(python, "from eyechart import metrics; print([metrics.load(name).name for name in metrics.list_metrics()])")
+
+
+def _ask(python, code):
+    done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip().splitlines()[-1]
