@@ -49,7 +49,7 @@ class TransformersBackend:
         """Check that model and processor can be used; the processor pads on the left from now on.
 
         Raises:
-            ModelError: There is no chat template or no tokenizer.
+            ModelError: There is no chat template or no tokenizer, or the model is an encoder-decoder.
             UsageError: The batch size is below 1.
         """
         if batch_size < 1:
@@ -61,6 +61,8 @@ class TransformersBackend:
                 f"model '{name}' has no chat template, so its prompts cannot be formed. Add chat_template.jinja to its "
                 "folder, or use a chat or instruct variant of the model."
             )
+        if model.config.is_encoder_decoder:
+            raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models can be evaluated so far.")
         self._model = model.eval()
         self._processor = processor
         self._name = name
@@ -118,6 +120,7 @@ class TransformersBackend:
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Answer in batches of requests of the same kind and similar length."""
+        self._images_seen, self._images_downscaled = 0, 0
         by_kind: dict[tuple[tuple[str, ...], str, int], list[Request]] = {}
         for request in requests:
             by_kind.setdefault((request.words, request.prefill, request.max_new_tokens), []).append(request)
@@ -127,7 +130,7 @@ class TransformersBackend:
                 yield from self._answer_batch(group[start : start + self._batch_size])
 
     def settings(self) -> dict[str, Any]:
-        """Model, number formats, image sizes, decoding."""
+        """Model, number formats, image sizes, decoding; the share of images downscaled is that of the last `answer`."""
         config, image_processor = self._model.config, self._processor.image_processor
         sizes = ("do_resize", "size", "crop_size", "do_center_crop", "do_pad", "min_pixels", "max_pixels", "resample")
         found = {key: getattr(image_processor, key, None) for key in sizes}
@@ -165,7 +168,7 @@ class TransformersBackend:
         inputs = self._inputs(ready)
         with torch.inference_mode():
             output = self._model.generate(**inputs, **self._greedy(ready[0][0].max_new_tokens))
-        new = output if self._model.config.is_encoder_decoder else output[:, inputs["input_ids"].shape[1] :]
+        new = output[:, inputs["input_ids"].shape[1] :]
         texts = self._processor.tokenizer.batch_decode(new, skip_special_tokens=True)
         for (request, _), text in zip(ready, texts, strict=True):
             yield Response(request, text=text.strip())

@@ -7,6 +7,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.data import LoadedData
 
+pytestmark = pytest.mark.datasets36
+
 
 def always(letter):
     return lambda messages: letter

@@ -6,6 +6,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.data import LoadedData
 
+pytestmark = pytest.mark.datasets36
+
 
 def by_order():
     """A model whose good logit rises by one with every image."""
