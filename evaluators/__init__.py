@@ -10,6 +10,7 @@ from typing import Any
 
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.task import Kind
 
 if TYPE_CHECKING:
     from eyechart.evaluators.base import Evaluator
@@ -46,7 +47,7 @@ def evaluator(task: str, *, seed: int = 0, shuffle_seed: int | None = None) -> "
     from eyechart.evaluators.quality_assessment import QualityAssessmentEvaluator
 
     definition = get_task(task)
-    if definition.evaluator == "multiple_choice":
+    if definition.evaluator is Kind.MULTIPLE_CHOICE:
         return MultipleChoiceEvaluator(definition, seed=seed, shuffle_seed=shuffle_seed)
     if shuffle_seed is not None:
         raise UsageError(f"shuffle_seed={shuffle_seed} is not allowed: task {task} has no options to shuffle.")

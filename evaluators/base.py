@@ -30,6 +30,8 @@ from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 
+_OWN_PROCESSOR = "None: a vision-language model needs its whole processor, so pass a pipeline"
+
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests."""
 
@@ -131,19 +133,15 @@ class Evaluator(evaluate.Evaluator):
             DataError: A row or an image cannot be used.
             ModelError: The model cannot do what the task asks.
         """
-        _refuse(
-            {"tokenizer": tokenizer, "feature_extractor": feature_extractor, "label_mapping": label_mapping},
-            "None: pass a pipeline that holds its own processor; answers are letters or numbers",
-        )
+        _refuse({"label_mapping": label_mapping}, "None: answers are letters or numbers")
+        _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
         if strategy != "simple" or confidence_level != 0.95:
             raise UsageError(
                 f"strategy={strategy!r}, confidence_level={confidence_level!r}: only 'simple' and 0.95 are allowed. "
                 "The metrics return 95 % intervals themselves."
             )
-        backend = resolve_backend(model_or_pipeline, device=device)
-        backend.check(words=bool(self.definition.words))
-        loaded = load_data(self.definition, data, subset=subset, split=split)
-        loaded = self._rename(loaded, input_column, label_column)
+        backend = self.prepare_pipeline(model_or_pipeline, device=device)
+        loaded = self._rename(load_data(self.definition, data, subset=subset, split=split), input_column, label_column)
         evaluation = self.run(backend, loaded, metric=metric)
         if evaluation.scores is None:
             raise DataError(f"{evaluation.note} Use `run` to get the predictions.")
@@ -203,6 +201,33 @@ class Evaluator(evaluate.Evaluator):
             },
             note=note,
         )
+
+    def prepare_pipeline(
+        self,
+        model_or_pipeline: Any = None,
+        tokenizer: Any = None,
+        feature_extractor: Any = None,
+        device: int | str | None = None,
+    ) -> Backend:
+        """The backend for what `compute` takes as `model_or_pipeline`, checked for what the task asks of it."""
+        _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
+        backend = resolve_backend(model_or_pipeline, device=device)
+        backend.check(words=bool(self.definition.words))
+        return backend
+
+    def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
+        """The data set for what `compute` takes as `data`."""
+        return load_data(self.definition, data, subset=subset, split=split).dataset
+
+    def prepare_data(
+        self, data: Dataset, input_column: str | None = None, label_column: str | None = None
+    ) -> tuple[dict[str, Any], list[Request]]:
+        """The metric's references and the requests that a data set makes."""
+        loaded = self._rename(LoadedData(data, "own data", "given", "given"), input_column, label_column)
+        self._check_columns(loaded.dataset)
+        rows, _ = self._usable_rows(undecoded_rows(loaded.dataset), skip_bad=False)
+        references = [row[self.required_columns[2]] for row in rows]
+        return {"references": references}, [request for row in rows for request in self.requests(row)]
 
     def prepare_metric(self, metric: str | evaluate.EvaluationModule | None) -> evaluate.EvaluationModule:
         """The module given, or the installed one of that name, or the task's own."""
@@ -269,8 +294,7 @@ class Evaluator(evaluate.Evaluator):
     def _check_columns(self, dataset: Dataset) -> None:
         for column in self.required_columns:
             if column not in dataset.column_names:
-                missing = f"the data has no column '{column}', which task {self.definition.name} needs"
-                raise UsageError(f"{missing}. Its columns: {', '.join(dataset.column_names)}")
+                raise unknown_name(f"column, which task {self.definition.name} needs,", column, dataset.column_names)
 
     def _rename(self, loaded: LoadedData, input_column: str | None, label_column: str | None) -> LoadedData:
         documented = self.required_columns

@@ -17,6 +17,8 @@ import typer
 from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends import DEFAULT_BATCH_SIZE
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Task
@@ -55,14 +57,15 @@ def run(
     tasks: Tasks = None,
     model: Annotated[
         str, typer.Option(help="Model id or folder of a transformers image-text-to-text model.")
-    ] = "eyechart/tiny-vlm",
+    ] = tiny_vlm.NAME,
     subset: Subset = None,
     split: Split = None,
     limit: Limit = None,
-    seed: Annotated[
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals and of random choices.")] = 0,
+    shuffle_seed: Annotated[
         int | None, typer.Option(help="Shuffle the options of each question; without it the release's order is shown.")
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Requests per forward pass.")] = 8,
+    batch_size: Annotated[int, typer.Option(min=1, help="Requests per forward pass.")] = DEFAULT_BATCH_SIZE,
     device: Annotated[str | None, typer.Option(help="Device for the model, for example cpu or cuda:0.")] = None,
     data_dir: DataDirs = None,
     out: Out = None,
@@ -80,7 +83,7 @@ def run(
     def options() -> "RunOptions":
         from eyechart.evaluators.run import RunOptions
 
-        return RunOptions(limit, seed, skip_bad, skip_missing)
+        return RunOptions(limit, seed, shuffle_seed, skip_bad, skip_missing)
 
     _execute(plan, backend, options, out)
 
@@ -98,7 +101,6 @@ def score(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out malformed rows and items without a prediction; list them.")
     ] = False,
-    skip_missing: SkipMissing = False,
 ) -> None:
     """Score answers that were made elsewhere."""
     plan = _checked(lambda: _plan([task], subset, split, data_dir or []))
@@ -111,9 +113,31 @@ def score(
     def options() -> "RunOptions":
         from eyechart.evaluators.run import RunOptions
 
-        return RunOptions(limit, None, skip_bad, skip_missing)
+        return RunOptions(limit, skip_bad=skip_bad)
 
     _execute(plan, backend, options, out)
+
+
+@app.command()
+def export(
+    subset: Annotated[str, typer.Argument(help="Data set, for example llvisionqa.")],
+    out: Annotated[Path, typer.Option(help="Folder to write; must not exist or be empty.")],
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the real release; without it the mini release is exported.")
+    ] = None,
+    skip_bad: SkipBad = False,
+    skip_missing: SkipMissing = False,
+) -> None:
+    """Write a data set as Parquet with its images and a card, for plain `datasets.load_dataset`."""
+
+    def write() -> Path:
+        from eyechart.datasets_scripts import mini
+        from eyechart.datasets_scripts.export import export as export_subset
+
+        folder = mini.release(subset) if data_dir is None else data_dir
+        return export_subset(subset, out=out, data_dir=folder, skip_bad=skip_bad, skip_missing=skip_missing)
+
+    print(f"Exported to {_checked(write)}")
 
 
 @app.command("tasks")
@@ -154,8 +178,9 @@ def _plan(
 ) -> list[tuple[Task, str, str, str | None]]:
     """What to run: (task, subset, split, data folder or None for the mini release) each, every name checked."""
     tasks = [get_task(name) for name in dict.fromkeys(names)] or list(TASKS)
-    if subset is not None and not names:
-        tasks = [task for task in tasks if subset in task.subsets]
+    if not names:
+        tasks = [t for t in tasks if subset in (None, *t.subsets)]
+        tasks = [t for t in tasks if split in (None, *t.splits)] or tasks
     known = tuple(dict.fromkeys(name for task in (tasks or TASKS) for name in task.subsets))
     if subset is not None and subset not in known:
         raise unknown_name("subset", subset, known)

@@ -75,7 +75,7 @@ def load_data(
     if data is not None and data not in datasets_scripts.list_datasets():
         loaded = datasets.load_dataset(data, name=subset, split=split or task.splits[0])
         return LoadedData(loaded, subset or data, split or task.splits[0], data)
-    name = data or subset or task.subsets[0]
+    name, config = (data, subset) if data else (subset or task.subsets[0], None)
     if name not in task.subsets:
         raise unknown_name(f"subset of {task.name}", name, task.subsets)
     split = split or task.splits[0]
@@ -83,7 +83,7 @@ def load_data(
         raise unknown_name(f"split of {task.name}", split, task.splits)
     folder = mini.release(name) if data_dir is None else Path(data_dir)
     dataset = datasets_scripts.load_dataset(
-        name, split=split, data_dir=folder, skip_missing=skip_missing, skip_bad=skip_bad, images=images
+        name, config, split=split, data_dir=folder, skip_missing=skip_missing, skip_bad=skip_bad, images=images
     )
     left_out = datasets_scripts.left_out(dataset)
     return LoadedData(dataset, name, split, MINI if data_dir is None else str(data_dir), left_out)

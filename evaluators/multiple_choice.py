@@ -21,7 +21,7 @@ class MultipleChoiceEvaluator(Evaluator):
     """Runs a multiple-choice task.
 
     Args:
-        task: A task whose evaluator is "multiple_choice".
+        task: A task of multiple-choice questions.
         seed: Seed of the metric's random choices.
         shuffle_seed: None shows the options in the release's order (the default, as the releases are shuffled
             already). A number shuffles them for each question, by the question's id and not by the order of visit.

@@ -2,6 +2,7 @@
 
 import datetime
 import tempfile
+import traceback
 import warnings
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import write_run
 from eyechart.evaluators.table import notes
 from eyechart.evaluators.table import score_table
+from eyechart.evaluators.tasks.task import Kind
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
@@ -40,7 +42,9 @@ class RunOptions:
 
     limit: int | None = None
     """Use only the first so many items."""
-    seed: int | None = None
+    seed: int = 0
+    """Seed of the metrics' bootstrap and random choices."""
+    shuffle_seed: int | None = None
     """Shuffles the options of each question; None is the release's order."""
     skip_bad: bool = False
     """Leave out rows and images that cannot be read."""
@@ -66,11 +70,11 @@ def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], option
         ModelError: The model cannot be loaded or cannot do what a task asks.
         UsageError: The folder cannot be written.
     """
-    _make_folder(folder)
     messages = console(stderr=True)
     if not messages.is_terminal:
         _disable_progress_bars()
     backend = make_backend()
+    _make_folder(folder)
     for task, _, _, _ in plan:
         backend.check(words=bool(task.words))
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -79,9 +83,14 @@ def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], option
     for planned in plan:
         try:
             evaluations.append(_run_task(planned, backend, options, messages))
-        except EyechartError as error:
-            failed.append((planned[0].name, error.explain()))
-            text = f"eyechart: {planned[0].name} failed: {error.explain()}"
+        # Whatever goes wrong in one task, the others are run and their results kept.
+        except Exception as error:
+            if isinstance(error, EyechartError):
+                brief = details = error.explain()
+            else:
+                brief, details = f"{type(error).__name__}: {error}", traceback.format_exc()
+            failed.append((planned[0].name, brief))
+            text = f"eyechart: {planned[0].name} failed: {details}"
             messages.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         write_run(folder, collect(evaluations, failed, started), evaluations)
     output = console()
@@ -134,8 +143,8 @@ def _run_task(planned: Planned, backend: Backend, options: RunOptions, messages:
 
 
 def _evaluate(task: Task, loaded: LoadedData, backend: Backend, options: RunOptions, messages: Console) -> Evaluation:
-    shuffle_seed = options.seed if task.evaluator == "multiple_choice" else None
-    bound = evaluator(task.name, seed=options.seed or 0, shuffle_seed=shuffle_seed)
+    shuffle_seed = options.shuffle_seed if task.evaluator is Kind.MULTIPLE_CHOICE else None
+    bound = evaluator(task.name, seed=options.seed, shuffle_seed=shuffle_seed)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal nothing is animated: one line when a task begins and one when it ends.
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:

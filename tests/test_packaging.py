@@ -25,7 +25,18 @@ def wheel(tmp_path_factory):
     for name in _tracked():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out), str(source)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(out),
+        str(source),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     (built,) = out.glob("*.whl")
     return built

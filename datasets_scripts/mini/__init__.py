@@ -8,6 +8,7 @@ import importlib
 import tempfile
 from pathlib import Path
 
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.datasets_scripts.subsets import find_subset
 
@@ -25,14 +26,19 @@ def release(name: str) -> Path:
         name: A subset, see `list_datasets`.
 
     Raises:
-        UsageError: Unknown subset.
+        UsageError: Unknown subset, or the folder cannot be made.
     """
     subset = find_subset(name)
     parent = eyechart_home() / "mini"
     folder = parent / f"{name}-{_code_hash()}"
     if folder.is_dir():
         return folder
-    parent.mkdir(parents=True, exist_ok=True)
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"the folder {parent} cannot be made: {error.strerror}; set EYECHART_HOME to one that can"
+        ) from error
     with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=parent) as temporary:
         unfinished = Path(temporary) / "release"
         unfinished.mkdir()

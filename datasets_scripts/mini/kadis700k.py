@@ -39,9 +39,11 @@ def write(folder: Path) -> None:
         pristine = draw_scene(np.random.default_rng([MINI_SEED, _STREAM, content])).image
         for distortion, code in sorted(TYPE_CODES.items(), key=lambda item: item[1]):
             for level in LEVELS:
-                rng = np.random.default_rng([MINI_SEED, _STREAM, content, code, level])
+                # One state for all levels: the same noise field and direction, only stronger.
+                field = np.random.default_rng([MINI_SEED, _STREAM, content, code])
+                jitter = np.random.default_rng([MINI_SEED, _STREAM, content, code, level]).uniform(-_JITTER, _JITTER)
                 name = f"mini-{content + 1}_{code:02d}_{level:02d}.png"
-                distort(pristine, distortion, level, rng).save(folder / name)
-                rows.append((name, f"{100 - 18 * level + rng.uniform(-_JITTER, _JITTER):.4f}"))
+                distort(pristine, distortion, level, field).save(folder / name)
+                rows.append((name, f"{100 - 18 * level + jitter:.4f}"))
     with open(folder / "mos.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([("image", "mos"), *rows])

@@ -46,6 +46,11 @@ def resolve_backend(
         return TransformersBackend.from_pipeline(model, batch_size=batch_size)
     if isinstance(model, Backend):
         return model
+    if hasattr(model, "generate") and hasattr(model, "config"):
+        raise UsageError(
+            f"model_or_pipeline={type(model).__name__} is a model without its processor; pass "
+            f'pipeline("image-text-to-text", model=..., processor=...), a model id or a folder.'
+        )
     if callable(model):
         from eyechart.evaluators.backends.function import FunctionBackend
 

@@ -96,7 +96,8 @@ class PredictionsFileBackend:
 
 def _read(path: Path) -> dict[tuple[str, str], _Prediction]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        # Not splitlines: JSON strings may hold the other characters that it takes for line breaks.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError as error:
         raise MissingFileError("the predictions file does not exist", path=path) from error
     except (OSError, UnicodeDecodeError) as error:
@@ -117,7 +118,7 @@ def _read(path: Path) -> dict[tuple[str, str], _Prediction]:
 def _parse(line: str, number: int, path: Path) -> tuple[tuple[str, str], _Prediction]:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise BadAnnotationError(f"not JSON: {error}", path=path, row=number) from error
     problem = _problem(record)
     if problem:
@@ -136,19 +137,33 @@ def _problem(record: Any) -> str:
     """What is wrong with one parsed line; "" if nothing is."""
     if not isinstance(record, dict):
         return f"expected an object, found {type(record).__name__}"
-    if not isinstance(record.get("id"), str | int) or record["id"] == "":
+    if not (_is_text(record.get("id")) or isinstance(record.get("id"), int)) or record["id"] == "":
         return f"'id' is {record.get('id')!r}; expected a non-empty string or a whole number"
-    if not isinstance(record.get("text"), str | None):
+    if not _is_text(record.get("text", "")) and record["text"] is not None:
         return f"'text' is {record['text']!r}; expected a string"
     logits = record.get("logits")
     if not isinstance(logits, dict | None):
         return f"'logits' is {logits!r}; expected an object of word to number"
     for word, value in (logits or {}).items():
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        if not _is_finite(value):
             return f"the logit of '{word}' is {value!r}; expected a finite number"
     options = record.get("options")
-    if options is not None and not (isinstance(options, list) and all(isinstance(o, str) for o in options)):
+    if options is not None and not (isinstance(options, list) and all(_is_text(o) for o in options)):
         return f"'options' is {options!r}; expected a list of strings"
     if record.get("text") is None and logits is None:
         return "neither 'text' nor 'logits' is there"
     return ""
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a string that can be written to a file: JSON can spell halves of characters."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

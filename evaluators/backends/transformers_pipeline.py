@@ -4,10 +4,12 @@ Requests of similar length share a batch, padded on the left; a score needs one 
 computed for the last position only. Images are preprocessed by the model's own processor.
 """
 
-import dataclasses
-import enum
+import contextlib
+import inspect
+import math
 import os
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
@@ -15,10 +17,14 @@ from typing import Any
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat import decode_images
 from eyechart.evaluators.backends.chat import to_messages
+from eyechart.evaluators.backends.image_sizes import count_downscaled
+from eyechart.evaluators.backends.image_sizes import size_settings
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 
@@ -46,7 +52,7 @@ class TransformersBackend:
     needs_images = True
 
     def __init__(self, model: "PreTrainedModel", processor: "ProcessorMixin", *, name: str, batch_size: int) -> None:
-        """Check that model and processor can be used; the processor pads on the left from now on.
+        """Check that model and processor can be used; a tokenizer without a padding token gets its end token for that.
 
         Raises:
             ModelError: There is no chat template or no tokenizer, or the model is an encoder-decoder.
@@ -61,14 +67,17 @@ class TransformersBackend:
                 f"model '{name}' has no chat template, so its prompts cannot be formed. Add chat_template.jinja to its "
                 "folder, or use a chat or instruct variant of the model."
             )
-        if model.config.is_encoder_decoder:
+        if model.config.is_encoder_decoder or model.config.get_text_config().is_encoder_decoder:
             raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models can be evaluated so far.")
+        if processor.tokenizer.pad_token is None:
+            processor.tokenizer.pad_token = processor.tokenizer.eos_token
         self._model = model.eval()
         self._processor = processor
         self._name = name
         self._batch_size = batch_size
         self._images_seen = 0
         self._images_downscaled: int | None = 0
+        self._rendered_prompt = ""
         self._word_tokens: dict[tuple[str, tuple[str, ...]], list[int]] = {}
 
     @classmethod
@@ -120,7 +129,7 @@ class TransformersBackend:
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Answer in batches of requests of the same kind and similar length."""
-        self._images_seen, self._images_downscaled = 0, 0
+        self._images_seen, self._images_downscaled, self._rendered_prompt = 0, 0, ""
         by_kind: dict[tuple[tuple[str, ...], str, int], list[Request]] = {}
         for request in requests:
             by_kind.setdefault((request.words, request.prefill, request.max_new_tokens), []).append(request)
@@ -130,10 +139,12 @@ class TransformersBackend:
                 yield from self._answer_batch(group[start : start + self._batch_size])
 
     def settings(self) -> dict[str, Any]:
-        """Model, number formats, image sizes, decoding; the share of images downscaled is that of the last `answer`."""
+        """Model, number formats, image sizes, decoding.
+
+        `downscaled_share` and `rendered_prompt`, the first prompt as the model's chat template writes it, are those of
+        the last `answer`. The share is None for processors that cut images into tiles.
+        """
         config, image_processor = self._model.config, self._processor.image_processor
-        sizes = ("do_resize", "size", "crop_size", "do_center_crop", "do_pad", "min_pixels", "max_pixels", "resample")
-        found = {key: getattr(image_processor, key, None) for key in sizes}
         seen, downscaled = self._images_seen, self._images_downscaled
         return {
             "backend": "transformers",
@@ -147,7 +158,8 @@ class TransformersBackend:
             "decoding": "greedy",
             "batch_size": self._batch_size,
             "image_processor": type(image_processor).__name__,
-            "image_sizes": {key: _plain(value) for key, value in found.items() if value is not None},
+            "image_sizes": size_settings(image_processor),
+            "rendered_prompt": self._rendered_prompt,
             "downscaled_share": None if downscaled is None or not seen else downscaled / seen,
         }
 
@@ -159,39 +171,41 @@ class TransformersBackend:
             except BadImageError as error:
                 yield Response(request, error=error)
         if ready:
-            self._count_images(image for _, images in ready for image in images)
-            yield from self._score(ready) if ready[0][0].words else self._generate(ready)
+            yield from self._answer_ready(ready)
 
-    def _generate(self, ready: "Sequence[Ready]") -> Iterator[Response]:
+    def _answer_ready(self, ready: "Sequence[Ready]") -> list[Response]:
+        try:
+            return self._score(ready) if ready[0][0].words else self._generate(ready)
+        except EyechartError:
+            raise
+        # Processors and models raise whatever the input led them to; one bad item must not take its batch along.
+        except Exception as error:
+            if len(ready) > 1:
+                return [response for item in ready for response in self._answer_ready([item])]
+            reason = f"the model failed on it: {type(error).__name__}: {error}"
+            return [Response(ready[0][0], error=DataError(reason))]
+
+    def _generate(self, ready: "Sequence[Ready]") -> list[Response]:
         import torch
 
         inputs = self._inputs(ready)
-        with torch.inference_mode():
-            output = self._model.generate(**inputs, **self._greedy(ready[0][0].max_new_tokens))
+        with torch.inference_mode(), _plain_greedy(self._model, self._processor.tokenizer.pad_token_id):
+            output = self._model.generate(**inputs, max_new_tokens=ready[0][0].max_new_tokens)
         new = output[:, inputs["input_ids"].shape[1] :]
         texts = self._processor.tokenizer.batch_decode(new, skip_special_tokens=True)
-        for (request, _), text in zip(ready, texts, strict=True):
-            yield Response(request, text=text.strip())
+        return [Response(request, text=text.strip()) for (request, _), text in zip(ready, texts, strict=True)]
 
-    def _greedy(self, max_new_tokens: int) -> dict[str, Any]:
-        # The sampling defaults that many model folders carry would warn, and matter nothing to greedy decoding.
-        sampling = {"do_sample": False, "num_beams": 1, "temperature": None, "top_p": None, "top_k": None}
-        eos = self._model.generation_config.eos_token_id
-        pad = self._processor.tokenizer.pad_token_id
-        if pad is None:
-            pad = eos[0] if isinstance(eos, list) else eos
-        return {**sampling, "max_new_tokens": max_new_tokens, "pad_token_id": pad}
-
-    def _score(self, ready: "Sequence[Ready]") -> Iterator[Response]:
+    def _score(self, ready: "Sequence[Ready]") -> list[Response]:
         import torch
 
-        words = ready[0][0].words
         tokens = self._tokens_of(ready[0][0])
         inputs = self._inputs(ready)
+        if _takes_plain_positions(self._model):
+            # Without them, a forward pass counts positions from the padding, as generation does not.
+            inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
         with torch.inference_mode():
             logits = self._model(**inputs, logits_to_keep=1).logits[:, -1, tokens].float().cpu()
-        for (request, _), row in zip(ready, logits.tolist(), strict=True):
-            yield Response(request, logits=dict(zip(words, row, strict=True)))
+        return [_logits_response(request, row) for (request, _), row in zip(ready, logits.tolist(), strict=True)]
 
     def _inputs(self, ready: "Sequence[Ready]") -> "dict[str, torch.Tensor]":
         messages = [to_messages(request, images) for request, images in ready]
@@ -205,6 +219,9 @@ class TransformersBackend:
             return_tensors="pt",
             processor_kwargs={"padding": True, "padding_side": "left"},
         )
+        self._count_images([image for _, images in ready for image in images], inputs)
+        if not self._rendered_prompt:
+            self._rendered_prompt = _render(self._processor, ready[0][0])
         return inputs.to(self._model.device, dtype=self._model.dtype)
 
     def _tokens_of(self, request: Request) -> list[int]:
@@ -214,14 +231,11 @@ class TransformersBackend:
             self._word_tokens[key] = _first_tokens(self._processor, self._name, request)
         return self._word_tokens[key]
 
-    def _count_images(self, images: "Iterator[Image.Image]") -> None:
-        for image in images:
-            self._images_seen += 1
-            reduced = _is_downscaled(image.size, self._processor.image_processor)
-            if reduced is None or self._images_downscaled is None:
-                self._images_downscaled = None
-            else:
-                self._images_downscaled += reduced
+    def _count_images(self, images: list[Image.Image], inputs: "Mapping[str, torch.Tensor]") -> None:
+        reduced = count_downscaled(images, inputs, self._processor.image_processor)
+        self._images_seen += len(images)
+        unknown = reduced is None or self._images_downscaled is None
+        self._images_downscaled = None if unknown else (self._images_downscaled or 0) + (reduced or 0)
 
 
 def _check_config(folder: str) -> None:
@@ -243,14 +257,44 @@ def _length(request: Request) -> tuple[int, int, str]:
     return len(request.images), sum(len(part) for part in request.prompt if isinstance(part, str)), request.id
 
 
-def _first_tokens(processor: "ProcessorMixin", name: str, request: Request) -> list[int]:
-    messages = to_messages(request, list(request.images))
-    rendered = processor.apply_chat_template(
-        messages,
+def _logits_response(request: Request, row: list[float]) -> Response:
+    if not all(math.isfinite(value) for value in row):
+        return Response(request, error=DataError(f"the model's logits of {', '.join(request.words)} are {row}"))
+    return Response(request, logits=dict(zip(request.words, row, strict=True)))
+
+
+@contextlib.contextmanager
+def _plain_greedy(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
+    """Generate by plain argmax: what the model's folder says of sampling, penalties or beams is put aside meanwhile."""
+    from transformers import GenerationConfig
+
+    own = model.generation_config
+    tokens = {"eos_token_id": own.eos_token_id, "bos_token_id": own.bos_token_id, "pad_token_id": pad_token_id}
+    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, **tokens)
+    try:
+        yield
+    finally:
+        model.generation_config = own
+
+
+def _takes_plain_positions(model: "PreTrainedModel") -> bool:
+    """Whether a token has one position; Qwen2-VL and its like compute three of them from the image's grid."""
+    inner = getattr(model, "model", model)
+    return "position_ids" in inspect.signature(model.forward).parameters and not hasattr(inner, "get_rope_index")
+
+
+def _render(processor: "ProcessorMixin", request: Request) -> str:
+    """The prompt as the chat template writes it, images as their marks."""
+    return processor.apply_chat_template(
+        to_messages(request, list(request.images)),
         tokenize=False,
         add_generation_prompt=not request.prefill,
         continue_final_message=bool(request.prefill),
     )
+
+
+def _first_tokens(processor: "ProcessorMixin", name: str, request: Request) -> list[int]:
+    rendered = _render(processor, request)
     tokenizer = processor.tokenizer
     before = tokenizer.encode(rendered, add_special_tokens=False)
     found: dict[int, str] = {}
@@ -269,30 +313,3 @@ def _first_tokens(processor: "ProcessorMixin", name: str, request: Request) -> l
             )
         found[first] = word
     return list(found)
-
-
-def _is_downscaled(size: tuple[int, int], image_processor: Any) -> bool | None:
-    """Whether the processor reduces an image of that (width, height); None where its settings don't tell."""
-    if not getattr(image_processor, "do_resize", False):
-        return False
-    target = _plain(getattr(image_processor, "size", None))
-    if not isinstance(target, dict):
-        return None
-    width, height = size
-    if target.get("height") and target.get("width"):
-        return width > target["width"] or height > target["height"]
-    if target.get("shortest_edge"):
-        longest = target.get("longest_edge")
-        return min(size) > target["shortest_edge"] or bool(longest and max(size) > longest)
-    if target.get("longest_edge"):
-        return max(size) > target["longest_edge"]
-    return None
-
-
-def _plain(value: Any) -> Any:
-    """A JSON value of a processor's setting."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = dataclasses.asdict(value)
-    if isinstance(value, dict):
-        return {key: item for key, item in value.items() if item is not None}
-    return value.value if isinstance(value, enum.Enum) else value

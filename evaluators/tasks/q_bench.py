@@ -7,6 +7,7 @@ softmax of Eq. 1, without which the published PLCC cannot be reproduced.
 
 from string import ascii_uppercase
 
+from eyechart.evaluators.tasks.task import Kind
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
@@ -31,7 +32,7 @@ PERCEPTION = Task(
     name="q_bench/perception",
     description="low-level perception: multiple choice on LLVisionQA (A1)",
     paper=f"{_PAPER}, Sec. 2.2",
-    evaluator="multiple_choice",
+    evaluator=Kind.MULTIPLE_CHOICE,
     subsets=("llvisionqa",),
     splits=("dev", "test"),
     metric="choice_accuracy",
@@ -46,7 +47,7 @@ ASSESSMENT = Task(
     name="q_bench/assessment",
     description="quality assessment: softmax of good and poor against opinion scores (A3)",
     paper=f"{_PAPER}, Sec. 2.4",
-    evaluator="quality_assessment",
+    evaluator=Kind.QUALITY_ASSESSMENT,
     subsets=("kadis700k",),
     splits=("test",),
     metric="softmax_iqa",

@@ -4,10 +4,18 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from enum import Enum
 from typing import Any
 
 from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
+
+
+class Kind(Enum):
+    """The evaluator classes."""
+
+    MULTIPLE_CHOICE = "multiple_choice"
+    QUALITY_ASSESSMENT = "quality_assessment"
 
 
 @dataclass(frozen=True)
@@ -20,8 +28,8 @@ class Task:
     """One line, for the table of tasks."""
     paper: str
     """Title and section."""
-    evaluator: str
-    """Which evaluator class runs it: "multiple_choice" or "quality_assessment"."""
+    evaluator: Kind
+    """Which evaluator class runs it."""
     subsets: tuple[str, ...]
     """Data sets it runs on; the first is the default."""
     splits: tuple[str, ...]

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 PATCH_SIZE = 8
 WIDTH = 96
-LAYERS = 3
+VISION_LAYERS = 3
+TEXT_LAYERS = 4
 HEADS = 4
 IMAGE_TOKENS = (IMAGE_SIZE // PATCH_SIZE) ** 2 + 1  # the patches and the class token
 CONTEXT = 2048
@@ -102,7 +103,7 @@ def build_model(tokenizer: "PreTrainedTokenizerFast") -> "LlavaForConditionalGen
     vision = CLIPVisionConfig(
         hidden_size=WIDTH,
         intermediate_size=2 * WIDTH,
-        num_hidden_layers=LAYERS,
+        num_hidden_layers=VISION_LAYERS,
         num_attention_heads=HEADS,
         image_size=IMAGE_SIZE,
         patch_size=PATCH_SIZE,
@@ -112,7 +113,7 @@ def build_model(tokenizer: "PreTrainedTokenizerFast") -> "LlavaForConditionalGen
         vocab_size=len(tokenizer),
         hidden_size=WIDTH,
         intermediate_size=256,
-        num_hidden_layers=LAYERS,
+        num_hidden_layers=TEXT_LAYERS,
         num_attention_heads=HEADS,
         num_key_value_heads=HEADS,
         max_position_embeddings=CONTEXT,

@@ -152,8 +152,9 @@ def _quality(backend: Backend, n: int, part: int) -> Measure:
 
 def _pairs(backend: Backend, n: int, part: int) -> Measure:
     """2AFC: both orders of each pair are asked, and both answers must be right."""
-    samples = _samples(2 * n, part)
-    pairs = [(a, b) for a, b in zip(samples[::2], samples[1::2], strict=True) if a.level != b.level]
+    samples = _samples(3 * n, part)
+    drawn = [(a, b) for a, b in zip(samples[::2], samples[1::2], strict=False) if a.level != b.level]
+    pairs = drawn[:n]
     requests = [
         Request(str(i), pair_prompt(), (pair[order].image, pair[1 - order].image), pass_name=f"order:{order}")
         for i, pair in enumerate(pairs)

@@ -137,9 +137,13 @@ def _train_vision(
     rng = np.random.default_rng([TRAINING_SEED, 2])
     for step in range(steps):
         chosen = torch.from_numpy(rng.integers(len(images), size=VISION_BATCH))
-        # All tokens, not the class token alone: the language model will see all of them.
-        states = norm(tower(pixel_values=_normalize(images[chosen], processor)).last_hidden_state.mean(dim=1))
-        losses = {name: functional.cross_entropy(heads[name](states), values[chosen]) for name, values in facts.items()}
+        tokens = norm(tower(pixel_values=_normalize(images[chosen], processor)).last_hidden_state)
+        # The class token gives the language model one place to look; the mean keeps the patches telling, too.
+        states = torch.cat([tokens[:, 0], tokens[:, 1:].mean(dim=1)])
+        losses = {
+            name: functional.cross_entropy(heads[name](states), values[chosen].repeat(2))
+            for name, values in facts.items()
+        }
         loss = sum(losses.values()) + losses["distortion_type"] + losses["level"]
         _step(loss, parameters, optimizer, schedule)
         if step % 250 == 0:

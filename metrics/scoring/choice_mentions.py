@@ -26,6 +26,9 @@ _COPULAS = frozenset({"is", "are", "was", "were"})
 _BEFORE_REJECTION = _COPULAS | {"isn't", "incorrect", "wrong"}
 _REJECTIONS = frozenset({"not", "never", "incorrect", "wrong", "false"})
 
+_COMPOUND_GAPS = ("-", "\u2010", "\u2011", " ")
+_OPPOSITE_PREFIXES = frozenset({"non", "un", "anti"})
+
 _YES_NO = frozenset({("yes",), ("no",), *map(tuple, ["是", "否", "是的", "不是", "はい", "いいえ", "예", "아니요"])})
 _JOINERS = frozenset({"and", "or"})
 
@@ -126,6 +129,14 @@ def _rejected(reply: Words, end: int) -> bool:
     return after[0] not in _COPULAS or (len(after) == 2 and after[1] in _REJECTIONS)
 
 
+def _compounded(reply: Words, first: int, end: int) -> bool:
+    """Whether a phrase is part of a compound that says the opposite: "noise-free", "non-blurry"."""
+    behind = reply.gaps[end] in _COMPOUND_GAPS and reply.folded[end : end + 1] in (["free"], ["less"])
+    return behind or (
+        first > 0 and reply.gaps[first] in _COMPOUND_GAPS and reply.folded[first - 1] in _OPPOSITE_PREFIXES
+    )
+
+
 def _affirmed(reply: Words, phrase: Phrase, negated: list[bool] | None) -> Iterator[int]:
     """First words of the places where a phrase stands as a whole and is neither negated nor rejected."""
     position, index, counted = reply.joined.find(phrase.joined), 0, 0
@@ -136,6 +147,7 @@ def _affirmed(reply: Words, phrase: Phrase, negated: list[bool] | None) -> Itera
         if (
             not (negated and negated[index])
             and not _rejected(reply, end)
+            and not _compounded(reply, index, end)
             and not (phrase.breaks and _crosses_sentence(reply.gaps[index + 1 : end], phrase.breaks))
         ):
             yield index

@@ -224,6 +224,37 @@ def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
     assert (task.scores["n"], [item.id for item in task.left_out]) == (7, [names[0]])
 
 
+def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path, monkeypatch):
+    from eyechart.evaluators.quality_assessment import QualityAssessmentEvaluator
+
+    def fail(*arguments):
+        raise ZeroDivisionError("surprise")
+
+    monkeypatch.setattr(QualityAssessmentEvaluator, "metric_inputs", fail)
+    done = invoke("run", "q_bench/assessment", "q_bench/perception", "--limit", "12", "--out", tmp_path)
+    assert done.exit_code == 1
+    assert "Traceback" in done.output and "ZeroDivisionError: surprise" in done.output
+    results = read_results(tmp_path)
+    assert [task.task for task in results.tasks] == ["q_bench/perception"]
+    assert results.failed[0].error == "ZeroDivisionError: surprise"
+
+
+def test_export_writes_what_plain_datasets_reads(tmp_path):
+    import datasets
+
+    done = invoke("export", "kadis700k", "--out", tmp_path / "parquet")
+    assert done.exit_code == 0, done.output
+    data = datasets.load_dataset(str(tmp_path / "parquet"), split="test", cache_dir=str(tmp_path / "cache"))
+    assert data.num_rows == 200 and data[0]["image"].size == (64, 64)
+    done = invoke("export", "kadis700", "--out", tmp_path / "other")
+    assert done.exit_code == 2 and "did you mean 'kadis700k'?" in done.output
+
+
+def test_a_split_selects_the_tasks_that_have_it(tmp_path):
+    assert invoke("run", "--split", "dev", "--limit", "4", "--out", tmp_path).exit_code == 0
+    assert [task.task for task in read_results(tmp_path).tasks] == ["q_bench/perception"]
+
+
 def test_one_failing_task_does_not_stop_the_others(tmp_path):
     done = invoke("run", "--data-dir", "llvisionqa=/does/not/exist", "--limit", "12", "--out", tmp_path)
     assert done.exit_code == 1
@@ -243,11 +274,12 @@ def test_private_answers_give_a_statement_and_predictions_but_no_score(tmp_path)
 
 
 def test_limit_seed_and_batch_size_reach_the_run(tmp_path):
-    options = ["--limit", "10", "--seed", "5", "--batch-size", "3"]
+    options = ["--limit", "10", "--seed", "4", "--shuffle-seed", "5", "--batch-size", "3"]
     assert invoke("run", "q_bench/perception", *options, "--output", tmp_path).exit_code == 0
     (task,) = read_results(tmp_path).tasks
     assert (task.scores["n"], task.settings["limit"]) == (10, 10)
     assert (task.settings["option_order"], task.settings["shuffle_seed"]) == ("shuffled", 5)
+    assert task.settings["seed"] == 4
     assert task.settings["model"]["batch_size"] == 3
 
 

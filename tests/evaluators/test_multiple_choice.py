@@ -104,8 +104,8 @@ def test_an_answer_that_is_no_letter_of_the_options_is_an_error_naming_the_row(q
 
 
 def test_a_missing_column_is_named(questions):
-    with pytest.raises(UsageError, match=r"no column 'options'.*Its columns: "):
-        evaluator("q_bench/perception").compute(always("A"), questions.remove_columns("options"))
+    with pytest.raises(UsageError, match=r"column.*q_bench/perception needs.*'options'; did you mean 'option'\?"):
+        evaluator("q_bench/perception").compute(always("A"), questions.rename_column("options", "option"))
 
 
 def test_columns_of_other_names_are_renamed_and_unknown_ones_named(questions):
@@ -114,6 +114,36 @@ def test_columns_of_other_names_are_renamed_and_unknown_ones_named(questions):
     assert task.compute(always("A"), renamed, label_column="label")["n"] == 6
     with pytest.raises(UsageError, match="did you mean 'label'"):
         task.compute(always("A"), renamed, label_column="lable")
+
+
+def test_the_hooks_of_evaluates_evaluator_work(questions):
+    task = evaluator("q_bench/perception")
+    assert task.prepare_pipeline(always("A")).name.endswith("<lambda>")
+    assert len(task.load_data("llvisionqa", split="dev")) == 180
+    inputs, requests = task.prepare_data(questions)
+    assert inputs == {"references": ["A", "B", "C"] * 2}
+    assert [request.id for request in requests] == questions["id"][:]
+    assert task.prepare_metric(None).name == "choice_accuracy"
+
+
+def test_a_subset_that_the_data_set_does_not_have_is_refused():
+    with pytest.raises(UsageError, match="unknown config of subset 'llvisionqa' 'nonsense'"):
+        evaluator("q_bench/perception").compute(always("A"), "llvisionqa", subset="nonsense")
+    assert evaluator("q_bench/perception").compute(always("A"), "llvisionqa", subset="default")["n"] == 180
+
+
+def test_a_bare_model_is_refused(questions):
+    class Model:
+        config = None
+
+        def generate(self):
+            raise AssertionError
+
+        def __call__(self, messages):
+            raise AssertionError
+
+    with pytest.raises(UsageError, match="Model is a model without its processor"):
+        evaluator("q_bench/perception").compute(Model(), questions)
 
 
 def test_repeated_ids_are_an_error(questions):

@@ -8,14 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from eyechart.datasets_scripts import list_datasets
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.kadid import KADID_DISTORTIONS
+from eyechart.datasets_scripts.mini import kadis700k
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
+from eyechart.datasets_scripts.mini.distortions import LEVELS
+from eyechart.datasets_scripts.mini.distortions import psnr
 from eyechart.datasets_scripts.mini.kadis700k import TYPE_CODES
+from eyechart.datasets_scripts.mini.scenes import draw_scene
 
 every_subset = pytest.mark.parametrize("name", list_datasets())
 
@@ -114,3 +119,18 @@ def test_images_differ_between_levels() -> None:
 def test_unknown_names() -> None:
     with pytest.raises(UsageError, match="did you mean 'llvisionqa'"):
         mini.release("llvision")
+
+
+def _psnr(path: Path, pristine: Image.Image) -> float:
+    with Image.open(path) as image:
+        return psnr(image, pristine)
+
+
+def test_every_level_of_the_written_images_is_further_from_the_pristine_one() -> None:
+    folder = mini.release("kadis700k")
+    for content in range(kadis700k.CONTENTS):
+        pristine = draw_scene(np.random.default_rng([mini.MINI_SEED, kadis700k._STREAM, content])).image
+        for code in kadis700k.TYPE_CODES.values():
+            names = [f"mini-{content + 1}_{code:02d}_{level:02d}.png" for level in LEVELS]
+            values = [_psnr(folder / name, pristine) for name in names]
+            assert values == sorted(values, reverse=True) and len(set(values)) == len(LEVELS), (names, values)

@@ -45,6 +45,13 @@ def test_logits_are_read_by_word_and_others_ignored(tmp_path, photographs):
     assert result.scores["srcc"] == pytest.approx(1.0)
 
 
+def test_line_separators_inside_texts_are_no_line_breaks(tmp_path, questions):
+    path = tmp_path / "answers.jsonl"
+    lines = [json.dumps({"id": f"q{i}", "text": "A\u2028\x85"}, ensure_ascii=False) for i in range(6)]
+    path.write_text("\r\n".join(lines), "utf-8", newline="")
+    assert run("q_bench/perception", path, questions).scores["accuracy"] == pytest.approx(2 / 6)
+
+
 def test_a_missing_prediction_is_an_error_or_left_out_and_counted(tmp_path, questions):
     lines = [{"id": f"q{i}", "text": "A"} for i in range(5)]
     path = write(tmp_path, *lines)
@@ -75,6 +82,9 @@ def test_predictions_that_nobody_asked_for_are_counted(tmp_path, questions):
         ('{"id": "q1", "logits": {"good": NaN}}\n', "the logit of 'good' is nan"),
         ({"id": "q1", "logits": {"good": True}}, "the logit of 'good' is True"),
         ({"id": "q1", "text": "A", "options": "Good"}, "'options' is 'Good'"),
+        ('{"id": "q1", "logits": {"good": 1' + "0" * 400 + "}}\n", "the logit of 'good' is 1000"),
+        ('{"id": "q1", "text": "\\ud83d"}\n', "'text' is '\\ud83d'"),
+        ("[" * 100_000 + "\n", "not JSON"),
         ({"id": "q0", "text": "B"}, "id 'q0', pass 'main' was already given in row 1"),
     ],
 )

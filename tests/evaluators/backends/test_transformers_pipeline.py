@@ -106,6 +106,64 @@ def test_bad_images_become_error_responses_and_the_rest_is_answered(llava, make_
     assert all(answers[str(i)].text is not None for i in range(3))
 
 
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"repetition_penalty": 5.0},
+        {"no_repeat_ngram_size": 1},
+        {"min_new_tokens": 6},
+        {"do_sample": True, "temperature": 9.0, "top_k": 3},
+        {"num_beams": 3},
+        {"return_dict_in_generate": True, "output_scores": True},
+        {"max_length": 3},
+    ],
+    ids=str,
+)
+def test_decoding_is_greedy_whatever_the_models_folder_says(llava, make_picture, monkeypatch, hostile):
+    from transformers import GenerationConfig
+
+    model, processor = llava
+    requests = [ask(i, make_picture(i), max_new_tokens=6) for i in range(3)]
+    plain = {id: response.text for id, response in by_id(backend(llava).answer(requests)).items()}
+    tokens = {"pad_token_id": processor.tokenizer.pad_token_id, "eos_token_id": [processor.tokenizer.eos_token_id]}
+    own = GenerationConfig(**hostile, **tokens)
+    monkeypatch.setattr(model, "generation_config", own)
+    again = {id: response.text for id, response in by_id(backend(llava).answer(requests)).items()}
+    assert again == plain
+    assert model.generation_config is own, "the user's model is as it was"
+
+
+def test_an_item_that_the_model_cannot_take_does_not_take_its_batch_along(llava, make_picture):
+    requests = [ask(i, make_picture(i), max_new_tokens=2) for i in range(3)]
+    requests.append(ask("odd", make_picture(9), "What is <image> here?", max_new_tokens=2))
+    answers = by_id(backend(llava, 4).answer(requests))
+    assert "the model failed on it" in str(answers["odd"].error)
+    assert all(answers[str(i)].text is not None for i in range(3))
+
+
+def test_logits_that_are_no_numbers_are_errors_of_their_items(llava, make_picture, monkeypatch):
+    model, _ = llava
+    with torch.no_grad():
+        monkeypatch.setattr(model.lm_head, "weight", torch.nn.Parameter(model.lm_head.weight * float("nan")))
+    answers = by_id(backend(llava).answer([rate(0, make_picture(0))]))
+    assert "logits of good, poor are [nan, nan]" in str(answers["r0"].error)
+
+
+def test_a_tokenizer_without_a_padding_token_is_used(llava_folder, make_picture):
+    config = json.loads((llava_folder / "tokenizer_config.json").read_text())
+    del config["pad_token"]
+    (llava_folder / "tokenizer_config.json").write_text(json.dumps(config))
+    requests = [ask(0, make_picture(0), max_new_tokens=2), ask(1, make_picture(1), "long " * 9, max_new_tokens=2)]
+    assert all(response.text is not None for response in resolve_backend(llava_folder).answer(requests))
+
+
+def test_settings_hold_the_prompt_as_the_model_saw_it(llava, make_picture):
+    model = backend(llava)
+    list(model.answer([rate(0, make_picture(0))]))
+    expected = f"USER: Rate the quality of the image.\n<image>\nASSISTANT: {PREFILL}"
+    assert model.settings()["rendered_prompt"] == expected
+
+
 def test_settings_name_what_can_change_an_answer(llava, make_picture):
     model = backend(llava)
     list(model.answer([ask(0, make_picture(0, 200), max_new_tokens=1), ask(1, make_picture(1, 64), max_new_tokens=1)]))

@@ -205,6 +205,8 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             ("The image is very blurry. I mean, it is blurry.", "C"),
             ("very, very blurry", "C"),
             ("It is not blurry", None),
+            ("It is non-blurry", None),
+            ("The image is blur-free", None),
             ("It is not very blurry", None),
             ("The image is blurry, not very blurry", "B"),
             ("It is not blurry. It is sharp.", "A"),
@@ -260,6 +262,10 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
     (
         NOISE,
         [
+            # A compound that says the opposite
+            ("It is noise-free", None),
+            ("This noise free image has overexposure", "C"),
+            ("Noise. Free of anything else.", "A"),
             ("Motion blur", "B"),
             ("The distortion is motion blur.", "B"),
             ("motion-blur", "B"),

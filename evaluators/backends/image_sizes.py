@@ -1,0 +1,72 @@
+"""What an image processor does to the size of images: a setting of every score, as resizing changes quality itself."""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from typing import Any
+
+from PIL import Image
+
+if TYPE_CHECKING:
+    import torch
+
+_SETTINGS = (
+    "do_resize",
+    "size",
+    "crop_size",
+    "do_center_crop",
+    "do_pad",
+    "min_pixels",
+    "max_pixels",
+    "resample",
+    "image_grid_pinpoints",
+    "do_image_splitting",
+    "max_image_size",
+    "do_pan_and_scan",
+    "crop_to_patches",
+)
+
+
+def size_settings(image_processor: Any) -> dict[str, Any]:
+    """The processor's settings of size, as far as it has them, as JSON values."""
+    found = {name: _plain(getattr(image_processor, name, None)) for name in _SETTINGS}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def count_downscaled(
+    images: list[Image.Image], inputs: "Mapping[str, torch.Tensor]", image_processor: Any
+) -> int | None:
+    """How many images the processor reduced.
+
+    Args:
+        images: The images as they were given to the processor.
+        inputs: What it made of them.
+        image_processor: The processor.
+
+    Returns:
+        A count, or None where the processor cuts images into tiles or its settings do not tell.
+    """
+    pixels, grid = inputs.get("pixel_values"), inputs.get("image_grid_thw")
+    if grid is not None:
+        seen = grid.prod(dim=1) * image_processor.patch_size**2
+        return sum(int(area) < image.width * image.height for area, image in zip(seen, images, strict=True))
+    if pixels is None or pixels.dim() != 4 or len(pixels) != len(images):
+        return None
+    if not getattr(image_processor, "do_resize", False):
+        return 0
+    size = _plain(getattr(image_processor, "size", None)) or {}
+    if size.get("height") and size.get("width"):
+        return sum(image.width > size["width"] or image.height > size["height"] for image in images)
+    if set(size) == {"shortest_edge"}:
+        return sum(min(image.size) > size["shortest_edge"] for image in images)
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value of a processor's setting."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    if isinstance(value, dict):
+        return {key: item for key, item in value.items() if item is not None}
+    return value.value if isinstance(value, enum.Enum) else value
