@@ -1,4 +1,4 @@
-"""The command line: `eyechart run`, `eyechart score`, `eyechart tasks`.
+"""The command line: `eyechart run`, `eyechart score`, `eyechart export`, `eyechart tasks`.
 
 Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usage. Only the standard library, typer
 and rich are loaded before a command runs.

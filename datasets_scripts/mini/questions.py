@@ -135,17 +135,11 @@ def _how_distorted(subject: str, kind: str, level: int, rng: np.random.Generator
 
 
 def _is_global(scene: Scene, kind: str, rng: np.random.Generator) -> tuple[str, list[str], str]:
-    if kind not in _COLORLESS and rng.random() < 0.5:
-        asked, answer = _yes_no(scene.background, list(COLORS), rng)
-        return f"Is the background of the image {asked}?", ["Yes", "No"], answer
     asked, answer = _yes_no(scene.position, POSITIONS, rng)
     return f"Is the main object in the {asked} of the image?", ["Yes", "No"], answer
 
 
 def _what_global(scene: Scene, kind: str, rng: np.random.Generator) -> tuple[str, list[str], str]:
-    if kind not in _COLORLESS and rng.random() < 0.5:
-        options = _with_wrong(scene.background.capitalize(), _capitals(COLORS), int(rng.integers(3, 5)), rng)
-        return "What color is the background of the image?", options, scene.background.capitalize()
     options = _with_wrong(scene.shape.capitalize(), _capitals(SHAPES), int(rng.integers(3, 5)), rng)
     return "What shape is the main object in the image?", options, scene.shape.capitalize()
 

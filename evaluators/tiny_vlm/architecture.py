@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transformers import LlavaProcessor
     from transformers import PreTrainedTokenizerFast
 
-PATCH_SIZE = 8
+PATCH_SIZE = 16
 WIDTH = 96
 VISION_LAYERS = 3
 TEXT_LAYERS = 4

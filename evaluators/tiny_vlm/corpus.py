@@ -4,8 +4,8 @@ Half of the questions are open-ended with a short answer: without them a model o
 option letter stands for.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import replace
 from string import ascii_uppercase
 
 import numpy as np
@@ -65,16 +65,18 @@ def draw_samples(seed: int, index: int, count: int = 1) -> list[Sample]:
     return samples
 
 
-def converse(sample: Sample, rng: np.random.Generator) -> Conversation:
-    """A conversation about one image: a question, a rating or a description."""
-    kinds: tuple[tuple[float, Callable[[Sample, np.random.Generator], Conversation]], ...] = (
-        (0.40, _multiple_choice),
-        (0.35, _open_question),
-        (0.19, _rating),
-        (0.06, _description),
-    )
-    shares = np.array([share for share, _ in kinds])
-    return kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))][1](sample, rng)
+def converse(sample: Sample, rng: np.random.Generator, *, early: bool = False) -> Conversation:
+    """A conversation about one image: a question, a rating or a description.
+
+    Args:
+        sample: The image and its facts.
+        rng: Chooses kind and wording.
+        early: In the first part of training, options are only asked for where the text gives the answer away: what an
+            option letter stands for is learnt apart from seeing, and then meets it.
+    """
+    kinds = (_multiple_choice, _matching, _open_question, _rating, _description)
+    shares = (0.0, 0.22, 0.55, 0.17, 0.06) if early else (0.46, 0.05, 0.28, 0.16, 0.05)
+    return kinds[int(rng.choice(len(kinds), p=shares))](sample, rng)
 
 
 def compare(first: Sample, second: Sample, rng: np.random.Generator) -> Conversation:
@@ -125,13 +127,13 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
     lettered = list(zip(ascii_uppercase, options, strict=False))
     reply = f" {ascii_uppercase[options.index(question.answer)]}"
     style = rng.random()
-    if style < 0.6:
+    if style < 0.8:
         ask_first, *_, choose = perception_prompt({"question": question.question, "options": options, "images": images})
         suffix = "\n#Answer:" if rng.random() < 0.1 else ""
         if len(images) > 1 or rng.random() < 0.3:
             return Conversation((*images, f"\n{question.question}{choose}{suffix}"), "", reply)
         return Conversation((ask_first, *images, f"{choose}{suffix}"), "", reply)
-    if style < 0.85:
+    if style < 0.9:
         listed = "\n".join(f"{letter}. {option}" for letter, option in lettered)
         text = f"\nQuestion: {question.question}\nOptions:\n{listed}\n"
         return Conversation((*images, f"{text}Please select the correct answer from the options above."), "", reply)
@@ -141,6 +143,13 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
         "You should output a correct option without explanation."
     )
     return Conversation((*images, text), "", reply)
+
+
+def _matching(sample: Sample, rng: np.random.Generator) -> Conversation:
+    """A question whose answer stands in the text, without an image: only the letter is to be found."""
+    question = _question(sample, rng)
+    told = replace(question, question=f"{question.question} {question.answer}.")
+    return _choice_prompt(told, (), rng)
 
 
 def _open_question(sample: Sample, rng: np.random.Generator) -> Conversation:

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 
 SCENES = 12_000
 SAMPLES_PER_SCENE = 4
-VISION_STEPS, VISION_BATCH, VISION_RATE = 3_000, 96, 2e-3
-LANGUAGE_STEPS, LANGUAGE_BATCH, LANGUAGE_RATE = 4_000, 48, 2e-3
+VISION_STEPS, VISION_BATCH, VISION_RATE = 4_000, 96, 2e-3
+LANGUAGE_STEPS, LANGUAGE_BATCH, LANGUAGE_RATE = 4_400, 64, 1.2e-3
+EARLY_SHARE = 0.3
 PAIR_SHARE = 0.15
 IGNORED = -100
 
@@ -135,8 +136,9 @@ def _train_vision(
     parameters = [p for module in (tower, heads, norm) for p in module.parameters()]
     optimizer, schedule = _optimizer(parameters, VISION_RATE, steps)
     rng = np.random.default_rng([TRAINING_SEED, 2])
+    fitted = len(images) - len(images) // 24
     for step in range(steps):
-        chosen = torch.from_numpy(rng.integers(len(images), size=VISION_BATCH))
+        chosen = torch.from_numpy(rng.integers(fitted, size=VISION_BATCH))
         tokens = norm(tower(pixel_values=_normalize(images[chosen], processor)).last_hidden_state)
         # The class token gives the language model one place to look; the mean keeps the patches telling, too.
         states = torch.cat([tokens[:, 0], tokens[:, 1:].mean(dim=1)])
@@ -148,6 +150,11 @@ def _train_vision(
         _step(loss, parameters, optimizer, schedule)
         if step % 250 == 0:
             print(f"vision {step}: " + " ".join(f"{n} {v.item():.2f}" for n, v in losses.items()), flush=True)
+    with torch.no_grad():
+        chunks = images[fitted:].split(512)
+        tokens = norm(torch.cat([tower(pixel_values=_normalize(c, processor)).last_hidden_state for c in chunks]))
+        found = {name: heads[name](tokens[:, 0]).argmax(dim=1) == values[fitted:] for name, values in facts.items()}
+    print("held out: " + " ".join(f"{n} {v.float().mean():.3f}" for n, v in found.items()), flush=True)
 
 
 def _step(
@@ -186,8 +193,8 @@ def _train_language(
     running = 0.0
     for step in range(steps):
         # A pair is twice as long: among single images it would double the padding of all of them.
-        make = _pair_example if rng.random() < PAIR_SHARE else _single_example
-        batch = [make(samples, processor, rng) for _ in range(LANGUAGE_BATCH)]
+        pairs, early = rng.random() < PAIR_SHARE, step < EARLY_SHARE * steps
+        batch = [_example(samples, processor, rng, pairs, early) for _ in range(LANGUAGE_BATCH)]
         loss = _language_loss(model, processor, batch, features)
         _step(loss, parameters, optimizer, schedule)
         running = loss.item() if step == 0 else 0.98 * running + 0.02 * loss.item()
@@ -195,13 +202,13 @@ def _train_language(
             print(f"language {step}: loss {running:.3f}", flush=True)
 
 
-def _single_example(samples: list[Sample], processor: "LlavaProcessor", rng: np.random.Generator) -> Example:
-    index = int(rng.integers(len(samples)))
-    return [index], *_tokens(converse(samples[index], rng), processor)
-
-
-def _pair_example(samples: list[Sample], processor: "LlavaProcessor", rng: np.random.Generator) -> Example:
+def _example(
+    samples: list[Sample], processor: "LlavaProcessor", rng: np.random.Generator, pair: bool, early: bool
+) -> Example:
     first = second = int(rng.integers(len(samples)))
+    if not pair:
+        talk = converse(samples[first], rng, early=early)
+        return [first] * talk.prompt.count(IMAGE), *_tokens(talk, processor)
     while samples[second].level == samples[first].level:
         second = int(rng.integers(len(samples)))
     return [first, second], *_tokens(compare(samples[first], samples[second], rng), processor)
@@ -233,18 +240,17 @@ def _language_loss(
     length = max(len(prompt) + len(reply) for _, prompt, reply in batch)
     ids = torch.full((len(batch), length), processor.tokenizer.pad_token_id)
     labels = torch.full((len(batch), length), IGNORED)
-    mask = torch.zeros((len(batch), length), dtype=torch.long)
     for row, (_, prompt, reply) in enumerate(batch):
         tokens = torch.tensor(prompt + reply)
         ids[row, : len(tokens)] = tokens
-        mask[row, : len(tokens)] = 1
         labels[row, len(prompt) : len(tokens)] = torch.tensor(reply)
     shown = torch.tensor([index for indices, _, _ in batch for index in indices])
     projected = model.model.multi_modal_projector(features[shown].float())
     embeddings = model.get_input_embeddings()(ids)
     places = (ids == model.config.image_token_id).unsqueeze(-1).expand_as(embeddings)
     embeddings = embeddings.masked_scatter(places, projected)
-    states = model.model.language_model(inputs_embeds=embeddings, attention_mask=mask).last_hidden_state
+    # Padding stands on the right, where a causal model cannot see it: no mask is needed.
+    states = model.model.language_model(inputs_embeds=embeddings).last_hidden_state
     learnt = labels[:, 1:] != IGNORED
     logits = model.lm_head(states[:, :-1][learnt])
     losses = functional.cross_entropy(logits, labels[:, 1:][learnt], reduction="none")

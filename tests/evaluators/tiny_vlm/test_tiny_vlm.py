@@ -132,7 +132,7 @@ def test_training_renders_prompts_as_evaluation_does(processor):
     rng = np.random.default_rng(0)
     for i in range(60):
         first, second = draw_samples(TRAINING_SEED, i, 2)
-        images, talk = ([first], converse(first, rng)) if i % 3 else ([first, second], compare(first, second, rng))
+        images, talk = ([first], converse(first, rng, early=i % 2 == 0)) if i % 3 else ([first, second], compare(first, second, rng))
         prompt, _ = train._tokens(talk, processor)
         places = iter(images)
         content = [
