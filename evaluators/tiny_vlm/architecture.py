@@ -44,6 +44,7 @@ CHAT_TEMPLATE = (
 
 def build_tokenizer(texts: Iterable[str]) -> "PreTrainedTokenizerFast":
     """A byte-level BPE tokenizer with merges from the training texts: frequent words are one token."""
+    from tokenizers import Regex
     from tokenizers import Tokenizer
     from tokenizers import decoders
     from tokenizers import models
@@ -52,7 +53,11 @@ def build_tokenizer(texts: Iterable[str]) -> "PreTrainedTokenizerFast":
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    # Words keep their punctuation: "B." is one token, right before its option, which is what a small model can bind.
+    words = pre_tokenizers.Split(Regex(r" ?\S+|\s"), behavior="isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY,
@@ -110,7 +115,7 @@ def build_model(tokenizer: "PreTrainedTokenizerFast") -> "LlavaForConditionalGen
         initializer_range=INITIALIZER_RANGE,
     )
     text = LlamaConfig(
-        vocab_size=len(tokenizer),
+        vocab_size=VOCABULARY,
         hidden_size=WIDTH,
         intermediate_size=256,
         num_hidden_layers=TEXT_LAYERS,
