@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from abc import abstractmethod
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,21 +87,21 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     IMAGE_COLUMN: ClassVar[str]
     """Name of the image column: "images" for a sequence, "image" for a single one."""
 
+    @abstractmethod
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         """Find the annotations of every split that the release at hand holds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _read(self, path: str) -> list[Row]:
         """Read an annotation file into numbered raw rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
         """Turn one raw row into an example whose image column holds file names or `ParquetCell`s.
 
         Raises:
             BadAnnotationError: The row is malformed.
         """
-        raise NotImplementedError
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         if self.config.images not in IMAGES:

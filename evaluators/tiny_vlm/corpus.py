@@ -1,7 +1,7 @@
 """What the tiny model is taught: conversations about procedural scenes, in the wording of the five protocols.
 
-Half of the questions are open-ended with a short answer: without them a model of this size does not learn what an
-option letter stands for.
+Open questions with a short answer come first, together with lettered ones whose answer stands in the text; lettered
+questions about what is seen follow. Without the open ones a model of this size does not learn what a letter stands for.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """Trains the bundled tiny model: `python -m eyechart.evaluators.tiny_vlm.train --out FOLDER`.
 
 Three phases, about twenty minutes on two CPU cores: draw the images; train the vision tower alone to tell the facts of
-a scene; freeze it and train the projector and the language model on conversations. Trained jointly from scratch, a
-model of this size learns nothing in that time. Seeds are fixed: equal versions on equal hardware give equal weights,
-and other hardware differs only by floating-point rounding.
+a scene; freeze it and train the projector and the language model on conversations. A prototype that was trained jointly
+from scratch learnt nothing in that time. Seeds are fixed: equal versions on equal hardware give equal weights, and
+other hardware differs only by floating-point rounding.
 """
 
 import argparse
