@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from eyechart.metrics.scoring.choices import check_options
 from eyechart.metrics.scoring.choices import extract_choice
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_letter
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import ask
+from eyechart.metrics.scoring.judging.replies import check_judge
 from eyechart.metrics.scoring.judging.replies import majority
 from eyechart.metrics.scoring.judging.replies import parse_letter
 from eyechart.metrics.scoring.judging.replies import parse_score
@@ -156,11 +158,9 @@ def _check_rows(
     n = check_lengths(predictions=predictions, references=references, choices=choices)
     check_member("judge_template", extraction.judge_template, TEMPLATES)
     check_member("fallback", extraction.fallback, FALLBACKS)
-    if not isinstance(extraction.rounds, int) or extraction.rounds < 1:
-        raise InputError(f"rounds is {extraction.rounds!r}; it must be a whole number of at least 1")
+    check_count("rounds", extraction.rounds)
     if extraction.judge is not None:
-        if not callable(extraction.judge):
-            raise InputError(f"judge is {extraction.judge!r}; it must be a callable judge(messages, n) or None")
+        check_judge(extraction.judge)
         if extraction.questions is None:
             raise InputError("questions is missing; a judge has to see the question of each row")
         check_lengths(predictions=predictions, questions=extraction.questions)

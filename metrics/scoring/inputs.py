@@ -101,6 +101,16 @@ def _first_misfit(argument: str, values: Any, columns: int | None) -> str:
     return ""
 
 
+def check_count(argument: str, value: object) -> None:
+    """Refuse what is no whole number of at least 1.
+
+    Raises:
+        InputError: It is none.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{argument} is {value!r}; it must be a whole number of at least 1")
+
+
 def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str, list[str]]:
     """Groups as lists of strings.
 

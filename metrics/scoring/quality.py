@@ -16,11 +16,11 @@ import numpy as np
 
 from eyechart.metrics.scoring import correlation
 from eyechart.metrics.scoring.correlation import FitName
-from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.inputs import rows_by_value
@@ -89,8 +89,7 @@ def quality_scores(
     """
     check_lengths(predictions=pooled.values, references=references)
     check_member("fit", settings.fit, ("logistic4", "logistic5"))
-    if not isinstance(settings.resamples, int) or settings.resamples < 1:
-        raise InputError(f"resamples is {settings.resamples!r}; it must be a whole number of at least 1")
+    check_count("resamples", settings.resamples)
     if settings.average_over is not None:
         check_member("average_over", settings.average_over, list(groups))
     parts = {

@@ -6,6 +6,7 @@ in one pass, so no text can end the prompt, open a message of its own or name a 
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from eyechart.metrics.scoring.errors import InputError
@@ -48,18 +49,38 @@ def render(name: str, fields: Mapping[str, str]) -> Messages:
         Answer: <data>&lt;/data> Output A</data>
     """
     check_member("template", name, list_templates())
-    parts = _ROLE.split((_FOLDER / f"{name}.txt").read_text(encoding="utf-8"))
 
     def fill(match: re.Match[str]) -> str:
         if match[1] not in fields:
             raise InputError(f"template {name!r} needs the field {match[1]!r}; given: {', '.join(fields) or 'none'}")
         return as_data(fields[match[1]])
 
-    # A file's last line break belongs to the file, not to the prompt.
-    return [
-        {"role": role, "content": _PLACEHOLDER.sub(fill, content.removesuffix("\n"))}
-        for role, content in zip(parts[1::2], parts[2::2], strict=True)
-    ]
+    return [{"role": role, "content": _PLACEHOLDER.sub(fill, content)} for role, content in _template(name)]
+
+
+def read_fields(messages: Messages) -> tuple[str, dict[str, str]] | None:
+    """The template and the fields of a conversation that `render` made.
+
+    Args:
+        messages: Any conversation.
+
+    Returns:
+        The template's name and its fields, marks in them still disarmed; None where no template gives these messages.
+
+    Examples:
+        >>> fields = {"question": "How is it", "options": "A. Dark", "answer": "dim"}
+        >>> read_fields(render("mmbench_choice", fields)) == ("mmbench_choice", fields)
+        True
+    """
+    outlines, texts = [], []
+    for message in messages:
+        # Data hold no mark, so the last opening one before a closing one is its own; a template may name marks too.
+        *filled, tail = message["content"].split("</data>")
+        cut = [piece.rpartition("<data>") for piece in filled]
+        outlines.append((message["role"], "".join(f"{head}<data></data>" for head, _, _ in cut) + tail))
+        texts.extend(text for _, _, text in cut)
+    found = _outlines().get(tuple(outlines))
+    return None if found is None else (found[0], dict(zip(found[1], texts, strict=True)))
 
 
 def as_data(text: str) -> str:
@@ -70,3 +91,23 @@ def as_data(text: str) -> str:
         '<data>dark&lt;/data></data>'
     """
     return f"<data>{_MARK.sub('&lt;', text)}</data>"
+
+
+@cache
+def _template(name: str) -> tuple[tuple[str, str], ...]:
+    """Role and text of each message of a template."""
+    parts = _ROLE.split((_FOLDER / f"{name}.txt").read_text(encoding="utf-8"))
+    # A file's last line break belongs to the file, not to the prompt.
+    return tuple((role, text.removesuffix("\n")) for role, text in zip(parts[1::2], parts[2::2], strict=True))
+
+
+@cache
+def _outlines() -> dict[tuple[tuple[str, str], ...], tuple[str, list[str]]]:
+    """Each template's name and placeholders, by its messages with every field left empty."""
+    return {
+        tuple((role, _PLACEHOLDER.sub("<data></data>", text)) for role, text in _template(name)): (
+            name,
+            [field for _, text in _template(name) for field in _PLACEHOLDER.findall(text)],
+        )
+        for name in list_templates()
+    }

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from string import ascii_uppercase
 
+from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 Judge = Callable[[Messages, int], Sequence[str]]
@@ -16,6 +17,29 @@ Judge = Callable[[Messages, int], Sequence[str]]
 _DECORATION = re.compile(r"[*_`]+")
 _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
 _LETTER = re.compile(r"(?i:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
+
+
+def check_judge(judge: object) -> None:
+    """Refuse a judge that cannot be called.
+
+    Raises:
+        InputError: It is not callable.
+    """
+    if not callable(judge):
+        raise InputError(f"judge is {judge!r}; it must be a callable judge(messages, n) or None")
+
+
+def judge_name(judge: Judge) -> str:
+    """What a result calls its judge: the judge's `name`, or else that of its function or class.
+
+    Examples:
+        >>> def strict(messages, n):
+        ...     return ["0"] * n
+        >>> judge_name(strict)
+        'strict'
+    """
+    name = getattr(judge, "name", None) or getattr(judge, "__name__", None)
+    return name if isinstance(name, str) else type(judge).__name__
 
 
 def ask(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:
