@@ -3,6 +3,7 @@
 Randomness is a NumPy Generator that the caller seeds and passes in.
 """
 
+import zlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -58,6 +59,34 @@ def percentile_interval(replicates: FloatArray, level: float = LEVEL) -> tuple[f
     return float(low), float(high)
 
 
+def interval_or_nan(replicates: FloatArray) -> list[float]:
+    """`percentile_interval` as a list for results; two nan where no replicate is defined.
+
+    Examples:
+        >>> interval_or_nan(np.array([np.nan]))
+        [nan, nan]
+    """
+    try:
+        return list(percentile_interval(replicates))
+    except UndefinedScoreError:
+        return [float("nan")] * 2
+
+
+def part_generator(seed: int, part: str) -> np.random.Generator:
+    """Generator of one part of the data, so that a part's interval does not depend on which others there are.
+
+    Args:
+        seed: Seed of the whole, at least 0.
+        part: The part's name, such as "overall" or "concern=blur".
+
+    Raises:
+        InputError: `seed` is no whole number of at least 0.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise InputError(f"seed is {seed!r}; it must be a whole number of at least 0")
+    return np.random.default_rng([seed, zlib.crc32(part.encode())])
+
+
 def resampled_counts(n: int, rng: np.random.Generator, resamples: int = RESAMPLES) -> Iterator[FloatArray]:
     """How often each of n items is drawn, one resample after the other.
 
@@ -93,6 +122,33 @@ def bootstrap_mean(values: ArrayLike, rng: np.random.Generator, resamples: int =
     items = check_numbers("values", values)
     n = check_lengths(values=items)
     return np.array([np.einsum("i,i", counts, items) for counts in resampled_counts(n, rng, resamples)]) / n
+
+
+def bootstrap_ratios(
+    numerators: ArrayLike, denominators: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> FloatArray:
+    """Bootstrap replicates of sums over items divided by other sums over them, all on the same resamples.
+
+    Args:
+        numerators: k numbers per item, shape (n, k).
+        denominators: k numbers per item, none negative, shape (n, k).
+        rng: Source of the draws.
+        resamples: Number of resamples.
+
+    Returns:
+        Replicates, shape (resamples, k); nan where a resample's denominator is 0.
+
+    Examples:
+        >>> bootstrap_ratios([[3, 0], [3, 0]], [[2, 0], [2, 0]], np.random.default_rng(0), resamples=2).tolist()
+        [[1.5, nan], [1.5, nan]]
+    """
+    above = np.asarray(numerators, dtype=np.float64)
+    n = check_lengths(numerators=above, denominators=np.asarray(denominators))
+    below = check_numbers("denominators", denominators, columns=above.shape[1])
+    both = np.hstack([above, below])
+    sums = np.array([np.einsum("i,ik", counts, both) for counts in resampled_counts(n, rng, resamples)])
+    above, below = np.hsplit(sums, 2)
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
 
 
 def bootstrap_correlations(

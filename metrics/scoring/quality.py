@@ -5,7 +5,6 @@ become nan with a warning here; the functions of `correlation` raise.
 """
 
 import warnings
-import zlib
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -25,7 +24,8 @@ from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.inputs import rows_by_value
 from eyechart.metrics.scoring.intervals import bootstrap_correlations
-from eyechart.metrics.scoring.intervals import percentile_interval
+from eyechart.metrics.scoring.intervals import interval_or_nan
+from eyechart.metrics.scoring.intervals import part_generator
 from eyechart.metrics.scoring.pooling import Pooled
 
 SCORES = ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted")
@@ -59,7 +59,8 @@ class _Part:
 
     def as_dict(self) -> dict[str, Any]:
         intervals = {
-            f"{name}_ci95": _interval(values) for name, values in zip(("srcc", "plcc"), self.replicates, strict=True)
+            f"{name}_ci95": interval_or_nan(values)
+            for name, values in zip(("srcc", "plcc"), self.replicates, strict=True)
         }
         return {**self.scores, **intervals, "n": self.n}
 
@@ -143,14 +144,6 @@ def _part(where: str, pooled: Pooled, references: FloatArray, rows: Sequence[int
     if len(y) < SMALL_SAMPLE and not np.isnan(scores["plcc_fitted"]):
         message = f"{where}: plcc_fitted on n={len(y)} images is inflated by the fit; read it beside plcc and srcc"
         warnings.warn(message, SmallSampleWarning, stacklevel=4)
-    # Each part has a generator of its own, so that its interval does not depend on which others there are.
-    rng = np.random.default_rng([settings.seed, zlib.crc32(where.encode())])
+    rng = part_generator(settings.seed, where)
     replicates = bootstrap_correlations(x, y, rng, settings.resamples, ranking=ranking)
     return _Part(scores, replicates, len(y))
-
-
-def _interval(replicates: FloatArray) -> list[float]:
-    try:
-        return list(percentile_interval(replicates))
-    except UndefinedScoreError:
-        return [float("nan")] * 2

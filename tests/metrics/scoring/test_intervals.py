@@ -8,6 +8,9 @@ from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.intervals import bootstrap_correlations
 from eyechart.metrics.scoring.intervals import bootstrap_mean
+from eyechart.metrics.scoring.intervals import bootstrap_ratios
+from eyechart.metrics.scoring.intervals import interval_or_nan
+from eyechart.metrics.scoring.intervals import part_generator
 from eyechart.metrics.scoring.intervals import percentile_interval
 from eyechart.metrics.scoring.intervals import resampled_counts
 from eyechart.metrics.scoring.intervals import wilson_interval
@@ -110,3 +113,32 @@ def test_mean_of_known_spread() -> None:
 def test_interval_of_nothing() -> None:
     with pytest.raises(UndefinedScoreError, match="undefined on every resample"):
         percentile_interval(np.array([np.nan, np.nan]))
+    assert np.isnan(interval_or_nan(np.array([np.nan]))).all()
+    assert interval_or_nan(np.array([0.5, np.nan, 0.5])) == [0.5, 0.5]
+
+
+def test_ratios_equal_resampling_anew() -> None:
+    rng = np.random.default_rng(2)
+    below = rng.integers(0, 3, size=(8, 2))
+    above = below * rng.random((8, 2))
+    found = bootstrap_ratios(above, below, np.random.default_rng(4), resamples=30)
+    for counts, ratios in zip(resampled_counts(8, np.random.default_rng(4), 30), found, strict=True):
+        items = np.repeat(np.arange(8), counts.astype(int))
+        assert ratios == pytest.approx(above[items].sum(axis=0) / below[items].sum(axis=0))
+
+
+def test_ratios_with_one_denominator_each_are_means() -> None:
+    values = np.random.default_rng(0).normal(size=50)
+    ratios = bootstrap_ratios(values[:, None], np.ones((50, 1)), np.random.default_rng(1), resamples=20)
+    assert ratios[:, 0] == pytest.approx(bootstrap_mean(values, np.random.default_rng(1), resamples=20))
+
+
+def test_a_part_draws_by_seed_and_name_alone() -> None:
+    draws = [part_generator(seed, part).random() for seed, part in [(0, "a"), (0, "a"), (0, "b"), (1, "a")]]
+    assert draws[0] == draws[1] and len(set(draws)) == 3
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, None, True])
+def test_bad_seed(seed: object) -> None:
+    with pytest.raises(InputError, match=f"seed is {seed!r}; it must be a whole number of at least 0"):
+        part_generator(seed, "overall")  # type: ignore[arg-type]
