@@ -41,6 +41,9 @@ class QualitySettings:
         average_over: Group whose scores are averaged into the overall ones, or None.
         resamples: Bootstrap resamples of the intervals.
         seed: Seed of the bootstrap.
+
+    Raises:
+        InputError: A setting is not allowed.
     """
 
     fit: FitName = "logistic4"
@@ -48,16 +51,30 @@ class QualitySettings:
     resamples: int = 1000
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        """Check the settings that do not depend on the data."""
+        check_member("fit", self.fit, ("logistic4", "logistic5"))
+        check_count("resamples", self.resamples)
+
 
 @dataclass(frozen=True)
-class _Part:
-    """Scores of one set of images, with the bootstrap replicates that an average over parts needs."""
+class Correlations:
+    """Scores of one set of images, with what an average over sets needs.
 
-    scores: dict[str, float]
+    Attributes:
+        scores: `SCORES` by name; nan where one is undefined.
+        replicates: Bootstrap replicates of SRCC and of PLCC, shape (resamples,) each.
+        n: Number of images.
+        undefined: Why scores are undefined: reason to their names.
+    """
+
+    scores: Mapping[str, float]
     replicates: tuple[FloatArray, FloatArray]
     n: int
+    undefined: Mapping[str, Sequence[str]]
 
     def as_dict(self) -> dict[str, Any]:
+        """The scores with their intervals, for results."""
         intervals = {
             f"{name}_ci95": interval_or_nan(values)
             for name, values in zip(("srcc", "plcc"), self.replicates, strict=True)
@@ -89,8 +106,6 @@ def quality_scores(
         SmallSampleWarning: A fit rests on fewer than 30 images.
     """
     check_lengths(predictions=pooled.values, references=references)
-    check_member("fit", settings.fit, ("logistic4", "logistic5"))
-    check_count("resamples", settings.resamples)
     if settings.average_over is not None:
         check_member("average_over", settings.average_over, list(groups))
     parts = {
@@ -110,16 +125,41 @@ def quality_scores(
     return {**whole.as_dict(), **by_group}
 
 
-def _mean(parts: Sequence[_Part]) -> _Part:
+def _mean(parts: Sequence[Correlations]) -> Correlations:
     means = {name: float(np.mean([part.scores[name] for part in parts])) for name in SCORES}
     srcc, plcc = (np.mean([part.replicates[index] for part in parts], axis=0) for index in (0, 1))
-    return _Part(means, (srcc, plcc), sum(part.n for part in parts))
+    return Correlations(means, (srcc, plcc), sum(part.n for part in parts), {})
 
 
-def _part(where: str, pooled: Pooled, references: FloatArray, rows: Sequence[int], settings: QualitySettings) -> _Part:
+def _part(
+    where: str, pooled: Pooled, references: FloatArray, rows: Sequence[int], settings: QualitySettings
+) -> Correlations:
     """Scores of the images in `rows`; `where` names them in warnings."""
     index = np.asarray(rows)
-    x, ranking, y = pooled.values[index], pooled.ranking[index], references[index]
+    part = correlate(where, Pooled(pooled.values[index], pooled.ranking[index]), references[index], settings)
+    for reason, names in part.undefined.items():
+        warnings.warn(f"{where}: nan for {', '.join(names)}: {reason}", UndefinedScoreWarning, stacklevel=4)
+    if part.n < SMALL_SAMPLE and not np.isnan(part.scores["plcc_fitted"]):
+        message = f"{where}: plcc_fitted on n={part.n} images is inflated by the fit; read it beside plcc and srcc"
+        warnings.warn(message, SmallSampleWarning, stacklevel=4)
+    return part
+
+
+def correlate(where: str, pooled: Pooled, references: FloatArray, settings: QualitySettings) -> Correlations:
+    """Scores of one set of images, nan where one is undefined; nothing warns.
+
+    Args:
+        where: Name of the set, such as "overall", on which the draws of its bootstrap depend.
+        pooled: Predicted scores of n images.
+        references: Opinion scores, shape (n,), higher is better.
+        settings: Fit and bootstrap.
+
+    Examples:
+        >>> found = correlate("all", Pooled(np.arange(5.0), np.arange(5.0)), np.arange(5.0) ** 2, QualitySettings())
+        >>> found.scores["srcc"], round(found.scores["plcc"], 3)
+        (1.0, 0.959)
+    """
+    x, ranking, y = pooled.values, pooled.ranking, references
     scores: dict[str, float] = {}
     undefined: dict[str, list[str]] = {}
 
@@ -139,11 +179,6 @@ def _part(where: str, pooled: Pooled, references: FloatArray, rows: Sequence[int
     keep(["plcc"], lambda: [correlation.plcc(x, y)])
     keep(["krcc"], lambda: [correlation.krcc(ranking, y)])
     keep(["plcc_fitted", "rmse_fitted"], fitted)
-    for reason, names in undefined.items():
-        warnings.warn(f"{where}: nan for {', '.join(names)}: {reason}", UndefinedScoreWarning, stacklevel=4)
-    if len(y) < SMALL_SAMPLE and not np.isnan(scores["plcc_fitted"]):
-        message = f"{where}: plcc_fitted on n={len(y)} images is inflated by the fit; read it beside plcc and srcc"
-        warnings.warn(message, SmallSampleWarning, stacklevel=4)
     rng = part_generator(settings.seed, where)
     replicates = bootstrap_correlations(x, y, rng, settings.resamples, ranking=ranking)
-    return _Part(scores, replicates, len(y))
+    return Correlations(scores, replicates, len(y), undefined)

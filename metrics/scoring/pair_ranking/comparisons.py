@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_numbers
 
@@ -47,8 +48,7 @@ def check_outcomes(winners: ArrayLike, losers: ArrayLike, n_items: int) -> tuple
         >>> check_outcomes([0, 2], [1, 0], n_items=3)
         (array([0, 2]), array([1, 0]))
     """
-    if isinstance(n_items, bool) or not isinstance(n_items, int | np.integer) or n_items < 1:
-        raise InputError(f"n_items is {n_items!r}; it must be a whole number of at least 1")
+    check_count("n_items", int(n_items) if isinstance(n_items, np.integer) else n_items)
     won, lost = (_item_numbers(name, values, n_items) for name, values in (("winners", winners), ("losers", losers)))
     check_lengths(winners=won, losers=lost)
     same = won == lost
