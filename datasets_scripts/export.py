@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -47,6 +48,7 @@ def export(
     data_dir: str | os.PathLike[str] | None = None,
     skip_missing: bool = False,
     skip_bad: bool = False,
+    options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     max_shard_bytes: int = MAX_SHARD_BYTES,
@@ -59,9 +61,10 @@ def export(
         name: A subset, see `list_datasets`.
         config: A configuration of the subset; its first one by default.
         out: Folder to write; must not exist or be empty.
-        data_dir: As for `load_dataset`; so are `skip_missing`, `skip_bad`, `num_proc` and `cache_dir`.
+        data_dir: As for `load_dataset`; so are `skip_missing`, `skip_bad`, `options`, `num_proc` and `cache_dir`.
         skip_missing: Leave out rows without an image; `left_out.json` lists them.
         skip_bad: Leave out malformed rows; `left_out.json` lists them.
+        options: Settings of this subset's own.
         num_proc: Number of processes that prepare the data set.
         cache_dir: Folder of prepared data sets.
         max_shard_bytes: A shard is closed once its rows take this many bytes in memory.
@@ -83,6 +86,7 @@ def export(
         data_dir=data_dir,
         skip_missing=skip_missing,
         skip_bad=skip_bad,
+        options=options,
         num_proc=num_proc,
         cache_dir=cache_dir,
     )

@@ -9,6 +9,7 @@ import importlib
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import fields
 from importlib.util import find_spec
 from os import PathLike
 from os import fspath
@@ -42,6 +43,7 @@ def load_dataset(
     skip_missing: bool = False,
     skip_bad: bool = False,
     images: str = "load",
+    options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
     cache_dir: str | PathLike[str] | None = None,
 ) -> "datasets.Dataset | datasets.DatasetDict | datasets.IterableDataset | datasets.IterableDatasetDict":
@@ -59,6 +61,7 @@ def load_dataset(
         skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.
         skip_bad: Leave out malformed rows instead of raising; see `left_out`.
         images: "load", or "skip" for the annotations alone with an empty image column.
+        options: Settings of this subset's own by name; the fields of its configuration class say what there is.
         num_proc: Number of processes that write the data set.
         cache_dir: Folder of prepared data sets; that of `datasets` by default.
 
@@ -78,6 +81,7 @@ def load_dataset(
         skip_missing=skip_missing,
         skip_bad=skip_bad,
         images=images,
+        options=options,
         only_splits=wanted,
         cache_dir=cache_dir,
     )
@@ -100,6 +104,7 @@ def load_builder(
     skip_missing: bool = False,
     skip_bad: bool = False,
     images: str = "load",
+    options: Mapping[str, Any] | None = None,
     only_splits: Sequence[str] = (),
     cache_dir: str | PathLike[str] | None = None,
 ) -> "BenchmarkBuilder":
@@ -120,6 +125,7 @@ def load_builder(
     folder = None if data_dir is None else fspath(data_dir)
     settings: dict[str, Any] = {"skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
     settings |= {"only_splits": tuple(only_splits), "own_data_files": data_files is not None}
+    settings |= _checked_options(subset, options or {})
     try:
         return _builder_class(subset)(
             config_name=config or subset.configs[0],
@@ -157,6 +163,17 @@ def _builder_class(subset: Subset) -> type["BenchmarkBuilder"]:
 
     classes = [value for value in vars(module).values() if isinstance(value, type)]
     return next(cls for cls in classes if issubclass(cls, BenchmarkBuilder) and cls.__module__ == subset.module)
+
+
+def _checked_options(subset: Subset, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+
+    shared = {field.name for field in fields(BenchmarkConfig)}
+    own = [field.name for field in fields(_builder_class(subset).BUILDER_CONFIG_CLASS) if field.name not in shared]
+    for option in options:
+        if option not in own:
+            raise unknown_name(f"option of subset {subset.name!r}", option, own)
+    return options
 
 
 def _script_hash(subset: Subset) -> str:

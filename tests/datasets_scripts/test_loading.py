@@ -115,6 +115,7 @@ def test_unknown_names(kadis: Folder) -> None:
         ({"split": "tset"}, "unknown split 'tset'; did you mean 'test'"),
         ({"split": "test[:1]+dev"}, "unknown split 'dev'"),
         ({"images": "skipp"}, "unknown value of images 'skipp'; did you mean 'skip'"),
+        ({"options": {"rounds": 3}}, "unknown option of subset 'kadis700k' 'rounds'; Available: none"),
         ({"split": "test[x]"}, r"split 'test\[x\]' cannot be read"),
         ({"split": "test[:1]", "streaming": True}, "streaming takes whole splits"),
     ):
