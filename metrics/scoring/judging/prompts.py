@@ -72,7 +72,8 @@ def read_fields(messages: Messages) -> tuple[str, dict[str, str]] | None:
         >>> read_fields(render("mmbench_choice", fields)) == ("mmbench_choice", fields)
         True
     """
-    outlines, texts = [], []
+    outlines: list[tuple[str, str]] = []
+    texts: list[str] = []
     for message in messages:
         # Data hold no mark, so the last opening one before a closing one is its own; a template may name marks too.
         *filled, tail = message["content"].split("</data>")

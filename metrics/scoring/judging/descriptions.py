@@ -1,0 +1,139 @@
+"""Scores of free descriptions by a judge that compares them with golden ones.
+
+Protocols: Q-Bench, Sec. 2.3.2, Table 3 and Appendix A.2.2 (https://arxiv.org/abs/2309.14181): completeness, preciseness
+and relevance, each 0, 1 or 2, mean pooled over rounds, and their sum. AesBench, Sec. 3.4 and Table 5
+(https://arxiv.org/abs/2401.08276): relevance, precision and completeness in [0, 2] and their mean; its judge's wording
+is not published, so that of `aesbench` is our own. Departures: intervals are an addition; an empty description, which
+says nothing, gets 0 in every dimension; a row without a golden description is left out.
+"""
+
+import warnings
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.inputs import check_member
+from eyechart.metrics.scoring.inputs import rows_by_value
+from eyechart.metrics.scoring.intervals import interval_or_nan
+from eyechart.metrics.scoring.intervals import part_generator
+from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.rounds import Rounds
+from eyechart.metrics.scoring.judging.rounds import ask_scores
+from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
+from eyechart.metrics.scoring.judging.rounds import count_failed
+from eyechart.metrics.scoring.judging.rounds import is_scored
+from eyechart.metrics.scoring.judging.rounds import mean_of_frequencies
+from eyechart.metrics.scoring.judging.rounds import score_frequencies
+from eyechart.metrics.scoring.judging.texts import check_texts
+from eyechart.metrics.scoring.judging.texts import rows_with_reference
+
+SCALE = (0, 1, 2)
+DIMENSIONS = {
+    "q_bench": ("completeness", "preciseness", "relevance"),
+    "aesbench": ("relevance", "precision", "completeness"),
+}
+# Who worded the judge's prompts.
+WORDING = {"q_bench": "published", "aesbench": "eyechart"}
+
+
+def description_scores(
+    predictions: Sequence[str],
+    references: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    judging: Judging,
+    template: str = "q_bench",
+) -> dict[str, Any]:
+    """Scores of descriptions, overall and by group.
+
+    Args:
+        predictions: Descriptions of n images; "" for a failed or empty response.
+        references: Golden descriptions; "" where it is private, and the row is left out.
+        groups: Group name to one value per image.
+        judging: The judge, its rounds and the bootstrap.
+        template: "q_bench" or "aesbench".
+
+    Returns:
+        For each dimension `score` in [0, 2], higher is better, `score_ci95`, `p0`, `p1`, `p2` in [0, 1], `n` and
+        `failed_rounds`; the `sum` of the scores in [0, 6] and their `mean`, with intervals; `n`, `failed_rounds`,
+        `unscored`, `empty_predictions`, `without_reference`; and `by_<group name>` for each group.
+
+    Raises:
+        InputError: An argument is malformed, or no row has a reference.
+
+    Warns:
+        UndefinedScoreWarning: A score is nan because every round failed.
+        LeftOutWarning: Rows have no reference.
+
+    Examples:
+        >>> judging = Judging(lambda messages, n: ["Score: 1"] * n)
+        >>> scores = description_scores(["A dark picture."], ["It is dark."], {}, judging)
+        >>> scores["completeness"]["score"], scores["sum"], scores["n"]
+        (1.0, 3.0, 1)
+    """
+    check_texts(predictions=predictions, references=references)
+    check_member("template", template, list(DIMENSIONS))
+    rows = rows_with_reference(references)
+    # The templates that need no reference ignore it.
+    items = [
+        {"description": predictions[row], "reference": references[row]} if predictions[row].strip() else None
+        for row in rows
+    ]
+    judged = {
+        dimension: ask_scores(f"{template}_{dimension}", items, SCALE, judging) for dimension in DIMENSIONS[template]
+    }
+    empty = [item is None for item in items]
+    scores = _part("overall", judged, empty, range(len(rows)), judging)
+    scores["without_reference"] = len(references) - len(rows)
+    for name, values in groups.items():
+        kept = [values[row] for row in rows]
+        scores[f"by_{name}"] = {
+            value: _part(f"{name}={value}", judged, empty, part, judging) for value, part in rows_by_value(kept).items()
+        }
+    return scores
+
+
+def _part(
+    where: str, judged: Mapping[str, Sequence[Rounds]], empty: Sequence[bool], rows: Sequence[int], judging: Judging
+) -> dict[str, Any]:
+    """Scores of the images in `rows`; `where` names them in warnings."""
+    columns = {dimension: [scores[row] for row in rows] for dimension, scores in judged.items()}
+    replicates = bootstrap_scores(list(columns.values()), judging, part_generator(judging.seed, where))
+    found: dict[str, Any] = {
+        dimension: _dimension(items, interval_or_nan(values))
+        for (dimension, items), values in zip(columns.items(), replicates.T, strict=True)
+    }
+    undefined = [dimension for dimension in columns if np.isnan(found[dimension]["score"])]
+    if undefined:
+        message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
+        warnings.warn(message, UndefinedScoreWarning, stacklevel=5)
+    total = sum(found[dimension]["score"] for dimension in columns)
+    sums = replicates.sum(axis=1)
+    return found | {
+        "sum": total,
+        "sum_ci95": interval_or_nan(sums),
+        "mean": total / len(columns),
+        "mean_ci95": interval_or_nan(sums / len(columns)),
+        "n": len(rows),
+        "failed_rounds": sum(map(count_failed, columns.values())),
+        "unscored": sum(not all(map(is_scored, of_row)) for of_row in zip(*columns.values(), strict=True)),
+        "empty_predictions": sum(empty[row] for row in rows),
+    }
+
+
+def _dimension(items: Sequence[Rounds], interval: list[float]) -> dict[str, Any]:
+    """Scores of one dimension."""
+    try:
+        frequencies = score_frequencies(items, SCALE)
+    except UndefinedScoreError:
+        frequencies = dict.fromkeys(SCALE, float("nan"))
+    return {
+        "score": mean_of_frequencies(frequencies),
+        "score_ci95": interval,
+        **{f"p{score}": share for score, share in frequencies.items()},
+        "n": sum(map(is_scored, items)),
+        "failed_rounds": count_failed(items),
+    }

@@ -1,0 +1,235 @@
+"""The `lexical` judge: a small deterministic baseline that needs no model, over the attribute lexicon of `lexicon`.
+
+It is of no paper, and no stand-in for a language model: results name it. It reads the fields of a conversation that
+`prompts.render` made and replies in the form that its template asks for:
+
+- completeness: the share of the reference's statements that the description makes too; 2 from 0.8 on, 0 for none.
+- preciseness, precision: 2 where nothing contradicts the reference and something agrees, 1 where more agrees than
+  contradicts, else 0. A description that shares nothing with the reference does not reflect it and gets 0.
+- relevance: the share of clauses with a statement; 2 from 0.8 on, 0 for none. Emotion, interest and originality count
+  for AesBench only.
+- choices: the option that exact matching finds, else the one whose statements or words agree best with the answer, or
+  X; a yes or a no follows from whether the answer agrees with the question's statements.
+- marking from 1 to 5: 5 where the answer is or names the correct one, 4 where its statements agree, 1 where they
+  contradict it, else by the share of common words.
+
+Where a text makes no statement, its content words stand in for statements; words cannot contradict.
+"""
+
+import ast
+import re
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+from eyechart.metrics.scoring.choice_mentions import find_mentions
+from eyechart.metrics.scoring.choice_text import comparison_key
+from eyechart.metrics.scoring.choice_text import is_cjk
+from eyechart.metrics.scoring.choice_text import normalise
+from eyechart.metrics.scoring.choice_text import option_phrase
+from eyechart.metrics.scoring.choice_text import split_words
+from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.judging.lexicon import AESTHETIC
+from eyechart.metrics.scoring.judging.lexicon import Statement
+from eyechart.metrics.scoring.judging.lexicon import phrases
+from eyechart.metrics.scoring.judging.lexicon import read_clauses
+from eyechart.metrics.scoring.judging.lexicon import read_statements
+from eyechart.metrics.scoring.judging.prompts import Messages
+from eyechart.metrics.scoring.judging.prompts import read_fields
+
+_ALMOST_ALL = 0.8
+_FUNCTION_WORDS = frozenset(
+    phrases(
+        "the, this, that, these, those, there, with, and, for, from, into, onto, are, was, were, has, have, had, its, "
+        "his, her, their, them, they, you, your, our, not, but, can, could, would, should, will, which, what, who, "
+        "how, does, did, been, being, very, more, most, some, any, image, picture, photo, photograph"
+    )
+)
+_OTHER = {"yes": "No", "no": "Yes"}
+# "A. Dark B. Bright": each letter in turn, behind a blank.
+_LABEL = "(?:^| ){letter}[.] "
+
+
+def lexical(messages: Messages, n: int) -> list[str]:
+    """Judge by the lexicon; the replies to one conversation are all the same.
+
+    Args:
+        messages: A conversation that `render` made from one of the templates.
+        n: Number of replies.
+
+    Returns:
+        The replies, such as "Score: 1", "Result: 0" or "B".
+
+    Raises:
+        InputError: No template gives this conversation.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.judging.prompts import render
+        >>> fields = {"description": "The light is poor.", "reference": "Poor lighting and vivid colors."}
+        >>> lexical(render("q_bench_completeness", fields), 2)
+        ['Score: 1', 'Score: 1']
+    """
+    found = read_fields(messages)
+    if found is None or found[0] not in _REPLIES:
+        raise InputError(f"the lexical judge reads conversations of its templates only: {', '.join(sorted(_REPLIES))}")
+    template, fields = found
+    return [_REPLIES[template](fields)] * n
+
+
+def completeness(description: str, reference: str) -> int:
+    """How much of the reference the description includes: 0, 1 or 2.
+
+    Examples:
+        >>> completeness("Dark and noisy.", "It is dark, noisy and out of focus.")
+        1
+    """
+    stated = read_statements(reference)
+    if stated:
+        share = len(_agreeing(stated, read_statements(description))) / len(stated)
+    else:
+        words = _content_words(reference)
+        share = len(words & _content_words(description)) / max(len(words), 1)
+    return _grade(share)
+
+
+def preciseness(description: str, reference: str) -> int:
+    """How far the description agrees with the reference and contradicts it nowhere: 0, 1 or 2.
+
+    Examples:
+        >>> preciseness("Bright and noisy.", "It is dark and noisy."), preciseness("Noisy.", "It is dark and noisy.")
+        (0, 2)
+    """
+    said, stated = read_statements(description), read_statements(reference)
+    agreed, contradicted = len(_agreeing(stated, said)), len(_contradicting(said, stated))
+    if not stated:
+        agreed = len(_content_words(description) & _content_words(reference))
+    return 0 if agreed <= contradicted else 1 if contradicted else 2
+
+
+def relevance(description: str, ignored: frozenset[str] = frozenset()) -> int:
+    """How much of the description is about the look of the image: 0, 1 or 2.
+
+    Args:
+        description: The judged text.
+        ignored: Attributes that do not count.
+
+    Examples:
+        >>> relevance("It is dark, and a dog sleeps."), relevance("It is dark."), relevance("A dog sleeps.")
+        (1, 2, 0)
+    """
+    clauses = [clause.statements for clause in read_clauses(description)]
+    about = sum(any(attribute not in ignored for attribute, _ in statements) for statements in clauses)
+    return _grade(about / max(len(clauses), 1))
+
+
+def best_option(question: str, options: Sequence[str], answer: str) -> str | None:
+    """Letter of the option that an answer names, or else of the one that agrees best with it; None where there is none.
+
+    Examples:
+        >>> best_option("How is the light?", ["Bright", "Dark"], "The scene is quite dim.")
+        'B'
+        >>> best_option("Is it blurry?", ["Yes", "No"], "It looks sharp.")
+        'B'
+    """
+    named = extract_choice(answer, options)
+    if named is not None:
+        return named
+    said, words = read_statements(answer), _content_words(answer)
+    keys = [comparison_key(option) for option in options]
+    if sorted(keys) == ["no", "yes"]:
+        asked = read_statements(question)
+        agreed, contradicted = len(_agreeing(asked, said)), len(_contradicting(said, asked))
+        return None if agreed == contradicted else ascii_uppercase[keys.index("yes" if agreed > contradicted else "no")]
+    merits = []
+    for option in options:
+        stated, own = read_statements(option), _content_words(option)
+        agreed, contradicted = len(_agreeing(stated, said)), len(_contradicting(said, stated))
+        shared = len(own & words) / max(len(own), 1)
+        merits.append((0, 0.0) if contradicted else (agreed, shared))
+    best = max(merits, default=(0, 0.0))
+    if best == (0, 0.0) or merits.count(best) > 1:
+        return None
+    return ascii_uppercase[merits.index(best)]
+
+
+def mark(question: str, reference: str, answer: str) -> int:
+    """Mark from 1 (completely wrong) to 5 (completely correct) for an answer.
+
+    Examples:
+        >>> mark("Which side?", "right", "The bag is on the right side."), mark("How is it?", "Dark", "It is dim.")
+        (5, 4)
+    """
+    if comparison_key(reference) in ("yes", "no"):
+        # An answer that takes no side has not answered.
+        return 5 if best_option(question, [reference, _OTHER[comparison_key(reference)]], answer) == "A" else 1
+    words = split_words(normalise(answer))
+    if find_mentions(words, [reference]).texts:
+        return 5
+    said, stated = read_statements(answer), read_statements(reference)
+    # Where the correct answer stands there and is not named, it is denied.
+    if _contradicting(said, stated) or option_phrase(reference).joined in words.joined:
+        return 1
+    if _agreeing(stated, said):
+        return 4
+    given, true = _content_words(answer), _content_words(reference)
+    return 1 + min(int(8 * len(given & true) / max(len(given) + len(true), 1)), 3)
+
+
+def _agreeing(stated: frozenset[Statement], said: frozenset[Statement]) -> set[Statement]:
+    """The statements of one text that another makes too; a mention without a judgement agrees with any."""
+    mentioned = {attribute for attribute, _ in said}
+    return {(a, value) for a, value in stated if (a, value) in said or (value == 0 and a in mentioned)}
+
+
+def _contradicting(said: frozenset[Statement], stated: frozenset[Statement]) -> set[Statement]:
+    """Judgements of which the other text holds only the opposite."""
+    return {(a, value) for a, value in said if value and (a, -value) in stated and (a, value) not in stated}
+
+
+def _content_words(text: str) -> set[str]:
+    """Words that carry content: from three letters on, numbers, and CJK characters."""
+    words = split_words(normalise(text)).folded
+    return {
+        word for word in words if (len(word) > 2 or word.isdecimal() or is_cjk(word)) and word not in _FUNCTION_WORDS
+    }
+
+
+def _grade(share: float) -> int:
+    return 2 if share >= _ALMOST_ALL else 1 if share > 0 else 0
+
+
+def _labelled_options(listed: str) -> list[str]:
+    """Options of "A. Dark B. Bright"."""
+    starts: list[tuple[int, int]] = []
+    for letter in ascii_uppercase:
+        label = re.compile(_LABEL.format(letter=letter)).search(listed, starts[-1][1] if starts else 0)
+        if label is None:
+            break
+        starts.append(label.span())
+    ends = [start for start, _ in starts[1:]] + [len(listed)]
+    return [listed[start:end] for (_, start), end in zip(starts, ends, strict=True)]
+
+
+def _letter(fields: Mapping[str, str]) -> str:
+    return best_option(fields["question"], _labelled_options(fields["options"]), fields["answer"]) or "X"
+
+
+def _vote(fields: Mapping[str, str]) -> str:
+    options = ast.literal_eval(fields["options"])
+    letter = best_option(fields["question"], options, fields["answer"])
+    return f"Result: {int(letter is not None and options[ascii_uppercase.index(letter)] == fields['correct'])}"
+
+
+_REPLIES: dict[str, Callable[[Mapping[str, str]], str]] = {
+    "q_bench_completeness": lambda fields: f"Score: {completeness(fields['description'], fields['reference'])}",
+    "q_bench_preciseness": lambda fields: f"Score: {preciseness(fields['description'], fields['reference'])}",
+    "q_bench_relevance": lambda fields: f"Score: {relevance(fields['description'], AESTHETIC)}",
+    "aesbench_completeness": lambda fields: f"Score: {completeness(fields['description'], fields['reference'])}",
+    "aesbench_precision": lambda fields: f"Score: {preciseness(fields['description'], fields['reference'])}",
+    "aesbench_relevance": lambda fields: f"Score: {relevance(fields['description'])}",
+    "mmbench_choice": _letter,
+    "mmbench_marking": lambda fields: f"Score: {mark(fields['question'], fields['reference'], fields['answer'])}",
+    "q_bench_vote": _vote,
+}

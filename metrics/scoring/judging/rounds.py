@@ -1,0 +1,140 @@
+"""Scores of a judge over several rounds: asking, frequencies and mean pooling.
+
+Protocol: Q-Bench, Sec. 2.3.2 and Table 3 (https://arxiv.org/abs/2309.14181): P_i is the frequency of score i over all
+(image, round) pairs, and the score is the sum of i * P_i. A failed round is no pair, so an item none of whose rounds
+succeeded is not scored. Departure: a text without a word is not put to the judge; it gets the lowest score.
+"""
+
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.inputs import check_count
+from eyechart.metrics.scoring.intervals import bootstrap_ratios
+from eyechart.metrics.scoring.judging.prompts import render
+from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.judging.replies import ask
+from eyechart.metrics.scoring.judging.replies import check_judge
+from eyechart.metrics.scoring.judging.replies import parse_score
+
+# Scores of one item: None is a failed round.
+Rounds = Sequence[int | None]
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Who judges, how often, and how intervals are drawn.
+
+    Attributes:
+        judge: `judge(messages, n)` returning n replies.
+        rounds: Replies asked for per item.
+        resamples: Bootstrap resamples of the intervals.
+        seed: Seed of the bootstrap.
+    """
+
+    judge: Judge
+    rounds: int = 5
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuses settings that judge nothing."""
+        check_judge(self.judge)
+        check_count("rounds", self.rounds)
+        check_count("resamples", self.resamples)
+
+
+def ask_scores(
+    template: str, items: Sequence[Mapping[str, str] | None], scale: Sequence[int], judging: Judging
+) -> list[Rounds]:
+    """Scores of every item in every round.
+
+    Args:
+        template: Name of the judge's template.
+        items: Fields of the template for each item; None for an item without a text to judge.
+        scale: The scores there are, lowest first.
+        judging: The judge and its rounds.
+
+    Returns:
+        `rounds` scores for each item, None for a failed round; the lowest score throughout for an item without a text.
+
+    Examples:
+        >>> judging = Judging(lambda messages, n: ["Score: 2", "two"], rounds=2)
+        >>> ask_scores("q_bench_relevance", [{"description": "Dark and blurry."}, None], (0, 1, 2), judging)
+        [[2, None], [0, 0]]
+    """
+    return [
+        [scale[0]] * judging.rounds
+        if fields is None
+        else [parse_score(reply, scale) for reply in ask(judging.judge, render(template, fields), judging.rounds)]
+        for fields in items
+    ]
+
+
+def score_frequencies(items: Sequence[Rounds], scale: Sequence[int]) -> dict[int, float]:
+    """Frequency of each score over all pairs of an item and a round that did not fail.
+
+    Args:
+        items: Scores of each item in each round.
+        scale: The scores there are.
+
+    Returns:
+        Each score's share, in [0, 1]; they sum to 1.
+
+    Raises:
+        UndefinedScoreError: Every round failed.
+
+    Examples:
+        >>> score_frequencies([[2, 2], [1, None], [0, 2]], (0, 1, 2))
+        {0: 0.2, 1: 0.2, 2: 0.6}
+    """
+    given = [score for rounds in items for score in rounds if score is not None]
+    if not given:
+        raise UndefinedScoreError("the judge gave no score in any round")
+    return {score: given.count(score) / len(given) for score in scale}
+
+
+def mean_of_frequencies(frequencies: Mapping[int, float]) -> float:
+    """The mean score that frequencies stand for: P_1 + 2 P_2 on the scale 0, 1, 2 (Q-Bench, Table 3).
+
+    Examples:
+        >>> round(mean_of_frequencies({0: 0.2748, 1: 0.5474, 2: 0.1778}), 2)
+        0.9
+    """
+    return math.fsum(score * share for score, share in frequencies.items())
+
+
+def count_failed(items: Sequence[Rounds]) -> int:
+    """Number of failed rounds.
+
+    Examples:
+        >>> count_failed([[1, None], [None, None]])
+        3
+    """
+    return sum(rounds.count(None) for rounds in items)
+
+
+def is_scored(rounds: Rounds) -> bool:
+    """Whether any round of an item gave a score."""
+    return any(score is not None for score in rounds)
+
+
+def bootstrap_scores(columns: Sequence[Sequence[Rounds]], judging: Judging, rng: np.random.Generator) -> FloatArray:
+    """Bootstrap replicates of mean scores, over items, because the rounds of one item are not independent.
+
+    Args:
+        columns: For each of k questions to the judge, the scores of the same n items in each round.
+        judging: The number of resamples.
+        rng: Source of the draws.
+
+    Returns:
+        Replicates, shape (resamples, k), each row on one resample; nan where it holds no score.
+    """
+    sums = [[sum(score for score in rounds if score is not None) for rounds in items] for items in columns]
+    counts = [[sum(score is not None for score in rounds) for rounds in items] for items in columns]
+    return bootstrap_ratios(np.transpose(sums), np.transpose(counts), rng, judging.resamples)

@@ -1,0 +1,106 @@
+import json
+import math
+
+import pytest
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import LeftOutWarning
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.judging.answers import answer_scores
+from eyechart.metrics.scoring.judging.answers import matches_exactly
+from eyechart.metrics.scoring.judging.prompts import Messages
+from eyechart.metrics.scoring.judging.prompts import read_fields
+from eyechart.metrics.scoring.judging.rounds import Judging
+
+# MMBench (arXiv:2307.06281), Table 5: question, ground truth, MiniGPT-4's answer, GPT's score.
+TABLE_5 = [
+    ("On which side of the picture is the leather bag?", "right", "leather bag is on right side", 5),
+    ("Who is wearing a shirt?", "girl", "woman is wearing shirt", 5),
+    ("What is the pen made of?", "plastic", "pen is made of plastic##", 5),
+    ("What does the male person ride on?", "bike", "bicycle", 4),
+    ("Is the microwave silver and rectangular?", "Yes", "microwave is silver and rectangular", 5),
+    ("How does the silver lamp appear to be, on or off?", "off", "silver lamp appears to be off ##", 5),
+]
+
+
+def _fives(messages: Messages, n: int) -> list[str]:
+    return ["Score: 5"] * n
+
+
+def test_table_5_has_no_exact_match_and_a_mean_above_four() -> None:
+    questions, references, predictions, marks = map(list, zip(*TABLE_5, strict=True))
+    by_question = dict(zip(questions, marks, strict=True))
+
+    def judge(messages: Messages, n: int) -> list[str]:
+        return [f"Score: {by_question[read_fields(messages)[1]['question']]}"] * n
+
+    scores = answer_scores(predictions, references, questions, {}, Judging(judge, rounds=1))
+    assert scores["exact_match"] == 0.0 and scores["mean_score"] == pytest.approx(29 / 6)
+    assert scores["score_distribution"] == {
+        "1": 0,
+        "2": 0,
+        "3": 0,
+        "4": pytest.approx(1 / 6),
+        "5": pytest.approx(5 / 6),
+    }
+    assert scores["exact_match_ci95"] == pytest.approx([0, 0.3903], abs=1e-4)
+    assert json.loads(json.dumps(scores)) == scores
+
+
+@pytest.mark.parametrize(
+    ("answer", "equal"),
+    [
+        ("right", True),
+        ("Right.", True),
+        (" **RIGHT** \n", True),
+        ("right##", True),
+        ("on right side", False),
+        ("the right", False),
+        ("", False),
+        ("righ", False),
+    ],
+)
+def test_exact_match(answer: str, equal: bool) -> None:
+    assert matches_exactly(answer, "right") is equal
+
+
+def test_several_rounds_are_pooled_and_failed_ones_counted() -> None:
+    replies = ["Score: 5", "4", "6", "0", "Score: 3"]
+    scores = answer_scores(["a"], ["b"], ["?"], {}, Judging(lambda messages, n: replies))
+    assert scores["mean_score"] == 4.0 and scores["failed_rounds"] == 2 and scores["n_scored"] == 1
+
+
+def test_when_every_round_fails_exact_match_still_stands() -> None:
+    with pytest.warns(UndefinedScoreWarning, match="overall: nan for mean_score: the judge gave no score in any round"):
+        scores = answer_scores(["b"], ["b"], ["?"], {}, Judging(lambda messages, n: [], rounds=1))
+    assert math.isnan(scores["mean_score"]) and all(map(math.isnan, scores["mean_score_ci95"]))
+    assert scores["exact_match"] == 1.0 and scores["n"] == 1 and scores["n_scored"] == 0
+
+
+def test_empty_answers_get_the_lowest_mark_unasked() -> None:
+    scores = answer_scores(["", "b"], ["b", "b"], ["?", "?"], {}, Judging(_fives, rounds=1))
+    assert scores["mean_score"] == 3.0 and scores["exact_match"] == 0.5 and scores["empty_predictions"] == 1
+
+
+def test_groups_and_rows_without_a_reference() -> None:
+    with pytest.warns(LeftOutWarning, match="1 of 3 rows"):
+        scores = answer_scores(
+            ["a", "b", "c"], ["a", "", "d"], ["?"] * 3, {"kind": ["x", "x", "y"]}, Judging(_fives, rounds=1)
+        )
+    assert scores["without_reference"] == 1 and scores["n"] == 2
+    assert {kind: part["exact_match"] for kind, part in scores["by_kind"].items()} == {"x": 1.0, "y": 0.0}
+    assert scores["by_kind"]["x"]["n"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"questions": []}, "questions has 0 rows and predictions has 1"),
+        ({"questions": [None]}, r"questions\[0\] is None"),
+        ({"references": ["  "]}, "all 1 references are empty"),
+    ],
+)
+def test_bad_input(arguments: dict, message: str) -> None:
+    rows = {"predictions": ["a"], "references": ["b"], "questions": ["?"], "groups": {}, "judging": Judging(_fives)}
+    with pytest.raises(InputError, match=message):
+        answer_scores(**(rows | arguments))

@@ -1,0 +1,165 @@
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import LeftOutWarning
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+from eyechart.metrics.scoring.judging.descriptions import description_scores
+from eyechart.metrics.scoring.judging.prompts import Messages
+from eyechart.metrics.scoring.judging.prompts import read_fields
+from eyechart.metrics.scoring.judging.rounds import Judging
+
+
+class FakeJudge:
+    """Answers by dimension from a table, and notes what it was asked."""
+
+    def __init__(self, **replies: list[str]) -> None:
+        self.replies, self.conversations = replies, []
+
+    def __call__(self, messages: Messages, n: int) -> list[str]:
+        self.conversations.append(messages)
+        template, _ = read_fields(messages)
+        return self.replies.get(template.rpartition("_")[2], ["Score: 1"] * n)
+
+
+def test_mean_pooling_over_images_and_rounds() -> None:
+    judge = FakeJudge(completeness=["Score: 2", "Score: 2", "Score: 1"], relevance=["Score: 0", "0", "Result: 0"])
+    scores = description_scores(["a", "b"], ["c", "d"], {}, Judging(judge, rounds=3))
+    assert scores["completeness"]["score"] == pytest.approx(5 / 3)
+    assert [scores["completeness"][name] for name in ("p0", "p1", "p2")] == pytest.approx([0, 1 / 3, 2 / 3])
+    assert scores["preciseness"]["score"] == 1.0 and scores["relevance"]["score"] == 0.0
+    assert scores["sum"] == pytest.approx(8 / 3) and scores["mean"] == pytest.approx(8 / 9)
+    assert scores["n"] == scores["completeness"]["n"] == 2
+    assert scores["failed_rounds"] == scores["unscored"] == scores["empty_predictions"] == 0
+    assert len(judge.conversations) == 6
+
+
+@pytest.mark.parametrize("template", DIMENSIONS)
+def test_each_dimension_has_its_prompt_and_relevance_sees_no_reference(template: str) -> None:
+    judge = FakeJudge()
+    scores = description_scores(["my text"], ["golden text"], {}, Judging(judge), template)
+    assert [name for name in scores if name in DIMENSIONS[template]] == list(DIMENSIONS[template])
+    asked = [read_fields(messages) for messages in judge.conversations]
+    assert [name for name, _ in asked] == [f"{template}_{dimension}" for dimension in DIMENSIONS[template]]
+    for name, fields in asked:
+        expected = {"description": "my text", "reference": "golden text"}
+        assert fields == ({"description": "my text"} if name.endswith("relevance") else expected)
+
+
+def test_the_overall_of_aesbench_is_the_mean_of_the_three() -> None:
+    # AesBench (arXiv:2401.08276), Table 5, GPT-4V: 1.385, 1.151 and 1.366 make 1.301.
+    replies = {
+        "relevance": ["2"] * 385 + ["1"] * 615,
+        "precision": ["2"] * 151 + ["1"] * 849,
+        "completeness": ["2"] * 366 + ["1"] * 634,
+    }
+    judging = Judging(FakeJudge(**replies), rounds=1000, resamples=1)
+    assert description_scores(["a"], ["b"], {}, judging, "aesbench")["mean"] == pytest.approx(1.301, abs=0.0005)
+
+
+def test_an_image_without_a_usable_round_is_counted_and_not_scored() -> None:
+    def judge(messages: Messages, n: int) -> list[str]:
+        name, fields = read_fields(messages)
+        lost = fields["description"] == "b" and name.endswith("preciseness")
+        return ["no idea"] * n if lost else ["Score: 2"] * n
+
+    scores = description_scores(["a", "b"], ["c", "d"], {}, Judging(judge))
+    assert scores["preciseness"]["score"] == 2.0 and scores["preciseness"]["n"] == 1
+    assert scores["preciseness"]["failed_rounds"] == scores["failed_rounds"] == 5
+    assert scores["completeness"]["n"] == scores["n"] == 2 and scores["unscored"] == 1
+
+
+def test_when_every_round_fails_the_score_is_nan_with_a_warning() -> None:
+    judge = FakeJudge(preciseness=["Score: 3"] * 5)
+    with pytest.warns(UndefinedScoreWarning, match="overall: nan for preciseness, sum and mean"):
+        scores = description_scores(["a"], ["b"], {}, Judging(judge))
+    assert all(math.isnan(scores["preciseness"][name]) for name in ("score", "p0", "p1", "p2"))
+    assert all(map(math.isnan, scores["preciseness"]["score_ci95"] + scores["sum_ci95"] + [scores["sum"]]))
+    assert scores["completeness"]["score"] == 1.0
+    assert scores["preciseness"]["n"] == 0 and scores["unscored"] == 1
+
+
+def test_empty_descriptions_get_the_lowest_score_unasked() -> None:
+    judge = FakeJudge()
+    scores = description_scores(["", " \n"], ["b", "c"], {}, Judging(judge))
+    assert judge.conversations == [] and scores["sum"] == 0.0 and scores["empty_predictions"] == 2
+
+
+def test_rows_without_a_reference_are_left_out_and_counted() -> None:
+    judge = FakeJudge()
+    with pytest.warns(LeftOutWarning, match=r"2 of 3 rows are left out: references\[0\] is empty"):
+        scores = description_scores(["a", "b", "c"], ["", "golden", " "], {"kind": ["x", "y", "z"]}, Judging(judge))
+    assert scores["n"] == 1 and scores["without_reference"] == 2
+    assert list(scores["by_kind"]) == ["y"] and len(judge.conversations) == 3
+
+
+def test_groups_equal_their_rows_alone() -> None:
+    def judge(messages: Messages, n: int) -> list[str]:
+        return [f"Score: {len(messages[-1]['content']) % 3}"] * n
+
+    texts = ["a" * length for length in range(1, 9)]
+    kinds = ["x", "y"] * 4
+    scores = description_scores(texts, ["b"] * 8, {"kind": kinds}, Judging(judge))
+    assert scores["n"] == 8
+    for kind, part in scores["by_kind"].items():
+        alone = description_scores(
+            [text for text, of in zip(texts, kinds, strict=True) if of == kind], ["b"] * 4, {}, Judging(judge)
+        )
+        for dimension in DIMENSIONS["q_bench"]:
+            assert part[dimension]["score"] == alone[dimension]["score"]
+        assert part["sum"] == alone["sum"] and part["n"] == 4 and "without_reference" not in part
+
+
+@given(st.lists(st.sampled_from(["0", "1", "2", "?"]), min_size=12, max_size=12), st.integers(0, 2**32 - 1))
+def test_scores_are_consistent_whatever_the_judge_says(replies: list[str], seed: int) -> None:
+    spoken = iter(["1", *replies, *replies, *replies])
+    judging = Judging(lambda messages, n: [next(spoken) for _ in range(n)], rounds=3, resamples=20, seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedScoreWarning)
+        scores = description_scores(["a", "b", "c", "d"], ["e"] * 4, {}, judging)
+    for dimension in DIMENSIONS["q_bench"]:
+        part = scores[dimension]
+        if part["n"]:
+            assert part["score"] == pytest.approx(part["p1"] + 2 * part["p2"])
+            assert part["score_ci95"][0] <= part["score_ci95"][1] and 0 <= part["score"] <= 2
+    assert scores["failed_rounds"] == sum(scores[dimension]["failed_rounds"] for dimension in DIMENSIONS["q_bench"])
+    assert scores["mean"] == pytest.approx(scores["sum"] / 3, nan_ok=True)
+
+
+def test_plain_python_and_seeded() -> None:
+    rng = np.random.default_rng(0)
+    table = {name: [f"{score}" for score in rng.integers(0, 3, 5)] for name in "ab"}
+
+    def judge(messages: Messages, n: int) -> list[str]:
+        return table[read_fields(messages)[1]["description"]]
+
+    first, again, other = (
+        description_scores(list("ab" * 10), ["r"] * 20, {}, Judging(judge, seed=seed)) for seed in (1, 1, 2)
+    )
+    assert first == again and first["sum_ci95"] != other["sum_ci95"]
+    assert json.loads(json.dumps(first)) == first
+    assert first["sum_ci95"][0] <= first["sum"] <= first["sum_ci95"][1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"predictions": []}, "references has 1 rows and predictions has 0"),
+        ({"predictions": [], "references": []}, "predictions is empty"),
+        ({"predictions": [None]}, r"predictions\[0\] is None; it must be a string"),
+        ({"references": [3]}, r"references\[0\] is 3"),
+        ({"references": [""]}, "all 1 references are empty"),
+        ({"template": "qbench"}, "template is 'qbench'; allowed: 'q_bench', 'aesbench'. Did you mean 'q_bench'"),
+    ],
+)
+def test_bad_input(arguments: dict, message: str) -> None:
+    rows = {"predictions": ["a"], "references": ["b"], "groups": {}, "judging": Judging(FakeJudge())} | arguments
+    with pytest.raises(InputError, match=message):
+        description_scores(**rows)

@@ -1,0 +1,159 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.intervals import percentile_interval
+from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.rounds import ask_scores
+from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
+from eyechart.metrics.scoring.judging.rounds import count_failed
+from eyechart.metrics.scoring.judging.rounds import is_scored
+from eyechart.metrics.scoring.judging.rounds import mean_of_frequencies
+from eyechart.metrics.scoring.judging.rounds import score_frequencies
+
+SCALE = (0, 1, 2)
+# Q-Bench (arXiv:2309.14181), Table 3: P_0, P_1, P_2 in percent and the score, for completeness, precision and
+# relevance, then the sum.
+TABLE_3 = {
+    "LLaVA-v1.5 (Vicuna-v1.5-7B)": (
+        (27.48, 54.74, 17.78, 0.90, 30.51, 26.04, 43.45, 1.13, 10.85, 60.34, 28.81, 1.18),
+        3.21,
+    ),
+    "LLaVA-v1.5 (Vicuna-v1.5-13B)": (
+        (27.68, 53.78, 18.55, 0.91, 25.45, 21.47, 53.08, 1.28, 6.31, 58.75, 34.94, 1.29),
+        3.47,
+    ),
+    "InternLM-XComposer-VL (InternLM)": (
+        (19.94, 51.82, 28.24, 1.08, 22.59, 28.99, 48.42, 1.26, 1.05, 10.62, 88.32, 1.87),
+        4.21,
+    ),
+    "IDEFICS-Instruct (LLaMA-7B)": (
+        (28.91, 59.16, 11.93, 0.83, 34.68, 27.86, 37.46, 1.03, 3.90, 59.66, 36.44, 1.33),
+        3.18,
+    ),
+    "Qwen-VL (QwenLM)": ((26.34, 49.13, 24.53, 0.98, 50.62, 23.44, 25.94, 0.75, 0.73, 35.56, 63.72, 1.63), 3.36),
+    "Shikra (Vicuna-7B)": ((21.14, 68.33, 10.52, 0.89, 30.33, 28.30, 41.37, 1.11, 1.14, 64.36, 34.50, 1.33), 3.34),
+    "Otter-v1 (MPT-7B)": ((22.38, 59.36, 18.25, 0.96, 40.68, 35.99, 23.33, 0.83, 1.95, 13.20, 84.85, 1.83), 3.61),
+    "Kosmos-2": ((8.76, 70.91, 20.33, 1.12, 29.45, 34.75, 35.81, 1.06, 0.16, 14.77, 85.06, 1.85), 4.03),
+    "InstructBLIP (Flan-T5-XL)": (
+        (23.16, 66.44, 10.40, 0.87, 34.85, 26.03, 39.12, 1.04, 14.71, 59.87, 25.42, 1.11),
+        3.02,
+    ),
+    "InstructBLIP (Vicuna-7B)": (
+        (29.73, 61.47, 8.80, 0.79, 27.84, 23.52, 48.65, 1.21, 27.40, 61.29, 11.31, 0.84),
+        2.84,
+    ),
+    "VisualGLM-6B (GLM-6B)": ((30.75, 56.64, 12.61, 0.82, 38.64, 26.18, 35.18, 0.97, 6.14, 67.15, 26.71, 1.21), 2.99),
+    "mPLUG-Owl (LLaMA-7B)": ((28.28, 37.69, 34.03, 1.06, 26.75, 18.18, 55.07, 1.28, 3.03, 33.82, 63.15, 1.60), 3.94),
+    "LLaMA-Adapter-V2": ((30.44, 53.99, 15.57, 0.85, 29.41, 25.79, 44.80, 1.15, 1.50, 52.75, 45.75, 1.44), 3.45),
+    "LLaVA-v1 (Vicuna-13B)": ((34.10, 40.52, 25.39, 0.91, 30.02, 15.15, 54.83, 1.25, 1.06, 38.03, 60.91, 1.60), 3.76),
+    "MiniGPT-4 (Vicuna-13B)": (
+        (34.01, 32.15, 33.85, 1.00, 29.20, 15.27, 55.53, 1.26, 6.88, 45.65, 47.48, 1.41),
+        3.67,
+    ),
+}
+rounds_of = st.lists(st.sampled_from([None, *SCALE]), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize("model", TABLE_3)
+def test_frequencies_give_the_scores_of_table_3(model: str) -> None:
+    cells, total = TABLE_3[model]
+    scores = []
+    for dimension in range(3):
+        *shares, printed = cells[4 * dimension : 4 * dimension + 4]
+        scores.append(mean_of_frequencies({score: share / 100 for score, share in zip(SCALE, shares, strict=True)}))
+        # Each printed share is within 0.005 % of the true one, and the score is rounded to two digits.
+        assert scores[-1] == pytest.approx(printed, abs=0.005 + 0.00016)
+        assert sum(shares) == pytest.approx(100, abs=0.0201)
+    assert len(TABLE_3) == 15
+    # The paper adds the printed scores.
+    assert sum(cells[3::4]) == pytest.approx(total, abs=0.0101)
+    assert sum(scores) == pytest.approx(total, abs=0.0151)
+
+
+@given(st.lists(rounds_of, min_size=1, max_size=8))
+def test_mean_pooling_is_the_mean_over_pairs(items: list[list[int | None]]) -> None:
+    given_scores = [score for rounds in items for score in rounds if score is not None]
+    assert count_failed(items) == sum(map(len, items)) - len(given_scores)
+    if not given_scores:
+        with pytest.raises(UndefinedScoreError, match="no score in any round"):
+            score_frequencies(items, SCALE)
+        return
+    frequencies = score_frequencies(items, SCALE)
+    assert sum(frequencies.values()) == pytest.approx(1)
+    assert mean_of_frequencies(frequencies) == pytest.approx(np.mean(given_scores))
+
+
+def test_scored_items() -> None:
+    assert is_scored([None, 0]) and not is_scored([None, None])
+
+
+def test_each_form_of_a_reply_and_failed_rounds() -> None:
+    replies = ["Score: 1", "Result:1", "1", "**Score:** 2", "It is 2"]
+    found = ask_scores("q_bench_relevance", [{"description": "dark"}], SCALE, Judging(lambda messages, n: replies))
+    assert found == [[1, 1, 1, 2, None]]
+
+
+def test_an_item_without_a_text_is_not_put_to_the_judge() -> None:
+    def never(messages: object, n: int) -> list[str]:
+        raise AssertionError
+
+    assert ask_scores("q_bench_relevance", [None], SCALE, Judging(never, rounds=2)) == [[0, 0]]
+
+
+def test_a_judge_that_raises_loses_its_rounds_only() -> None:
+    def moody(messages: list[dict[str, str]], n: int) -> list[str]:
+        if "bright" in messages[-1]["content"]:
+            raise TimeoutError
+        return ["Score: 2"] * n
+
+    items = [{"description": "bright"}, {"description": "dark"}]
+    assert ask_scores("q_bench_relevance", items, SCALE, Judging(moody, rounds=2)) == [[None, None], [2, 2]]
+
+
+def test_intervals_are_over_items_and_not_over_rounds() -> None:
+    judging = Judging(lambda messages, n: [], resamples=2000)
+    rng = np.random.default_rng(0)
+    once = [[int(score)] for score in rng.integers(0, 3, 100)]
+    repeated = [rounds * 5 for rounds in once]
+    of_once, of_repeated = (
+        percentile_interval(bootstrap_scores([items], judging, np.random.default_rng(1))[:, 0])
+        for items in (once, repeated)
+    )
+    # Five equal rounds of an image tell no more than one.
+    assert of_once == pytest.approx(of_repeated)
+    half = 1.96 * np.std(once) / math.sqrt(100)
+    assert of_once[1] - of_once[0] == pytest.approx(2 * half, rel=0.1)
+
+
+def test_dimensions_share_their_resamples() -> None:
+    judging = Judging(lambda messages, n: [], resamples=50)
+    items = [[0, 1], [2, None], [1, 1]]
+    opposite = [[2, 1], [0, None], [1, 1]]
+    found = bootstrap_scores([items, opposite], judging, np.random.default_rng(0))
+    assert found.shape == (50, 2) and found.sum(axis=1) == pytest.approx(2)
+
+
+def test_resamples_without_a_score_are_nan() -> None:
+    judging = Judging(lambda messages, n: [], resamples=200)
+    found = bootstrap_scores([[[None], [2]]], judging, np.random.default_rng(0))[:, 0]
+    assert np.isnan(found).any() and set(found[~np.isnan(found)]) == {2.0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"judge": "gpt-4"}, "judge is 'gpt-4'; it must be a callable"),
+        ({"rounds": 0}, "rounds is 0"),
+        ({"rounds": 2.5}, "rounds is 2.5"),
+        ({"resamples": True}, "resamples is True"),
+    ],
+)
+def test_bad_settings(settings: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Judging(**({"judge": len} | settings))
