@@ -1,5 +1,6 @@
 """Checks of arguments. Each error names the argument and the first offending row."""
 
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from collections.abc import Sized
@@ -164,3 +165,25 @@ def rows_by_value(values: Sequence[str]) -> dict[str, list[int]]:
     for row, value in enumerate(values):
         rows.setdefault(value, []).append(row)
     return rows
+
+
+def map_groups(
+    groups: Mapping[str, Sequence[str]], compute: Callable[[str, list[int]], dict[str, Any]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Scores of each value of each group, under the names that results use.
+
+    Args:
+        groups: Group name to one value per row.
+        compute: Takes a part's name, such as "concern=blur", and its row numbers.
+
+    Returns:
+        `by_<group name>` to value to what `compute` returned.
+
+    Examples:
+        >>> map_groups({"type": ["what", "how", "what"]}, lambda part, rows: {"n": len(rows)})
+        {'by_type': {'what': {'n': 2}, 'how': {'n': 1}}}
+    """
+    return {
+        f"by_{name}": {value: compute(f"{name}={value}", rows) for value, rows in rows_by_value(values).items()}
+        for name, values in groups.items()
+    }

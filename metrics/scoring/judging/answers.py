@@ -17,7 +17,7 @@ import numpy as np
 from eyechart.metrics.scoring.choice_text import comparison_key
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import rows_by_value
+from eyechart.metrics.scoring.inputs import map_groups
 from eyechart.metrics.scoring.intervals import interval_or_nan
 from eyechart.metrics.scoring.intervals import part_generator
 from eyechart.metrics.scoring.intervals import wilson_interval
@@ -91,15 +91,13 @@ def answer_scores(
     judged = ask_scores(TEMPLATE, items, SCALE, judging)
     exact = [matches_exactly(predictions[row], references[row]) for row in rows]
     empty = [item is None for item in items]
-    scores = _part("overall", judged, exact, empty, range(len(rows)), judging)
-    scores["without_reference"] = len(references) - len(rows)
-    for name, values in groups.items():
-        kept = [values[row] for row in rows]
-        scores[f"by_{name}"] = {
-            value: _part(f"{name}={value}", judged, exact, empty, part, judging)
-            for value, part in rows_by_value(kept).items()
-        }
-    return scores
+
+    def part(where: str, of: Sequence[int]) -> dict[str, Any]:
+        return _part(where, judged, exact, empty, of, judging)
+
+    kept = {name: [values[row] for row in rows] for name, values in groups.items()}
+    whole = part("overall", range(len(rows))) | {"without_reference": len(references) - len(rows)}
+    return whole | map_groups(kept, part)
 
 
 def _part(
@@ -115,7 +113,7 @@ def _part(
     try:
         frequencies = score_frequencies(items, SCALE)
     except UndefinedScoreError as error:
-        warnings.warn(f"{where}: nan for mean_score: {error}", UndefinedScoreWarning, stacklevel=5)
+        warnings.warn(f"{where}: nan for mean_score: {error}", UndefinedScoreWarning, stacklevel=6)
         frequencies = dict.fromkeys(SCALE, float("nan"))
     replicates = bootstrap_scores([items], judging, part_generator(judging.seed, where))
     return {

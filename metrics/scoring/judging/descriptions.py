@@ -17,7 +17,7 @@ import numpy as np
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_member
-from eyechart.metrics.scoring.inputs import rows_by_value
+from eyechart.metrics.scoring.inputs import map_groups
 from eyechart.metrics.scoring.intervals import interval_or_nan
 from eyechart.metrics.scoring.intervals import part_generator
 from eyechart.metrics.scoring.judging.rounds import Judging
@@ -86,14 +86,13 @@ def description_scores(
         dimension: ask_scores(f"{template}_{dimension}", items, SCALE, judging) for dimension in DIMENSIONS[template]
     }
     empty = [item is None for item in items]
-    scores = _part("overall", judged, empty, range(len(rows)), judging)
-    scores["without_reference"] = len(references) - len(rows)
-    for name, values in groups.items():
-        kept = [values[row] for row in rows]
-        scores[f"by_{name}"] = {
-            value: _part(f"{name}={value}", judged, empty, part, judging) for value, part in rows_by_value(kept).items()
-        }
-    return scores
+
+    def part(where: str, of: Sequence[int]) -> dict[str, Any]:
+        return _part(where, judged, empty, of, judging)
+
+    kept = {name: [values[row] for row in rows] for name, values in groups.items()}
+    whole = part("overall", range(len(rows))) | {"without_reference": len(references) - len(rows)}
+    return whole | map_groups(kept, part)
 
 
 def _part(
@@ -109,7 +108,7 @@ def _part(
     undefined = [dimension for dimension in columns if np.isnan(found[dimension]["score"])]
     if undefined:
         message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
-        warnings.warn(message, UndefinedScoreWarning, stacklevel=5)
+        warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
     total = sum(found[dimension]["score"] for dimension in columns)
     sums = replicates.sum(axis=1)
     return found | {
