@@ -1,0 +1,117 @@
+"""Marks from 1 to 5 for open answers by a judge, as an `evaluate` module.
+
+Protocol: MMBench, Appendix D.2 (https://arxiv.org/abs/2307.06281). Departures: see
+`eyechart.metrics.scoring.judging.answers`; the judge's wording is our own.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import evaluate
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_groups
+from eyechart.metrics.scoring.judging.answers import TEMPLATE
+from eyechart.metrics.scoring.judging.answers import answer_scores
+from eyechart.metrics.scoring.judging.lexical import lexical
+from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.judging.replies import judge_name
+from eyechart.metrics.scoring.judging.rounds import Judging
+
+_DESCRIPTION = """
+Marks of open answers by a judge that sees question and correct answer, from 1 (completely wrong) to 5 (completely
+correct), beside the share of answers that equal the correct one. Without a judge, a small deterministic baseline called
+"lexical" stands in and is named in the result.
+"""
+
+_CITATION = """
+@inproceedings{liu2024mmbench,
+  title={MMBench: Is Your Multi-modal Model an All-around Player?},
+  author={Liu, Yuan and Duan, Haodong and Zhang, Yuanhan and Li, Bo and Zhang, Songyang and others},
+  booktitle={European Conference on Computer Vision},
+  year={2024}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions (`list` of `str`): Answers; "" for a failed or empty response, which is marked 1.
+    references (`list` of `str`): Correct answers; "" where it is private, and the row is left out and counted.
+    questions (`list` of `str`): Question of each row.
+    groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
+    judge (callable, optional): `judge(messages, n)` returning n replies. Default: the `lexical` baseline.
+    rounds (`int`): Replies asked of the judge per row, mean pooled. Default 1, as in the paper.
+    resamples (`int`): Bootstrap resamples of the interval of `mean_score`. Default 1000.
+    seed (`int`): Seed of the bootstrap. Default 0.
+
+Returns:
+    mean_score (`float`): Mean mark over all pairs of a row and a usable round, from 1 to 5; higher is better.
+    mean_score_ci95 (`list` of two `float`): Its 95 % percentile bootstrap interval over rows.
+    score_distribution (`dict`): Share of each mark, "1" to "5".
+    exact_match (`float`): Share of answers that are the correct one up to case, blanks and Markdown around it, and
+        final punctuation, from 0 to 1; higher is better. No judge is involved.
+    exact_match_ci95 (`list` of two `float`): Its 95 % Wilson interval.
+    n (`int`): Number of rows with a correct answer.
+    n_scored (`int`): Rows with a usable round.
+    failed_rounds (`int`): Rounds without a reply of the expected form.
+    empty_predictions (`int`): Empty answers among the `n`.
+    without_reference (`int`): Rows left out because they have no correct answer.
+    by_<group name> (`dict`): The same for each value of the group.
+    judge, template, wording, rounds, resamples, seed: The settings. `wording` is "eyechart": the paper prints none.
+    `mean_score` is nan, with a warning, where every round failed.
+
+Examples:
+    >>> from eyechart.metrics import load
+    >>> metric = load("judge_answer")
+    >>> scores = metric.compute(
+    ...     predictions=["leather bag is on right side", "Plastic.", "It is bright"],
+    ...     references=["right", "plastic", "dark"],
+    ...     questions=["On which side is the bag?", "What is the pen made of?", "How is the light?"],
+    ... )
+    >>> round(scores["mean_score"], 3), round(scores["exact_match"], 3), scores["judge"]
+    (3.667, 0.333, 'lexical')
+    >>> scores["score_distribution"]["5"], scores["n"], scores["failed_rounds"]
+    (0.6666666666666666, 3, 0)
+"""
+
+
+class JudgeAnswer(evaluate.Metric):
+    """Marks of open answers by a judge."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "predictions": datasets.Value("string"),
+                    "references": datasets.Value("string"),
+                    "questions": datasets.Value("string"),
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/2307.06281"],
+        )
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        questions: Sequence[str],
+        groups: Mapping[str, Sequence[Any]] | None = None,
+        judge: Judge | None = None,
+        rounds: int = 1,
+        resamples: int = 1000,
+        seed: int = 0,
+    ) -> dict[str, Any]:
+        if self.num_process > 1 and groups is not None:
+            raise InputError(
+                "groups cannot be used with num_process > 1: only predictions, references and questions are gathered"
+            )
+        judging = Judging(lexical if judge is None else judge, rounds, resamples, seed)
+        checked = check_groups(groups, len(predictions))
+        scores = answer_scores(predictions, references, questions, checked, judging)
+        settings = {"judge": judge_name(judging.judge), "template": TEMPLATE, "wording": "eyechart"}
+        return scores | settings | {"rounds": rounds, "resamples": resamples, "seed": seed}

@@ -1,0 +1,121 @@
+"""Completeness, preciseness and relevance of image descriptions by a judge, as an `evaluate` module.
+
+Protocols: Q-Bench, Sec. 2.3 and Appendix A.2.2 (https://arxiv.org/abs/2309.14181); AesBench, Sec. 3.4
+(https://arxiv.org/abs/2401.08276). Departures: see `eyechart.metrics.scoring.judging.descriptions` and the templates.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import evaluate
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_groups
+from eyechart.metrics.scoring.judging.descriptions import WORDING
+from eyechart.metrics.scoring.judging.descriptions import description_scores
+from eyechart.metrics.scoring.judging.lexical import lexical
+from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.judging.replies import judge_name
+from eyechart.metrics.scoring.judging.rounds import Judging
+
+_DESCRIPTION = """
+Scores of free image descriptions against golden ones, by a judge: completeness, preciseness and relevance, each 0, 1 or
+2 in several rounds, mean pooled (Q-Bench), or relevance, precision and completeness of aesthetic interpretations
+(AesBench). Without a judge, a small deterministic baseline called "lexical" stands in and is named in the result.
+"""
+
+_CITATION = """
+@inproceedings{wu2024qbench,
+  title={Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision},
+  author={Wu, Haoning and Zhang, Zicheng and Zhang, Erli and Chen, Chaofeng and Liao, Liang and others},
+  booktitle={International Conference on Learning Representations},
+  year={2024}
+}
+@article{huang2024aesbench,
+  title={AesBench: An Expert Benchmark for Multimodal Large Language Models on Image Aesthetics Perception},
+  author={Huang, Yipo and Yuan, Quan and Sheng, Xiangfei and Yang, Zhichao and Wu, Haoning and others},
+  journal={arXiv preprint arXiv:2401.08276},
+  year={2024}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions (`list` of `str`): Descriptions; "" for a failed or empty response, which gets 0 in every dimension.
+    references (`list` of `str`): Golden descriptions; "" where it is private, and the row is left out and counted.
+    groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
+    judge (callable, optional): `judge(messages, n)` returning n replies. Default: the `lexical` baseline.
+    rounds (`int`): Replies asked of the judge per image and dimension. Default 5.
+    template (`str`): "q_bench" (default, the published wording) or "aesbench" (a wording of our own).
+    resamples (`int`): Bootstrap resamples of the intervals. Default 1000.
+    seed (`int`): Seed of the bootstrap. Default 0.
+
+Returns:
+    completeness, preciseness, relevance ("q_bench"), or relevance, precision, completeness ("aesbench") (`dict`):
+        `score`, the mean over all pairs of an image and a usable round, from 0 to 2, higher is better; `score_ci95`;
+        `p0`, `p1`, `p2`, the frequencies of the three scores; `n`, images with a usable round; `failed_rounds`.
+    sum (`float`): Sum of the three scores, from 0 to 6.
+    mean (`float`): Their mean, from 0 to 2; AesBench's overall score.
+    sum_ci95, mean_ci95 (`list` of two `float`): 95 % percentile bootstrap intervals over images.
+    n (`int`): Number of images with a golden description.
+    failed_rounds (`int`): Rounds without a reply of the expected form, over all dimensions.
+    unscored (`int`): Images without a usable round in some dimension.
+    empty_predictions (`int`): Empty descriptions among the `n`.
+    without_reference (`int`): Rows left out because they have no golden description.
+    by_<group name> (`dict`): The same for each value of the group.
+    judge, template, wording, rounds, resamples, seed: The settings. `wording` is "published" or "eyechart".
+    A score is nan, with a warning, where every round failed.
+
+Examples:
+    >>> from eyechart.metrics import load
+    >>> metric = load("judge_description")
+    >>> scores = metric.compute(
+    ...     predictions=["The image is dark and noisy.", "A sharp picture of a dog."],
+    ...     references=["It is dark, noisy and blurry.", "The dog is sharp, the colors are vivid."],
+    ... )
+    >>> scores["completeness"]["score"], scores["preciseness"]["score"], scores["relevance"]["score"]
+    (1.0, 2.0, 2.0)
+    >>> scores["sum"], scores["n"], scores["judge"]
+    (5.0, 2, 'lexical')
+    >>> def strict(messages, n):
+    ...     return ["Score: 0", "Score: 1", "no idea", "Score: 0", "Score: 0"]
+    >>> scores = metric.compute(predictions=["It is dark."], references=["It is bright."], judge=strict)
+    >>> scores["preciseness"]["score"], scores["preciseness"]["p0"], scores["failed_rounds"], scores["judge"]
+    (0.25, 0.75, 3, 'strict')
+"""
+
+
+class JudgeDescription(evaluate.Metric):
+    """Scores of image descriptions by a judge."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {"predictions": datasets.Value("string"), "references": datasets.Value("string")}
+            ),
+            reference_urls=["https://arxiv.org/abs/2309.14181", "https://arxiv.org/abs/2401.08276"],
+        )
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        groups: Mapping[str, Sequence[Any]] | None = None,
+        judge: Judge | None = None,
+        rounds: int = 5,
+        template: str = "q_bench",
+        resamples: int = 1000,
+        seed: int = 0,
+    ) -> dict[str, Any]:
+        if self.num_process > 1 and groups is not None:
+            raise InputError("groups cannot be used with num_process > 1: only predictions and references are gathered")
+        judging = Judging(lexical if judge is None else judge, rounds, resamples, seed)
+        checked = check_groups(groups, len(predictions))
+        scores = description_scores(predictions, references, checked, judging, template)
+        settings = {"judge": judge_name(judging.judge), "template": template, "wording": WORDING[template]}
+        return scores | settings | {"rounds": rounds, "resamples": resamples, "seed": seed}
