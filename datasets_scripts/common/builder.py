@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import datasets
 
+from eyechart.datasets_scripts.common.base64_images import Base64Cell
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import unknown_name
@@ -84,8 +85,6 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     VERSION = datasets.Version("1.0.0")
     SPLITS: ClassVar[tuple[str, ...]]
     """All splits that the subset can have."""
-    IMAGE_COLUMN: ClassVar[str]
-    """Name of the image column: "images" for a sequence, "image" for a single one."""
 
     @abstractmethod
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
@@ -96,8 +95,11 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         """Read an annotation file into numbered raw rows."""
 
     @abstractmethod
-    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
-        """Turn one raw row into an example whose image column holds file names or `ParquetCell`s.
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
+        """Turn one raw row into an example whose image column holds file names, `ParquetCell`s or `Base64Cell`s.
+
+        Returns:
+            The example, or None for a row that is only checked and is no example of its own.
 
         Raises:
             BadAnnotationError: The row is malformed.
@@ -133,9 +135,14 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     def _generate_examples(self, rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         cells = ParquetCells()
         for row in rows:
-            images = row[self.IMAGE_COLUMN]
-            loaded = [cells.load(image) for image in images] if isinstance(images, list) else cells.load(images)
-            yield row["id"], {**row, self.IMAGE_COLUMN: loaded}
+            images = row[self._image_column]
+            loaded = [_load(image, cells) for image in images] if isinstance(images, list) else _load(images, cells)
+            yield row["id"], {**row, self._image_column: loaded}
+
+    @property
+    def _image_column(self) -> str:
+        """Name of the image column: "images" for a sequence, "image" for a single one."""
+        return "images" if "images" in self.info.features else "image"
 
     def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
         examples: dict[str, dict[str, Any]] = {}
@@ -145,9 +152,11 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                     if ROW_ERROR in raw:
                         raise BadAnnotationError(raw[ROW_ERROR], path=path, row=number)
                     example = self._example(raw, annotation=annotation, path=path, number=number)
+                    if example is None:
+                        continue
                     if example["id"] in examples:
                         raise BadAnnotationError(f"duplicate id {example['id']!r}", path=path, row=number)
-                    self._check_image_names(example, path, number)
+                    self._check_images(example, path, number)
                 except BadAnnotationError as error:
                     left_out.bad(error, annotation.split)
                     continue
@@ -155,14 +164,16 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                     examples[example["id"]] = example
         return list(examples.values())
 
-    def _check_image_names(self, example: dict[str, Any], path: str, number: int) -> None:
-        for name in _as_list(example[self.IMAGE_COLUMN]):
-            if isinstance(name, str) and not is_inside(name):
-                raise BadAnnotationError(f"image name {name!r} leads out of the image folder", path=path, row=number)
+    def _check_images(self, example: dict[str, Any], path: str, number: int) -> None:
+        for image in _as_list(example[self._image_column]):
+            if isinstance(image, str) and not is_inside(image):
+                raise BadAnnotationError(f"image name {image!r} leads out of the image folder", path=path, row=number)
+            if isinstance(image, ParquetCell | Base64Cell) and image.problem:
+                raise BadAnnotationError(image.problem, path=path, row=number)
 
     def _find_images(self, example: dict[str, Any], annotation: Annotation, left_out: LeftOut) -> bool:
         """Replace image names by paths, or note the example as missing one."""
-        column = self.IMAGE_COLUMN
+        column = self._image_column
         single = not isinstance(example[column], list)
         if self.config.images == "skip":
             example[column] = None if single else []
@@ -177,5 +188,9 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         return True
 
 
-def _as_list(images: Any) -> Sequence[str | ParquetCell | None]:
+def _as_list(images: Any) -> Sequence[str | ParquetCell | Base64Cell | None]:
     return images if isinstance(images, list) else [images]
+
+
+def _load(image: Any, cells: ParquetCells) -> Any:
+    return image.load() if isinstance(image, Base64Cell) else cells.load(image)

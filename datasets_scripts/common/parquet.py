@@ -1,11 +1,15 @@
 """Reading the Parquet form of a release: annotations at once, image bytes one row group at a time."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eyechart.datasets_scripts.common.base64_images import SHORT_CELL
+from eyechart.datasets_scripts.common.base64_images import base64_problem
+from eyechart.datasets_scripts.common.base64_images import decode_base64
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.readers import Row
@@ -23,10 +27,14 @@ class ParquetCell:
     """Row group of the file."""
     index: int
     """Row within the group."""
+    problem: str = ""
+    """Why the image cannot be decoded from base64; empty if it can, or is not base64."""
 
 
 def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) -> list[Row]:
     """Read a Parquet file's rows, counted from 1, with a `ParquetCell` (or None, if null) in each image column.
+
+    A text column of images holds base64; cells too short for an image are given as they are.
 
     Raises:
         BadAnnotationError: Not a Parquet file, or a required column is missing.
@@ -42,8 +50,8 @@ def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) 
             for group in range(file.num_row_groups):
                 columns = file.read_row_group(group, columns=plain).to_pylist()
                 for column in image_columns:
-                    for index, present in enumerate(_present(file, group, column)):
-                        columns[index][column] = ParquetCell(path, column, group, index) if present else None
+                    for index, cell in enumerate(_cells(file, path, group, column)):
+                        columns[index][column] = cell
                 rows += columns
     except (pa.ArrowException, OSError) as error:
         raise BadAnnotationError(f"cannot be read as Parquet: {error}", path=path) from error
@@ -67,12 +75,22 @@ class ParquetCells:
             with pq.ParquetFile(image.path) as file:
                 self._column = file.read_row_group(image.group, columns=[image.column]).column(image.column)
             self._key = key
-        return self._column[image.index].as_py()
+        value = self._column[image.index].as_py()
+        return {"bytes": decode_base64(value), "path": None} if isinstance(value, str) else value
 
 
-def _present(file: pq.ParquetFile, group: int, column: str) -> list[bool]:
-    """Tell for every row of a group whether its image holds bytes, without keeping them."""
+def _cells(file: pq.ParquetFile, path: str, group: int, column: str) -> Iterator[ParquetCell | str | None]:
+    """Say for every row of a group where its image is, without keeping the image."""
     values = file.read_row_group(group, columns=[column]).column(column)
     if pa.types.is_struct(values.type) and "bytes" in [field.name for field in values.type]:
         values = pa.chunked_array([chunk.field("bytes") for chunk in values.chunks], type=pa.binary())
-    return [bool(valid) for valid in values.is_valid().to_pylist()]
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    for index, value in enumerate(values):
+        if not value.is_valid:
+            yield None
+        elif not is_text:
+            yield ParquetCell(path, column, group, index)
+        else:
+            text = value.as_py()
+            problem = base64_problem(text)
+            yield text if len(text) <= SHORT_CELL else ParquetCell(path, column, group, index, problem)

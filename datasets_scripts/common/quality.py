@@ -1,11 +1,13 @@
 """The quality column kind, and the base of the scripts of image quality databases.
 
-A database's script is a subclass of `QualityBuilder` that names its files and columns and, where it needs to, overrides
-`_read` (another file format), `_quality` (a scale where lower is better) or `_facts` (what file names and further
-columns tell).
+A database's script is a subclass of `QualityBuilder` that says in which forms its scores are published and where its
+files are and, where it needs to, overrides `_facts` (what file names and further columns tell), `_is_part` (splits and
+configurations), `_image_name` or `_read`.
 """
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from typing import ClassVar
 
@@ -16,12 +18,14 @@ from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.paths import first_file
 from eyechart.datasets_scripts.common.paths import release_folder
 from eyechart.datasets_scripts.common.readers import Row
-from eyechart.datasets_scripts.common.readers import number_field
-from eyechart.datasets_scripts.common.readers import read_csv_rows
-from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.datasets_scripts.common.score_forms import FORM
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.score_forms import read_scores
 
 
 def quality_features() -> datasets.Features:
@@ -44,60 +48,89 @@ def quality_features() -> datasets.Features:
 class QualityBuilder(BenchmarkBuilder):
     """Base of the scripts of image quality databases."""
 
-    IMAGE_COLUMN = "image"
     SPLITS = ("test",)
-    ANNOTATION_FILES: ClassVar[tuple[str, ...]] = ("mos.csv",)
-    """Names of the annotation file inside the release, the preferred one first."""
+    FORMS: ClassVar[tuple[ScoreForm, ...]] = list_forms()
+    """Forms of score files that are read, the preferred one first."""
+    SCORE_FILES: ClassVar[tuple[str, ...]] = ("mos.csv",)
+    """Names of the score file inside the release, the preferred one first."""
     IMAGE_FOLDERS: ClassVar[tuple[str, ...]] = ("", "images")
-    """Folders inside the release that may hold the images."""
-    NAME_COLUMN: ClassVar[str] = "image"
-    """Column of the image's file name, which is also the row's id."""
-    SCORE_COLUMN: ClassVar[str] = "mos"
-    """Column of the published score."""
-    STD_COLUMN: ClassVar[str | None] = None
-    """Column of the score's standard deviation, if published."""
+    """Folders inside the release that may hold the images, the preferred one first."""
+    DOWNLOADS: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Official locations of what can be downloaded: "images", an archive; "scores", a file, unless it is in there."""
     HOW_TO_GET: ClassVar[str]
     """What to download, from whom, and where to put it."""
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        suffixes = tuple({os.path.splitext(name)[1] for name in self.ANNOTATION_FILES})
+        suffixes = tuple({".csv", ".json", ".txt", *(os.path.splitext(name)[1] for name in self.SCORE_FILES)})
         chosen = chosen_data_files(self.config, suffixes)
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
             files = tuple(file for part in chosen.values() for file in part)
-            return [Annotation("test", files, self._image_folders(data_dir or os.path.dirname(files[0])))]
-        if data_dir is None:
+            return self._splits(files, data_dir or os.path.dirname(files[0]))
+        if data_dir is not None:
+            return self._splits(self._score_files(data_dir), data_dir)
+        if not self.DOWNLOADS:
             raise MissingFileError(f"subset {self.name!r} needs data_dir. {self.HOW_TO_GET}")
-        file = first_file(data_dir, self.ANNOTATION_FILES)
-        if file is None:
-            names = " or ".join(self.ANNOTATION_FILES)
-            raise MissingFileError(f"the folder holds no {names}. {self.HOW_TO_GET}", path=data_dir)
-        return [Annotation("test", (file,), self._image_folders(data_dir))]
+        if dl_manager.is_streaming:
+            raise UsageError(f"streaming needs data_dir: the release's images are one archive. {self.HOW_TO_GET}")
+        if self.config.images == "skip" and "scores" in self.DOWNLOADS:
+            file = dl_manager.download(self.DOWNLOADS["scores"])
+            return self._splits((file,), os.path.dirname(file))
+        paths = dl_manager.download_and_extract(dict(self.DOWNLOADS))
+        files = (paths["scores"],) if "scores" in paths else self._score_files(paths["images"])
+        return self._splits(files, paths["images"])
 
-    def _image_folders(self, data_dir: str) -> tuple[str, ...]:
-        return tuple(os.path.join(data_dir, folder) if folder else data_dir for folder in self.IMAGE_FOLDERS)
+    def _score_files(self, data_dir: str) -> tuple[str, ...]:
+        """Find the score files of a release; their rows follow one another.
+
+        Raises:
+            MissingFileError: There are none.
+        """
+        file = first_file(data_dir, self.SCORE_FILES)
+        if file is None:
+            names = " or ".join(self.SCORE_FILES)
+            raise MissingFileError(f"the folder holds no {names}. {self.HOW_TO_GET}", path=data_dir)
+        return (file,)
+
+    def _splits(self, files: tuple[str, ...], data_dir: str) -> list[Annotation]:
+        """Say which splits the score files describe: `test` holds all images."""
+        folders = tuple(os.path.join(data_dir, folder) if folder else data_dir for folder in self.IMAGE_FOLDERS)
+        return [Annotation("test", files, folders)]
 
     def _read(self, path: str) -> list[Row]:
-        columns = [self.NAME_COLUMN, self.SCORE_COLUMN, self.STD_COLUMN]
-        return read_csv_rows(path, [column for column in columns if column is not None])
+        return read_scores(path, self.FORMS)
 
-    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
-        name = text_field(raw, self.NAME_COLUMN, path=path, number=number)
-        score = number_field(raw, self.SCORE_COLUMN, path=path, number=number)
-        std = None if self.STD_COLUMN is None else number_field(raw, self.STD_COLUMN, path=path, number=number)
-        example = dict.fromkeys(quality_features())
-        example |= {"id": name, "image": name, "quality": self._quality(score), "quality_std": std}
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
+        form: ScoreForm = raw[FORM]
         try:
-            return example | {"released_score": score} | self._facts(name, raw)
+            name = self._image_name(raw, path=path, number=number)
+            if not self._is_part(name, raw, annotation.split):
+                return None
+            facts = self._facts(name, raw)
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
+        example = dict.fromkeys(quality_features()) | {"id": name, "image": name}
+        return example | form.scores_of(raw, path=path, number=number) | facts
 
-    def _quality(self, score: float) -> float:
-        """Turn the published score into one where higher is better."""
-        return score
+    def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:
+        """Return the image's file name, which is also the row's id.
+
+        Raises:
+            ValueError: The row tells something impossible.
+            BadAnnotationError: It is missing or no text.
+        """
+        return raw[FORM].name_of(raw, path=path, number=number)
+
+    def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
+        """Tell whether a row is part of a split and of this configuration.
+
+        Raises:
+            ValueError: The row does not say.
+        """
+        return True
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
-        """Return further columns that a row or its file name tells.
+        """Return further columns that a row or its image name tells.
 
         Raises:
             ValueError: They tell something impossible.

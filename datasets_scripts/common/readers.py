@@ -40,11 +40,33 @@ def read_json_rows(path: str) -> list[Row]:
     return [(number, row if isinstance(row, dict) else _not_an_object(row)) for number, row in enumerate(data, 1)]
 
 
-def read_csv_rows(path: str, required: Sequence[str], delimiter: str = ",") -> list[Row]:
-    """Read a delimited file with a header; rows carry the line number in the file (the header is line 1).
+def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
+    """Return the cleaned fields of a delimited file's first line, its header if it has one; none for an empty file.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8, or not CSV.
+    """
+    reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
+    try:
+        return [clean_text(field) for field in next(reader, [])]
+    except csv.Error as error:
+        raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
+
+
+def read_csv_rows(
+    path: str, required: Sequence[str], delimiter: str = ",", columns: Sequence[str] | None = None
+) -> list[Row]:
+    """Read a delimited file; rows carry the line number in the file (a header is line 1).
 
     Column names are compared without blanks at their ends; columns beyond `required` are kept. A row with another
-    number of fields than the header becomes a `ROW_ERROR`.
+    number of fields than there are columns becomes a `ROW_ERROR`.
+
+    Args:
+        path: The file.
+        required: Columns that must be there.
+        delimiter: What stands between two fields.
+        columns: Names of all columns of a file without a header line; the first line is the header by default.
 
     Raises:
         MissingFileError: The file is not there.
@@ -53,19 +75,36 @@ def read_csv_rows(path: str, required: Sequence[str], delimiter: str = ",") -> l
     reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
     rows: list[Row] = []
     try:
-        header = [clean_text(column) for column in next(reader, [])]
-        _check_header(path, header, required)
+        header = [clean_text(column) for column in next(reader, [])] if columns is None else list(columns)
+        check_header(path, header, required)
         for fields in reader:
             if not any(field.strip() for field in fields):
                 continue
             if len(fields) != len(header):
-                row = {ROW_ERROR: f"{len(fields)} field(s) where the header has {len(header)}"}
+                expected = f"the header has {len(header)}" if columns is None else f"{len(header)} are expected"
+                row = {ROW_ERROR: f"{len(fields)} field(s) where {expected}"}
             else:
                 row = dict(zip(header, fields, strict=True))
             rows.append((reader.line_num, row))
     except csv.Error as error:
         raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
     return rows
+
+
+def check_header(path: str, header: Sequence[str], required: Sequence[str], *, row: int = 1) -> None:
+    """Check the column names of a table, which stand in `row`.
+
+    Raises:
+        BadAnnotationError: There are none, two are equal, or a required one is missing.
+    """
+    if not header:
+        raise BadAnnotationError("the file is empty; expected a header line", path=path)
+    doubled = sorted({name for name in header if header.count(name) > 1})
+    if doubled:
+        raise BadAnnotationError(f"columns {doubled} appear more than once", path=path, row=row)
+    for name in required:
+        if name not in header:
+            raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, header)}", path=path, row=row)
 
 
 def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str, empty: bool = False) -> str:
@@ -130,17 +169,6 @@ def _read_text(path: str) -> str:
         raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
     except OSError as error:
         raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
-
-
-def _check_header(path: str, header: Sequence[str], required: Sequence[str]) -> None:
-    if not header:
-        raise BadAnnotationError("the file is empty; expected a header line", path=path)
-    doubled = sorted({name for name in header if header.count(name) > 1})
-    if doubled:
-        raise BadAnnotationError(f"columns {doubled} appear more than once", path=path, row=1)
-    for name in required:
-        if name not in header:
-            raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, header)}", path=path, row=1)
 
 
 def _not_an_object(item: object) -> dict[str, Any]:

@@ -72,7 +72,6 @@ _CITATION = """\
 class LLVisionQA(BenchmarkBuilder):
     """Loads LLVisionQA from its release, from its Parquet form, or from the Hub."""
 
-    IMAGE_COLUMN = "images"
     SPLITS = ("dev", "test")
 
     def _info(self) -> datasets.DatasetInfo:

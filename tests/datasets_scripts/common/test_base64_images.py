@@ -1,0 +1,39 @@
+import base64
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eyechart.datasets_scripts.common.base64_images import base64_problem
+from eyechart.datasets_scripts.common.base64_images import decode_base64
+from eyechart.datasets_scripts.common.parquet import ParquetCell
+from eyechart.datasets_scripts.common.parquet import ParquetCells
+from eyechart.datasets_scripts.common.parquet import read_parquet_rows
+
+pytestmark = pytest.mark.datasets36
+IMAGE = bytes(range(256))
+
+
+@pytest.mark.parametrize("wrap", [str, str.encode])
+def test_line_breaks_are_allowed(wrap: type) -> None:
+    text = base64.encodebytes(IMAGE).decode()
+    assert "\n" in text
+    assert decode_base64(wrap(text)) == decode_base64(base64.b64encode(IMAGE)) == IMAGE
+
+
+@pytest.mark.parametrize("cell", ["abc", "ab-_", "data:image/png;base64,AAAA", "A===", "\u00e9", "AA="])
+def test_anything_else_is_not(cell: str) -> None:
+    assert base64_problem(cell).startswith("the image is not base64: ")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_base64_in_parquet(tmp_path: Path, kind: pa.DataType) -> None:
+    path = str(tmp_path / "dev.parquet")
+    cells = [base64.b64encode(IMAGE).decode(), "12", None, "!" * 100]
+    table = pa.table({"index": [1, 2, 3, 4], "image": pa.array(cells, kind)})
+    pq.write_table(table, path, row_group_size=2)
+    rows = [row["image"] for _, row in read_parquet_rows(path, ["index"], ["image"])]
+    problem = base64_problem("!" * 100)
+    assert rows == [ParquetCell(path, "image", 0, 0), "12", None, ParquetCell(path, "image", 1, 1, problem)]
+    assert ParquetCells().load(rows[0]) == {"bytes": IMAGE, "path": None}
