@@ -5,7 +5,6 @@ The folder is read by plain `datasets.load_dataset(folder)` on every version sin
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.left_out import SIDECAR
 from eyechart.datasets_scripts.common.left_out import left_out
+from eyechart.datasets_scripts.common.paths import whole_folder
 from eyechart.datasets_scripts.loading import load_dataset
 from eyechart.datasets_scripts.subsets import find_subset
 
@@ -90,16 +90,13 @@ def export(
         num_proc=num_proc,
         cache_dir=cache_dir,
     )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-        unfinished = Path(temporary) / "export"
-        (unfinished / "data").mkdir(parents=True)
+    with whole_folder(folder) as unfinished:
+        (unfinished / "data").mkdir()
         written = [_write_split(part, split, unfinished, max_shard_bytes) for split, part in parts.items()]
         features = next(iter(parts.values())).features
         _write_card(unfinished, name, config or subset.configs[0], features, written, left_out(parts))
         if folder.exists():
             folder.rmdir()
-        unfinished.rename(folder)
     return folder
 
 

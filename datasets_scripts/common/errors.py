@@ -8,7 +8,8 @@
     │   ├── MissingFileError             a folder or an annotation file is not there
     │   ├── MissingImagesError           annotated images are not there
     │   ├── BadAnnotationError           an annotation file, or one row of it, is malformed
-    │   └── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
+    │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
+    │   └── BadArchiveError              an archive is corrupt, locked, too large, or would write where it must not
     └── ModelError                       a model cannot be used for what is asked of it
 """
 
@@ -63,6 +64,10 @@ class BadAnnotationError(DataError):
 
 class BadImageError(DataError):
     """An image is empty, corrupt, truncated, too large, or not an image."""
+
+
+class BadArchiveError(DataError):
+    """An archive is corrupt, locked, too large, or would write where it must not."""
 
 
 class ModelError(EyechartError):

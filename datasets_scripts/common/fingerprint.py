@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from pathlib import Path
 
+from eyechart.datasets_scripts.common.paths import is_image
+
 CONTENT_LIMIT = 16 * 2**20
 """Files up to this many bytes are fingerprinted by content, larger ones by size and time of change."""
-_IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
 def source_fingerprint(*files: str | os.PathLike[str]) -> str:
@@ -54,7 +55,7 @@ def _walk(folder: str) -> Iterator[str]:
 
 
 def _describe_file(path: str, name: str) -> str:
-    if name.lower().endswith(_IMAGE_SUFFIXES):
+    if is_image(name):
         return name
     try:
         status = os.stat(path)

@@ -1,12 +1,18 @@
 """Where eyechart keeps its own files, and how it finds the files of a release."""
 
 import os
+import tempfile
 import unicodedata
+from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from pathlib import PurePosixPath
 
 from eyechart.datasets_scripts.common.errors import MissingFileError
+
+IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+"""How the names of image files end, in lower case."""
 
 
 def eyechart_home() -> Path:
@@ -15,6 +21,21 @@ def eyechart_home() -> Path:
     if home:
         return Path(home).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Give an empty folder to fill, which becomes `folder` when the block ends: complete or not at all.
+
+    Raises:
+        OSError: `folder` was made and filled meanwhile, or one of the two cannot be made.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        unfinished = Path(temporary) / "unfinished"
+        unfinished.mkdir()
+        yield unfinished
+        unfinished.rename(folder)
 
 
 def release_folder(data_dir: str) -> str:
@@ -43,8 +64,13 @@ def is_inside(name: str) -> bool:
         and "\0" not in name
         and not path.is_absolute()
         and ".." not in path.parts
-        and ":" not in path.parts[0]
+        and not any(":" in part for part in path.parts[:1])
     )
+
+
+def is_image(name: str) -> bool:
+    """Tell from a file's name whether it is an image."""
+    return name.lower().endswith(IMAGE_SUFFIXES)
 
 
 def find_image(folders: Sequence[str], name: str) -> str | None:

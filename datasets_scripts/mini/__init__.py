@@ -5,11 +5,11 @@
 
 import hashlib
 import importlib
-import tempfile
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.paths import eyechart_home
+from eyechart.datasets_scripts.common.paths import whole_folder
 from eyechart.datasets_scripts.subsets import find_subset
 
 MINI_SEED = 2026
@@ -39,16 +39,13 @@ def release(name: str) -> Path:
         raise UsageError(
             f"the folder {parent} cannot be made: {error.strerror}; set EYECHART_HOME to one that can"
         ) from error
-    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=parent) as temporary:
-        unfinished = Path(temporary) / "release"
-        unfinished.mkdir()
-        write(subset.name, unfinished)
-        try:
-            unfinished.rename(folder)
-        except OSError:
-            # Another process was faster, which is as good.
-            if not folder.is_dir():
-                raise
+    try:
+        with whole_folder(folder) as unfinished:
+            write(subset.name, unfinished)
+    except OSError:
+        # Another process was faster, which is as good.
+        if not folder.is_dir():
+            raise
     return folder
 
 
