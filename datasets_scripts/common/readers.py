@@ -40,6 +40,33 @@ def read_json_rows(path: str) -> list[Row]:
     return [(number, row if isinstance(row, dict) else _not_an_object(row)) for number, row in enumerate(data, 1)]
 
 
+def read_json_object(path: str) -> dict[str, Any]:
+    """Read a JSON file that holds one object.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8, not JSON, no object, or a key appears twice in an object.
+    """
+    try:
+        data = json.loads(_read_text(path), object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise BadAnnotationError(f"cannot be read as JSON: {error}", path=path) from error
+    if not isinstance(data, dict):
+        raise BadAnnotationError(f"expected a JSON object, found {_json_name(data)}", path=path)
+    return data
+
+
+def read_jsonl_rows(path: str) -> list[Row]:
+    """Read JSON Lines, one object a line; rows carry the line number, other lines become a `ROW_ERROR`.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8.
+    """
+    lines = enumerate(_read_text(path).split("\n"), 1)
+    return [(number, _line_object(line)) for number, line in lines if line.strip()]
+
+
 def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
     """Return the cleaned fields of a delimited file's first line, its header if it has one; none for an empty file.
 
@@ -169,6 +196,22 @@ def _read_text(path: str) -> str:
         raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
     except OSError as error:
         raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    doubled = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if doubled is not None:
+        raise ValueError(f"the key {doubled!r} appears twice in one object")
+    return dict(pairs)
+
+
+def _line_object(line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return {ROW_ERROR: f"not valid JSON: {error}"}
+    return row if isinstance(row, dict) else _not_an_object(row)
 
 
 def _not_an_object(item: object) -> dict[str, Any]:

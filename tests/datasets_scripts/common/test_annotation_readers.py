@@ -9,6 +9,7 @@ from eyechart.datasets_scripts.common.readers import clean_text
 from eyechart.datasets_scripts.common.readers import code_field
 from eyechart.datasets_scripts.common.readers import number_field
 from eyechart.datasets_scripts.common.readers import read_csv_rows
+from eyechart.datasets_scripts.common.readers import read_json_object
 from eyechart.datasets_scripts.common.readers import read_json_rows
 from eyechart.datasets_scripts.common.readers import text_field
 
@@ -113,3 +114,24 @@ def test_text_fields() -> None:
     for row, reason in (({}, "'q' is missing"), ({"q": 1}, "must be text, found 1"), ({"q": "  "}, "is empty")):
         with pytest.raises(BadAnnotationError, match=reason):
             text_field(row, "q", path="a", number=1)
+
+
+def test_json_objects(tmp_path: Path) -> None:
+    assert read_json_object(write(tmp_path, '{"a": [{"b": 1}], "c": []}')) == {"a": [{"b": 1}], "c": []}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[]", "expected a JSON object, found a list"),
+        ("{", "cannot be read as JSON"),
+        (b'{"a": "\xff"}', "not UTF-8"),
+        ('{"a": 1, "b": 2, "a": 3}', "the key 'a' appears twice in one object"),
+        ('{"a": [{"b": 1, "b": 2}]}', "the key 'b' appears twice in one object"),
+    ],
+)
+def test_bad_json_objects(content: bytes | str, reason: str, tmp_path: Path) -> None:
+    path = write(tmp_path, content)
+    with pytest.raises(BadAnnotationError, match=reason) as caught:
+        read_json_object(path)
+    assert caught.value.path == path
