@@ -1,11 +1,17 @@
-"""Telling annotation files that a user named from those that `datasets` picked on its own."""
+"""Finding annotation files: those that a user named (not `datasets` on its own), and the Parquet files of a split."""
 
+import glob
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datasets.data_files import DataFilesDict
 from datasets.data_files import EmptyDatasetError
 from datasets.data_files import get_data_patterns
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
 
 if TYPE_CHECKING:
     from eyechart.datasets_scripts.common.builder import BenchmarkConfig
@@ -29,6 +35,46 @@ def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> d
     if config.own_data_files or files != _automatic_data_files(config.data_dir, files):
         return files
     return None
+
+
+def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[str, list[str]]:
+    """Sort chosen annotation files by split.
+
+    A split is named by the key in `data_files` ("validation" stands for "dev"), or else by the file's name.
+
+    Args:
+        chosen: What `chosen_data_files` returned.
+        splits: The subset's splits.
+
+    Raises:
+        UsageError: A key is no split, or a file's name does not tell its split.
+    """
+    files: dict[str, list[str]] = {}
+    for key, paths in chosen.items():
+        for path in paths:
+            files.setdefault(_split_of(key, path, splits), []).append(path)
+    return files
+
+
+def split_parquet_files(folders: Sequence[str], split: str) -> list[str]:
+    """Return the files `<split>*.parquet` of the first of `folders` that has any, in order."""
+    found = (sorted(glob.glob(os.path.join(glob.escape(folder), f"{split}*.parquet"))) for folder in folders)
+    return next(filter(None, found), [])
+
+
+def _split_of(key: str, path: str, splits: Sequence[str]) -> str:
+    if key == "validation" and "dev" in splits:
+        return "dev"
+    # The key of files that were given without one.
+    if key != "train":
+        if key not in splits:
+            raise unknown_name("split in data_files", key, splits)
+        return key
+    named = [split for split in splits if split in os.path.basename(path).lower()]
+    if len(named) != 1:
+        known = " or ".join(f"data_files={{{split!r}: ...}}" for split in splits)
+        raise UsageError(f"which split is {path}? Say {known}")
+    return named[0]
 
 
 def _automatic_data_files(data_dir: str | None, files: dict[str, list[str]]) -> dict[str, list[str]]:
