@@ -109,7 +109,7 @@ class QualityBuilder(BenchmarkBuilder):
             facts = self._facts(name, raw)
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
-        example = dict.fromkeys(quality_features()) | {"id": name, "image": name}
+        example = dict.fromkeys(self.info.features) | {"id": name, "image": name}
         return example | form.scores_of(raw, path=path, number=number) | facts
 
     def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:
