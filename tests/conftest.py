@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 _HOME = tempfile.TemporaryDirectory(prefix="eyechart-tests-")
@@ -14,6 +15,11 @@ os.environ["HF_HOME"] = str(Path(_HOME.name) / "huggingface")
 os.environ["EYECHART_HOME"] = str(Path(_HOME.name) / "eyechart")
 for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_METRICS_CACHE"):
     os.environ.pop(_name, None)
+
+
+# On a busy machine an example now and then takes longer than any deadline.
+hypothesis.settings.register_profile("eyechart", deadline=None)
+hypothesis.settings.load_profile("eyechart")
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ Pure functions raise; the `evaluate` modules above them turn `UndefinedScoreErro
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class ScoringError(ValueError):
@@ -38,7 +39,7 @@ class UnboundedScoresError(UndefinedScoreError):
         unbeaten_set: Where both lists are empty, a set of items that lost to none of the others.
     """
 
-    def __init__(self, never_won: Sequence[object], never_lost: Sequence[object], unbeaten_set: Sequence[object]):
+    def __init__(self, never_won: Sequence[Any], never_lost: Sequence[Any], unbeaten_set: Sequence[Any]):
         """Takes item numbers, or names for the message."""
         self.never_won, self.never_lost, self.unbeaten_set = list(never_won), list(never_lost), list(unbeaten_set)
         reasons = [f"never won: {_listed(self.never_won)}"] if self.never_won else []
@@ -46,8 +47,13 @@ class UnboundedScoresError(UndefinedScoreError):
         reasons = reasons or [f"these lost to none of the others: {_listed(self.unbeaten_set)}"]
         super().__init__(f"maximum likelihood scores would be infinite; {'; '.join(reasons)}")
 
+    def renamed(self, names: Sequence[Any]) -> "UnboundedScoresError":
+        """The same error with the names of the items in place of their numbers."""
+        lists = (self.never_won, self.never_lost, self.unbeaten_set)
+        return UnboundedScoresError(*([names[item] for item in items] for items in lists))
 
-def _listed(items: Sequence[object], most: int = 10) -> str:
+
+def _listed(items: Sequence[Any], most: int = 10) -> str:
     """Items one behind the other, and how many are not shown."""
     shown = ", ".join(str(item) for item in items[:most])
     return f"{shown} and {len(items) - most} more" if len(items) > most else shown

@@ -103,6 +103,8 @@ def trueskill_ratings(
 
 
 def _play_order(n: int, order: ArrayLike | None, seed: int | None) -> IndexArray:
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
+        raise InputError(f"seed is {seed!r}; it must be a whole number of at least 0, or None")
     if order is None:
         return np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
     if seed is not None:

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.errors import InputError
@@ -32,8 +31,6 @@ def test_equal_to_the_dense_eigenvector(n: int, pairs: int, seed: int) -> None:
     assert perron_scores(winners, losers, n) == pytest.approx(_dense(winners, losers, n), abs=1e-12)
 
 
-# Outcomes that go round in a circle take the most steps.
-@settings(deadline=None)
 @given(PAIRS, st.sampled_from([0.01, 0.15, 0.5]))
 def test_equal_to_the_dense_eigenvector_for_any_outcomes(pairs: list[tuple[int, int]], damping: float) -> None:
     winners, losers = np.array(pairs).T
@@ -58,8 +55,6 @@ def test_wins_raise_and_items_without_a_win_come_last() -> None:
     assert found[3] == pytest.approx(found[4]) == pytest.approx(found.min())
 
 
-# Outcomes that go round in a circle take the most steps.
-@settings(deadline=None)
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_equivariant_under_renaming(pairs: list[tuple[int, int]], random) -> None:
     winners, losers = np.array(pairs).T

@@ -107,6 +107,8 @@ def test_comparisons_only_sharpen(pairs: list[tuple[int, int]]) -> None:
         ({"order": [0, 0]}, "order must hold each row number from 0 to 1 once"),
         ({"order": [0]}, "order must hold"),
         ({"order": [0.0, 1.0]}, "order must hold"),
+        ({"seed": -1}, "seed is -1; it must be a whole number of at least 0, or None"),
+        ({"seed": 0.5}, "seed is 0.5"),
         ({"order": [1, 0], "seed": 3}, "seed is 3 and order is given"),
     ],
 )

@@ -1,0 +1,135 @@
+"""Quality comparison of image pairs shown in both orders, as an `evaluate` module.
+
+Protocol: 2AFC, Sec. II and III (https://arxiv.org/abs/2402.01162). Departures: see `eyechart.metrics.scoring`'s
+`preference_replies`, `preferences`, `pair_scores` and `pair_ranking`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import evaluate
+
+from eyechart.metrics.scoring.correlation import FitName
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.pair_pools import check_pairs
+from eyechart.metrics.scoring.pair_scores import PairSettings
+from eyechart.metrics.scoring.pair_scores import pair_scores
+from eyechart.metrics.scoring.preferences import read_preferences
+
+_DESCRIPTION = """
+Consistency, accuracy and correlation of a model's answers to "Which image has better visual quality?" (2AFC). Every
+pair is shown in both orders; consistent answers are aggregated into one score per image, which is correlated with
+opinion scores.
+"""
+
+_CITATION = """
+@article{zhu2024twoafc,
+  title={2AFC Prompting of Large Multimodal Models for Image Quality Assessment},
+  author={Zhu, Hanwei and Sui, Xiangjie and Chen, Baoliang and Liu, Xuelin and Chen, Peilin and Fang, Yuming and
+    Wang, Shiqi},
+  journal={IEEE Transactions on Circuits and Systems for Video Technology},
+  year={2024}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions (`list` of `str`): Raw replies to the pairs as given; "" for a failed or empty response.
+    reversed_predictions (`list` of `str`): Raw replies to the same pairs with the two images swapped.
+    first_ids, second_ids (`list` of `str`): Ids of each pair's first and second image.
+    first_references, second_references (`list` of `float`): Their opinion scores, higher is better.
+    pool_ids (`list`, optional): The set within which the images of a pair are ranked; correlations are then means over
+        pools. Without it, all images are ranked together.
+    aggregator (`str`): "map" (default), "mle", "perron" or "trueskill".
+    order_seed (`int`, optional): Shuffles the pairs for "trueskill", whose scores depend on their order; by default
+        they are taken in the order given.
+    pool_weights (`str`): "equal" (default), every pool counts the same, or "images", by its number of images.
+    undefined_pools (`str`): What a pool without a correlation is to the mean: "leave_out" (default), or "zero", as in
+        the paper's Table IV.
+    fit (`str`): "logistic4" (default) or "logistic5", the mapping before `plcc_fitted`.
+    resamples (`int`): Bootstrap resamples of the correlations' intervals. Default 1000.
+    seed (`int`): Seed of the bootstrap. Default 0.
+
+Returns:
+    consistency (`float`): Share of pairs whose two replies prefer the same image, from 0 to 1; higher is better.
+    accuracy_consistent, accuracy_all (`float`): Share of right pairs among the consistent ones (the paper's Eq. 4) and
+        among all (its tables), from 0 to 1; higher is better. Pairs of equal quality are left out.
+    consistency_ci95, accuracy_consistent_ci95, accuracy_all_ci95 (`list` of two `float`): Their 95 % Wilson intervals.
+    first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the image shown first, second, or none.
+    unmatched, equal_quality, n_consistent, n_pairs, n_images (`int`): Pairs with a reply that prefers none, pairs of
+        equal quality, consistent pairs, pairs, and images.
+    srcc, plcc, krcc (`float`): Correlations of the images' scores with references, from -1 to 1; higher is better.
+    plcc_fitted (`float`): The paper's rho: PLCC after the fit, with the sign of `plcc`.
+    srcc_ci95, plcc_ci95 (`list` of two `float`): 95 % percentile bootstrap intervals over images.
+    scores (`dict`): Image id to score, from 0 to 100; with pools, pool id to such a dict.
+    n_pools, n_undefined_pools (`int`), by_pool (`dict`, with pools): Number of pools, of those without SRCC or PLCC,
+        and the same scores for each pool.
+    aggregator, fit, resamples, seed, order_seed ("trueskill"), pool_weights, undefined_pools (pools): The settings.
+    A score is nan, with a warning, where it is undefined: no consistent pair, equal references, no finite optimum.
+
+Examples:
+    >>> from eyechart.metrics import load
+    >>> metric = load("paired_comparison")
+    >>> quality = {f"image {level}": float(level) for level in range(40)}
+    >>> pairs = [(one, other) for one in quality for other in list(quality)[::7] if one != other]
+    >>> scores = metric.compute(
+    ...     predictions=["A" if quality[one] > quality[other] else "B" for one, other in pairs],
+    ...     reversed_predictions=["B" if quality[one] > quality[other] else "A" for one, other in pairs],
+    ...     first_ids=[one for one, other in pairs],
+    ...     second_ids=[other for one, other in pairs],
+    ...     first_references=[quality[one] for one, other in pairs],
+    ...     second_references=[quality[other] for one, other in pairs],
+    ... )
+    >>> scores["consistency"], scores["accuracy_all"], scores["first_rate"], scores["n_pairs"], scores["n_images"]
+    (1.0, 1.0, 0.5, 234, 40)
+    >>> round(scores["srcc"], 2), round(scores["plcc"], 2), scores["aggregator"]
+    (0.99, 0.98, 'map')
+"""
+
+
+class PairedComparison(evaluate.Metric):
+    """Consistency, accuracy and correlation of paired comparisons."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        text, number = datasets.Value("string"), datasets.Value("float64")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "predictions": text,
+                    "reversed_predictions": text,
+                    "first_ids": text,
+                    "second_ids": text,
+                    "first_references": number,
+                    "second_references": number,
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/2402.01162"],
+        )
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        reversed_predictions: Sequence[str],
+        first_ids: Sequence[str],
+        second_ids: Sequence[str],
+        first_references: Sequence[float],
+        second_references: Sequence[float],
+        pool_ids: Sequence[Any] | None = None,
+        aggregator: str = "map",
+        order_seed: int | None = None,
+        pool_weights: str = "equal",
+        undefined_pools: str = "leave_out",
+        fit: FitName = "logistic4",
+        resamples: int = 1000,
+        seed: int = 0,
+    ) -> dict[str, Any]:
+        if self.num_process > 1 and pool_ids is not None:
+            raise InputError("pool_ids cannot be used with num_process > 1: only the other six columns are gathered")
+        settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed)
+        pairs = check_pairs(first_ids, second_ids, first_references, second_references, pool_ids)
+        scores = pair_scores(read_preferences(predictions, reversed_predictions), pairs, settings)
+        return scores | settings.applying(pools=pool_ids is not None)

@@ -1,0 +1,342 @@
+import doctest
+import json
+import math
+from pathlib import Path
+
+import datasets
+import evaluate
+import numpy as np
+import pytest
+
+import eyechart.metrics
+from eyechart.metrics.scoring.averages import weighted_mean
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import SmallSampleWarning
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+
+pytestmark = pytest.mark.datasets36
+
+PREFERENCES = {"consistency", "accuracy_consistent", "accuracy_all"}
+PREFERENCES |= {f"{name}_ci95" for name in PREFERENCES}
+PREFERENCES |= {"first_rate", "second_rate", "draw_rate", "unmatched", "equal_quality", "n_consistent", "n_pairs"}
+CORRELATIONS = {"srcc", "plcc", "krcc", "plcc_fitted", "srcc_ci95", "plcc_ci95", "n_images"}
+SETTINGS = {"aggregator": "map", "fit": "logistic4", "resamples": 1000, "seed": 0}
+POOL_SETTINGS = {"pool_weights": "equal", "undefined_pools": "leave_out"}
+COLUMNS = (
+    "predictions",
+    "reversed_predictions",
+    "first_ids",
+    "second_ids",
+    "first_references",
+    "second_references",
+)
+
+
+def _rows(n: int = 40, rounds: int = 6, seed: int = 0, noise: float = 0.0, bias: float = 0.0, name: str = "") -> dict:
+    """Answers of a judge that sees quality with noise and, with probability `bias`, says "A" whatever it sees."""
+    rng = np.random.default_rng(seed)
+    quality = rng.permutation(n) + 1.0
+    rows: dict[str, list] = {column: [] for column in COLUMNS}
+    for _ in range(rounds):
+        for one, other in rng.permutation(n)[: n // 2 * 2].reshape(-1, 2).tolist():
+            better = quality[one] - quality[other] + noise * rng.normal() > 0
+            lazy = rng.random() < bias
+            rows["predictions"].append("A" if lazy or better else "B. The second image.")
+            rows["reversed_predictions"].append("A" if lazy or not better else "B")
+            rows["first_ids"].append(f"{name}{one}.png")
+            rows["second_ids"].append(f"{name}{other}.png")
+            rows["first_references"].append(quality[one])
+            rows["second_references"].append(quality[other])
+    return rows
+
+
+def _join(*parts: dict) -> dict:
+    return {column: [value for part in parts for value in part[column]] for column in COLUMNS}
+
+
+def _pools(*parts: dict) -> dict:
+    names = [f"pool {index}" for index, part in enumerate(parts) for _ in part["predictions"]]
+    return _join(*parts) | {"pool_ids": names}
+
+
+@pytest.fixture
+def metric():
+    return eyechart.metrics.load("paired_comparison")
+
+
+def test_keys_and_settings(metric) -> None:
+    found = metric.compute(**_rows(noise=8, bias=0.2))
+    assert set(found) == PREFERENCES | CORRELATIONS | {"scores"} | set(SETTINGS)
+    assert {name: found[name] for name in SETTINGS} == SETTINGS
+    assert json.loads(json.dumps(found)) == found
+    assert (found["n_pairs"], found["n_images"], len(found["scores"])) == (120, 40, 40)
+    assert min(found["scores"].values()) == 0 and max(found["scores"].values()) == 100
+    for name in ("consistency", "accuracy_consistent", "accuracy_all", "srcc", "plcc"):
+        low, high = found[f"{name}_ci95"]
+        assert low < found[name] < high
+    assert 0 < found["accuracy_all"] < found["consistency"] < 1
+    assert found["first_rate"] > found["second_rate"] and found["draw_rate"] == 0
+
+
+def test_a_judge_who_knows(metric) -> None:
+    rows = _rows(n=160, rounds=12)
+    found = metric.compute(**rows)
+    assert found["consistency"] == found["accuracy_consistent"] == found["accuracy_all"] == 1.0
+    assert found["first_rate"] == found["second_rate"] == 0.5
+    assert found["srcc"] > 0.96 and found["plcc"] > 0.96 and found["plcc_fitted"] >= found["plcc"]
+    opposite = rows | {"predictions": rows["reversed_predictions"], "reversed_predictions": rows["predictions"]}
+    found = metric.compute(**opposite)
+    assert found["consistency"] == 1 and found["accuracy_all"] == 0
+    # A fit would hide the sign.
+    assert found["srcc"] < -0.96 and found["plcc_fitted"] < -0.96
+
+
+def test_more_rounds_converge(metric) -> None:
+    # Fig. 3: with rounds, the ranking of a judge that answers by known scores comes to agree with these scores.
+    found = [metric.compute(**_rows(n=160, rounds=rounds), resamples=1)["plcc"] for rounds in (1, 3, 12)]
+    assert found[0] < found[1] < found[2] and found[2] > 0.96
+
+
+def test_doctest(metric) -> None:
+    examples = doctest.DocTestParser().get_doctest(metric.inputs_description, {}, "paired_comparison", None, 0)
+    assert examples.examples
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+def test_loads_from_the_checkout(monkeypatch: pytest.MonkeyPatch, metric) -> None:
+    monkeypatch.chdir(Path(__file__).parents[3])
+    assert evaluate.load("metrics/paired_comparison").compute(**_rows()) == metric.compute(**_rows())
+
+
+def test_dataset_columns(metric) -> None:
+    pools = _pools(_rows(), _rows(seed=1))
+    rows = datasets.Dataset.from_dict(pools)
+    found = metric.compute(**{name: rows[name] for name in pools})
+    assert found == metric.compute(**pools)
+
+
+def test_combine(metric) -> None:
+    both = evaluate.combine({"first": metric, "second": eyechart.metrics.load("paired_comparison")})
+    found = both.compute(**_rows())
+    alone = metric.compute(**_rows())
+    assert found["first_srcc"] == found["second_srcc"] == alone["srcc"]
+    assert found["first_scores"] == alone["scores"]
+
+
+def test_batches(metric) -> None:
+    rows = _rows()
+    for start in (0, 60):
+        metric.add_batch(**{name: values[start : start + 60] for name, values in rows.items()})
+    assert metric.compute() == metric.compute(**rows)
+
+
+@pytest.mark.slow
+def test_two_processes(tmp_path: Path, two_processes, metric) -> None:
+    rows = _rows()
+    halves = [{k: v[:50] for k, v in rows.items()}, {k: v[50:] for k, v in rows.items()}]
+    main, other = two_processes("paired_comparison", "", tmp_path, json.dumps(halves))
+    assert main.returncode == 0, main.stderr
+    assert json.loads(main.stdout) == metric.compute(**rows)
+    assert json.loads(other.stdout) is None
+
+
+def test_pools_that_two_processes_cannot_gather(metric) -> None:
+    metric.num_process = 2
+    with pytest.raises(InputError, match="pool_ids cannot be used with num_process > 1"):
+        metric._compute(**_rows(), pool_ids=["x"] * 120)
+
+
+def test_pools_are_ranked_apart(metric) -> None:
+    parts = [_rows(noise=8), _rows(n=60, seed=1, noise=8), _rows(seed=2, noise=8)]
+    found = metric.compute(**_pools(*parts))
+    extra = {"n_pools", "n_undefined_pools", "by_pool"}
+    assert set(found) == PREFERENCES | CORRELATIONS | {"scores"} | extra | set(SETTINGS) | set(POOL_SETTINGS)
+    assert json.loads(json.dumps(found)) == found
+    assert (found["n_pools"], found["n_undefined_pools"], found["n_images"]) == (3, 0, 140)
+    alone = [metric.compute(**part) for part in parts]
+    for pool, scores in zip(found["by_pool"].values(), alone, strict=True):
+        assert set(pool) == PREFERENCES | CORRELATIONS
+        # The draws of the bootstrap depend on the pool's name.
+        for name in set(pool) - {"srcc_ci95", "plcc_ci95"}:
+            assert pool[name] == scores[name]
+    assert found["scores"] == {f"pool {index}": scores["scores"] for index, scores in enumerate(alone)}
+    for name in ("srcc", "plcc", "krcc", "plcc_fitted"):
+        assert found[name] == pytest.approx(np.mean([scores[name] for scores in alone]))
+    for name in ("srcc", "plcc"):
+        assert found[f"{name}_ci95"][0] < found[name] < found[f"{name}_ci95"][1]
+        widths = [np.ptp(pool[f"{name}_ci95"]) for pool in found["by_pool"].values()]
+        assert np.ptp(found[f"{name}_ci95"]) < min(widths)
+    together = metric.compute(**_join(*[_rows(noise=8, seed=i, name=f"{i}/") for i in range(3)]))
+    assert together["n_images"] == 120
+
+
+def test_rows_may_come_in_any_order(metric) -> None:
+    rows = _pools(_rows(noise=8), _rows(seed=1, noise=8))
+    order = np.random.default_rng(0).permutation(len(rows["predictions"]))
+    mixed = {name: [values[row] for row in order] for name, values in rows.items()}
+    found, expected = metric.compute(**mixed, resamples=1), metric.compute(**rows, resamples=1)
+    assert found["scores"] == expected["scores"]
+    for name in ("consistency", "accuracy_all", "srcc", "plcc", "krcc", "plcc_fitted"):
+        assert found[name] == pytest.approx(expected[name])
+
+
+def test_pools_weighted_by_their_images(metric) -> None:
+    parts = [_rows(noise=8), _rows(n=80, seed=1, noise=8)]
+    found = metric.compute(**_pools(*parts), pool_weights="images", resamples=10)
+    for name in ("srcc", "plcc", "krcc", "plcc_fitted"):
+        expected = weighted_mean([pool[name] for pool in found["by_pool"].values()], [40, 80])
+        assert found[name] == pytest.approx(expected)
+    assert found["pool_weights"] == "images"
+
+
+def test_undefined_pools_are_left_out_or_zero(metric) -> None:
+    silent = _rows() | {"predictions": ["A"] * 120, "reversed_predictions": ["A"] * 120}
+    rows = _pools(_rows(noise=8), silent, _rows(seed=2, noise=8))
+    with pytest.warns(
+        UndefinedScoreWarning,
+        match="1 of 3 pools, left out of the mean; pool 'pool 1': nan for scores, srcc, .*: no pair has consistent",
+    ):
+        found = metric.compute(**rows)
+    pools = found["by_pool"]
+    assert found["n_undefined_pools"] == 1 and math.isnan(pools["pool 1"]["srcc"])
+    assert all(map(math.isnan, found["scores"]["pool 1"].values())) and len(found["scores"]["pool 1"]) == 40
+    assert found["srcc"] == pytest.approx((pools["pool 0"]["srcc"] + pools["pool 2"]["srcc"]) / 2)
+    with pytest.warns(UndefinedScoreWarning, match="1 of 3 pools, 0 in the mean"):
+        zero = metric.compute(**rows, undefined_pools="zero")
+    for name in ("srcc", "plcc", "krcc", "plcc_fitted"):
+        assert zero[name] == pytest.approx(found[name] * 2 / 3)
+    assert zero["srcc_ci95"] == pytest.approx([end * 2 / 3 for end in found["srcc_ci95"]])
+    assert zero["consistency"] == found["consistency"] == pytest.approx(2 / 3)
+
+
+def test_no_pool_is_defined(metric) -> None:
+    rows = _pools(_rows(n=5), _rows(n=5, seed=1))
+    n = len(rows["predictions"])
+    with pytest.warns(UndefinedScoreWarning) as caught:
+        found = metric.compute(**rows | {"predictions": ["?"] * n, "reversed_predictions": [""] * n})
+    assert {str(warning.message).split(":")[0] for warning in caught} == {
+        "overall",
+        "2 of 2 pools, left out of the mean; pool 'pool 0'",
+    }
+    assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "accuracy_consistent"))
+    assert all(math.isnan(end) for end in found["srcc_ci95"])
+    assert (found["consistency"], found["accuracy_all"], found["draw_rate"], found["unmatched"]) == (0, 0, 1, n)
+
+
+def test_pools_of_five_images(metric) -> None:
+    rows = _pools(*[_rows(n=5, rounds=12, seed=seed, noise=1) for seed in range(20)])
+    with pytest.warns(SmallSampleWarning, match="20 of 20 pools: plcc_fitted on n=5 images is inflated") as caught:
+        found = metric.compute(**rows, resamples=100)
+    assert len(caught) == 1
+    assert found["n_undefined_pools"] == 0 and 0.5 < found["srcc"] <= 1
+    assert all(0 < pool["plcc_fitted"] <= 1 for pool in found["by_pool"].values())
+
+
+def test_too_few_images_for_a_fit(metric) -> None:
+    with pytest.warns(
+        UndefinedScoreWarning, match="nan for plcc_fitted: logistic4 needs at least 5 points; there are 4"
+    ):
+        found = metric.compute(**_rows(n=4, rounds=6))
+    assert math.isnan(found["plcc_fitted"]) and found["srcc"] == 1
+
+
+def test_random_scores_at_five_images(metric) -> None:
+    # A fit of four parameters to five points finds agreement where there is none.
+    rows = _pools(*[_rows(n=5, rounds=12, seed=seed, noise=100) for seed in range(30)])
+    with pytest.warns(SmallSampleWarning):
+        found = metric.compute(**rows, resamples=1)
+    fitted = [abs(pool["plcc_fitted"]) for pool in found["by_pool"].values()]
+    assert np.mean(fitted) > 0.55
+    assert abs(found["srcc"]) < 0.3
+
+
+@pytest.mark.parametrize("aggregator", ["map", "perron", "trueskill", "mle"])
+def test_aggregators(metric, aggregator: str) -> None:
+    rows = _rows(noise=12, rounds=30)
+    found = metric.compute(**rows, aggregator=aggregator)
+    assert found["aggregator"] == aggregator and found["srcc"] > 0.75
+    assert ("order_seed" in found) == (aggregator == "trueskill")
+
+
+def test_order_of_trueskill(metric) -> None:
+    rows = _rows(noise=8)
+    plain, again, shuffled = (
+        metric.compute(**rows, aggregator="trueskill", order_seed=seed) for seed in (None, None, 1)
+    )
+    assert plain == again and plain["order_seed"] is None and shuffled["order_seed"] == 1
+    assert plain["scores"] != shuffled["scores"] and plain["consistency"] == shuffled["consistency"]
+
+
+def test_maximum_likelihood_without_an_optimum(metric) -> None:
+    with pytest.warns(
+        UndefinedScoreWarning, match=r"overall: nan for scores, srcc, .* never won: .*png; never lost: .*png"
+    ):
+        found = metric.compute(**_rows(), aggregator="mle")
+    assert math.isnan(found["srcc"]) and math.isnan(found["plcc_fitted"])
+    assert all(map(math.isnan, found["scores"].values()))
+    assert found["consistency"] == found["accuracy_all"] == 1 and found["n_images"] == 40
+
+
+def test_equal_references(metric) -> None:
+    rows = _rows() | {"first_references": [3.0] * 120, "second_references": [3.0] * 120}
+    with pytest.warns(UndefinedScoreWarning) as caught:
+        found = metric.compute(**rows)
+    messages = [str(warning.message) for warning in caught]
+    assert "overall: nan for accuracy_all: there is no pair of unequal quality" in messages
+    assert any("nan for srcc, plcc, krcc, plcc_fitted: all 40 references are equal" in message for message in messages)
+    assert found["equal_quality"] == 120 and found["consistency"] == 1 and math.isnan(found["accuracy_all"])
+    assert not any(map(math.isnan, found["scores"].values()))
+
+
+def test_one_pair(metric) -> None:
+    one = {name: values[:1] for name, values in _rows().items()}
+    with pytest.warns(UndefinedScoreWarning, match="plcc_fitted"):
+        found = metric.compute(**one)
+    assert found["srcc"] == 1 and sorted(found["scores"].values()) == [0, 100]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({name: [] for name in COLUMNS}, "first_ids is empty"),
+        ({"predictions": ["A"] * 119}, "Mismatch"),
+        ({"predictions": ["A"] * 119 + [None]}, r"predictions\[119\] is None"),
+        ({"reversed_predictions": ["A"] * 119 + [None]}, r"reversed_predictions\[119\] is None"),
+        ({"first_ids": ["0.png"] * 120, "second_ids": ["0.png"] * 120}, r"second_ids\[0\] is '0.png', and so is first"),
+        ({"first_references": list(range(120))}, "an image has one reference"),
+        ({"first_references": [float("nan")] * 120}, r"first_references\[0\] is nan"),
+        ({"second_references": [1.0] * 119 + [float("inf")]}, r"second_references\[119\] is inf"),
+        ({"pool_ids": ["x"]}, "pool_ids has 1 rows and first_ids has 120"),
+        ({"aggregator": "mapp"}, "Did you mean 'map'"),
+        ({"order_seed": 1}, "order_seed is 1; it is for aggregator='trueskill' only"),
+        ({"pool_weights": "images"}, "pool_weights is 'images'; it needs pool_ids"),
+        ({"undefined_pools": "zero"}, "undefined_pools is 'zero'; it needs pool_ids"),
+        ({"undefined_pools": "nan"}, "undefined_pools is 'nan'; allowed: 'leave_out', 'zero'"),
+        ({"fit": "logistic6"}, "fit is 'logistic6'"),
+        ({"resamples": 0}, "resamples is 0"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_bad_input(metric, arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        metric.compute(**(_rows() | arguments))
+
+
+def test_released_keys_of_csiq(metric, reference: Path) -> None:
+    """A judge that knows the scores, on the released fine-grained keys of CSIQ: 20 keys of 5 images, in DMOS."""
+    keys = json.loads((reference / "two-afc" / "Fine_grained_CSIQ_levels.json").read_text())
+    rows: dict[str, list] = {column: [] for column in (*COLUMNS, "pool_ids")}
+    for key, images in keys.items():
+        quality = {image["img_path"]: -float(image["gt_score"]) for image in images}
+        names = list(quality)
+        for repeat in range(12):
+            order = np.random.RandomState(1234 + repeat).permutation(len(names))
+            one, other = names[order[0]], names[order[1]]
+            first = quality[one] > quality[other]
+            values = ("A" if first else "B", "B" if first else "A", one, other, quality[one], quality[other], key)
+            for column, value in zip(rows, values, strict=True):
+                rows[column].append(value)
+    with pytest.warns(SmallSampleWarning, match="20 of 20 pools: plcc_fitted on n=5"):
+        found = metric.compute(**rows, resamples=10)
+    assert (found["n_pools"], found["n_images"], found["consistency"]) == (20, 100, 1.0)
+    assert found["srcc"] > 0.9 and found["plcc_fitted"] > 0.9
