@@ -10,27 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
+from eyechart.metrics.scoring.choice_negation import CLAUSE_MARKS
+from eyechart.metrics.scoring.choice_negation import JOINERS
+from eyechart.metrics.scoring.choice_negation import Denials
+from eyechart.metrics.scoring.choice_negation import find_denials
 from eyechart.metrics.scoring.choice_text import Phrase
 from eyechart.metrics.scoring.choice_text import Words
 from eyechart.metrics.scoring.choice_text import ends_sentence
 from eyechart.metrics.scoring.choice_text import is_cjk
 from eyechart.metrics.scoring.choice_text import option_phrase
 
-_NEGATORS = frozenset({"not", "no", "never", "without", "neither", "nor", "cannot"})
-_CJK_NEGATORS = frozenset("不没沒未無无")
-# A CJK negator governs what follows it closely; further away it is part of another word more often than not.
-_CJK_REACH = 3
-_CLAUSE_MARKS = frozenset(".,;:!?)]}\n\u3002\u3001\u2014\u2013")
-_CLAUSE_WORDS = frozenset({"but", "because", "since", "however", "although", "though", "whereas", "while", "yet"})
-_COPULAS = frozenset({"is", "are", "was", "were"})
-_BEFORE_REJECTION = _COPULAS | {"isn't", "incorrect", "wrong"}
-_REJECTIONS = frozenset({"not", "never", "incorrect", "wrong", "false"})
-
-_COMPOUND_GAPS = ("-", "\u2010", "\u2011", " ")
-_OPPOSITE_PREFIXES = frozenset({"non", "un", "anti"})
-
 _YES_NO = frozenset({("yes",), ("no",), *map(tuple, ["是", "否", "是的", "不是", "はい", "いいえ", "예", "아니요"])})
-_JOINERS = frozenset({"and", "or"})
 
 _CUE_NOUNS = frozenset({"answer", "option", "choice", "response", "output", "答案", "选项", "選項"})
 _LABEL_NOUNS = frozenset({"option", "choice"})
@@ -44,11 +34,15 @@ _OTHER_NAMES = frozenset(
     {"image", "picture", "photo", "figure", "fig", "panel", "plan", "vitamin", "grade", "type", "class", "hepatitis"}
     | {"letter", "letters", "point", "appendix", "part", "section", "channel", "number", "group", "team", "exhibit"}
 )
+# A letter that one of these joins to the word before or behind it is part of that word: "USB-C", "C++".
+_JOINING_BEFORE = ("-", "/", "\u00b0", "'", "+", "&", "@", "#")
+_JOINING_BEHIND = ("+", "#", "/", "'", "&")
 _ARTICLES = frozenset("AI")
 # What may follow the letter A but not the article.
 _AFTER_LETTER = frozenset(
-    {"is", "was", "because", "since", "and", "or", "as", "but", "due", "has"}
-    | {"seems", "appears", "looks", "would", "should", "could", "can"}
+    {"is", "was", "are", "were", "because", "since", "and", "or", "nor", "as", "but", "due", "has", "it"}
+    | {"seems", "appears", "looks", "fits", "matches", "would", "should", "could", "can"}
+    | {"to", "through", "vs", "versus", "instead", "with", "for", "if", "when"}
 )
 
 
@@ -57,7 +51,7 @@ class Mentions:
     """What a reply names.
 
     Attributes:
-        letters: Letters named as letters.
+        letters: Letters named as letters; two of them where there are more.
         texts: Letters of the options named by their text.
     """
 
@@ -86,77 +80,37 @@ def find_mentions(reply: Words, options: Sequence[str]) -> Mentions:
         for letter, phrase in zip(ascii_uppercase, map(option_phrase, options), strict=False)
         if phrase.words and phrase.words[0] in present
     }
-    negated = _negated_positions(reply, present)
-    covered = {
-        position
-        for phrase in phrases.values()
-        if len(phrase.words) > 1 and any(len(word) == 1 for word in phrase.words)
-        for first in _affirmed(reply, phrase, negated)
-        for position in range(first, first + len(phrase.words))
-    }
-    letters, opening = _letters(reply, options, negated, covered)
+    denials = find_denials(reply, present)
+    letters, opening = _letters(reply, options, denials, list(phrases.values()))
     texts = {
         letter: phrase
         for letter, phrase in phrases.items()
         if any(
             phrase.words not in _YES_NO or _asserts(reply, first, opening)
-            for first in _affirmed(reply, phrase, negated)
+            for first in _affirmed(reply, phrase, denials)
         )
     }
     return Mentions(frozenset(letters), frozenset(_longest(texts)))
 
 
-def _negated_positions(reply: Words, present: set[str]) -> list[bool] | None:
-    """For each word, whether a negation precedes it in its clause; None where the reply negates nothing."""
-    cjk = not present.isdisjoint(_CJK_NEGATORS)
-    if not cjk and present.isdisjoint(_NEGATORS) and not any(word.endswith("n't") for word in present):
-        return None
-    negated, active, cjk_left = [], False, 0
-    for word, gap in zip(reply.folded, reply.gaps, strict=False):
-        if word in _CLAUSE_WORDS or not _CLAUSE_MARKS.isdisjoint(gap) or " - " in gap:
-            active, cjk_left = False, 0
-        negated.append(active or cjk_left > 0)
-        active = active or word in _NEGATORS or word.endswith("n't")
-        cjk_left = _CJK_REACH if word in _CJK_NEGATORS else cjk_left - 1
-    return negated
-
-
-def _rejected(reply: Words, end: int) -> bool:
-    """Whether what ends before word `end` is rejected behind it: "dark is wrong", "B is not correct"."""
-    after = reply.folded[end : end + 2]
-    if not after or after[0] not in _BEFORE_REJECTION or not _CLAUSE_MARKS.isdisjoint(reply.gaps[end]):
-        return False
-    return after[0] not in _COPULAS or (len(after) == 2 and after[1] in _REJECTIONS)
-
-
-def _compounded(reply: Words, first: int, end: int) -> bool:
-    """Whether a phrase is part of a compound that says the opposite: "noise-free", "non-blurry"."""
-    behind = reply.gaps[end] in _COMPOUND_GAPS and reply.folded[end : end + 1] in (["free"], ["less"])
-    return behind or (
-        first > 0 and reply.gaps[first] in _COMPOUND_GAPS and reply.folded[first - 1] in _OPPOSITE_PREFIXES
-    )
-
-
-def _affirmed(reply: Words, phrase: Phrase, negated: list[bool] | None) -> Iterator[int]:
-    """First words of the places where a phrase stands as a whole and is neither negated nor rejected."""
+def _affirmed(reply: Words, phrase: Phrase, denials: Denials | None) -> Iterator[int]:
+    """First words of the places where a phrase stands as a whole and is not denied."""
+    endings = {gap for gap in reply.distinct_gaps if ends_sentence(gap)} if phrase.breaks else None
     position, index, counted = reply.joined.find(phrase.joined), 0, 0
     while position >= 0:
         # Counting on from the last match keeps the search linear.
         index += reply.joined.count("\n", counted, position)
         counted, end = position, index + len(phrase.words)
-        if (
-            not (negated and negated[index])
-            and not _rejected(reply, end)
-            and not _compounded(reply, index, end)
-            and not (phrase.breaks and _crosses_sentence(reply.gaps[index + 1 : end], phrase.breaks))
+        if not (denials and denials.text(index, end)) and not (
+            endings and _crosses(reply.gaps[index + 1 : end], endings, phrase.breaks)
         ):
             yield index
         position = reply.joined.find(phrase.joined, position + len(phrase.joined) - 1)
 
 
-def _crosses_sentence(gaps: Sequence[str], breaks: Sequence[bool]) -> bool:
+def _crosses(gaps: Sequence[str], endings: set[str], breaks: Sequence[bool]) -> bool:
     """Whether a sentence ends in one of the gaps where none ends in the option."""
-    return any(ends_sentence(gap) and not allowed for gap, allowed in zip(gaps, breaks, strict=True))
+    return any(gap in endings and not allowed for gap, allowed in zip(gaps, breaks, strict=True))
 
 
 def _asserts(reply: Words, position: int, opening: int) -> bool:
@@ -170,7 +124,7 @@ def _asserts(reply: Words, position: int, opening: int) -> bool:
     if _after_cue(reply, position, nouns_only=True):
         return True
     # "yes or no" and "yes/no" name both.
-    joined = reply.folded[opening + 1] in _JOINERS
+    joined = reply.folded[opening + 1] in JOINERS
     return position == opening + 1 + joined and (joined or "/" in reply.gaps[position])
 
 
@@ -184,39 +138,76 @@ def _longest(texts: dict[str, Phrase]) -> list[str]:
 
 
 def _letters(
-    reply: Words, options: Sequence[str], negated: list[bool] | None, covered: set[int]
+    reply: Words, options: Sequence[str], denials: Denials | None, phrases: Sequence[Phrase]
 ) -> tuple[set[str], int]:
-    """Letters named as letters, and the first word behind an opening label such as "B." or "Option B"."""
-    allowed = frozenset(ascii_uppercase[: len(options)] + ascii_uppercase[: len(options)].lower())
+    """Letters named as letters, two at most, and the first word behind an opening label such as "B." or "Option B"."""
     named: set[str] = set()
     opening = 0
-    for position in [index for index, word in enumerate(reply.words) if word in allowed]:
+    covered: set[int] | None = None
+    for position in _candidates(reply, len(options)):
         letter = reply.words[position].upper()
-        if position > 1 and (letter in named or _plain_word(reply, position)):
+        if (letter in named and position > 1) or (covered and position in covered):
             continue
-        if position in covered or (negated and negated[position]) or _rejected(reply, position + 1):
+        if (denials and denials.letter(position)) or not _is_letter(reply, position, options):
             continue
-        if _is_letter(reply, position, options):
-            named.add(letter)
-            if position == 0 or (position == 1 and reply.folded[0] in _CUE_NOUNS):
-                opening = position + 1
+        if covered is None:
+            covered = _covered(reply, denials, phrases)
+            if position in covered:
+                continue
+        named.add(letter)
+        if position == 0 or (position == 1 and reply.folded[0] in _CUE_NOUNS):
+            opening = position + 1
+        if len(named) == 2:
+            break
     return named, opening
 
 
-def _plain_word(reply: Words, position: int) -> bool:
-    """A quick way to tell most lower-case letters, articles and initials, which are many in a long text."""
-    word = reply.words[position]
-    if reply.gaps[position] == ".":
-        return True
-    if (word not in _ARTICLES and word.isupper()) or reply.folded[position - 1] in _BEFORE_LETTER:
+def _candidates(reply: Words, n_options: int) -> list[int]:
+    """Positions of single letters that may name an option.
+
+    Sifts out what a long text is full of: lower-case letters behind no cue, articles, and letters that a sign joins to
+    the word before.
+    """
+    upper = frozenset(ascii_uppercase[:n_options])
+    lower = frozenset(ascii_uppercase[:n_options].lower())
+    words, folded, gaps = reply.words, reply.folded, reply.gaps
+    joining = {gap for gap in reply.distinct_gaps if gap == "." or _joins(gap)}
+    first = [index for index, word in enumerate(words[:2]) if word in upper or word in lower]
+    return first + [
+        index
+        for index, (previous, gap, word) in enumerate(zip(folded[1:], gaps[2:], words[2:], strict=False), start=2)
+        if (word in upper and gap not in joining and not (word in _ARTICLES and _is_article(reply, index)))
+        or (word in lower and previous in _BEFORE_LETTER)
+    ]
+
+
+def _joins(gap: str) -> bool:
+    """Whether a gap joins the letter behind it to the word before; a quotation mark behind a blank does not."""
+    return gap.endswith(_JOINING_BEFORE) and not (gap.endswith("'") and len(gap) > 1)
+
+
+def _is_article(reply: Words, position: int) -> bool:
+    """Whether a capital A (or I) is plainly no letter: behind no cue, before a word that an article may precede."""
+    if position + 1 == len(reply.words) or reply.gaps[position + 1] != " ":
         return False
-    # Behind no cue, a lower-case letter is none; a capital A is none before a plain word.
-    return word.islower() or (
-        reply.gaps[position + 1] == " "
-        and len(following := reply.folded[position + 1]) > 1
-        and following not in _AFTER_LETTER
-        and not is_cjk(reply.words[position - 1])
+    previous, following = reply.folded[position - 1], reply.words[position + 1]
+    return (
+        (len(following) > 1 or following.islower())
+        and following.casefold() not in _AFTER_LETTER
+        and previous not in _BEFORE_LETTER
+        and not is_cjk(previous)
     )
+
+
+def _covered(reply: Words, denials: Denials | None, phrases: Sequence[Phrase]) -> set[int]:
+    """Positions of words inside the options' own texts: the D of "Vitamin D" is no letter."""
+    return {
+        position
+        for phrase in phrases
+        if phrase.has_letter
+        for first in _affirmed(reply, phrase, denials)
+        for position in range(first, first + len(phrase.words))
+    }
 
 
 def _is_letter(reply: Words, position: int, options: Sequence[str]) -> bool:
@@ -224,8 +215,10 @@ def _is_letter(reply: Words, position: int, options: Sequence[str]) -> bool:
     word, before, after = reply.words[position], reply.gaps[position], reply.gaps[position + 1]
     last = position + 1 == len(reply.words)
     following = "" if last else reply.words[position + 1]
-    joined = before[-1:] in ("-", "/", "°", "'", "+", "&", "@", "#") and position > 0
-    if joined or after.startswith(("+", "#", "/", "'", "&")) or (after == "-" and following):
+    if position and _joins(before):
+        return False
+    quoted = before.endswith("'") and after.startswith("'")
+    if (after.startswith(_JOINING_BEHIND) and not quoted) or (after == "-" and following):
         return False
     # "A.M.", "U.S.": single letters joined by points.
     if (after == "." and len(following) == 1 and not is_cjk(following)) or (before == "." and position > 0):
@@ -234,10 +227,10 @@ def _is_letter(reply: Words, position: int, options: Sequence[str]) -> bool:
     if word.islower():
         opens = position == 0 and (last or after.startswith((".", ")", ":", "]")))
         return opens or (_after_cue(reply, position) and (word not in "ai" or closed))
-    if word in _ARTICLES:
-        return closed or _capital_a(reply, position, options)
     named_by = reply.folded[position - 1] if position and not before.strip() else ""
-    return named_by not in _OTHER_NAMES and not named_by.isdecimal()
+    if named_by in _OTHER_NAMES or named_by.isdecimal():
+        return False
+    return word not in _ARTICLES or closed or _capital_a(reply, position, options)
 
 
 def _closes(gap: str, following: str) -> bool:
@@ -278,7 +271,7 @@ def _after_cue(reply: Words, position: int, nouns_only: bool = False) -> bool:
     if folded[position - 1] not in _CUE_COPULAS:
         return False
     for index in range(position - 2, max(position - 2 - _CUE_REACH, -1), -1):
-        if not _CLAUSE_MARKS.isdisjoint(reply.gaps[index + 1]):
+        if not CLAUSE_MARKS.isdisjoint(reply.gaps[index + 1]):
             return False
         if folded[index] in _CUE_NOUNS or "".join(folded[max(index - 1, 0) : index + 1]) in _CUE_NOUNS:
             return True

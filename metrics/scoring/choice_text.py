@@ -13,8 +13,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _CJK = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_LETTER = rf"[^\W_{_CJK}]"
-_TOKEN = re.compile(rf"([\W_]*)([{_CJK}]|{_LETTER}+(?:'{_LETTER}+|(?<=\d)[.,](?=\d){_LETTER}+)*|\Z)")
+
+
+def _word_pattern(letter: str, single: str = "") -> re.Pattern[str]:
+    """A word: a run of letters with apostrophes and decimal points inside, or one of the characters of `single`."""
+    run = rf"{letter}++(?:(?:'|(?<=\d)[.,](?=\d)){letter}++)*+"
+    return re.compile(f"({run}|[{single}])" if single else f"({run})")
+
+
+_WORD = _word_pattern(rf"[^\W_{_CJK}]", _CJK)
+_ASCII_WORD = _word_pattern("[A-Za-z0-9]")
 _CJK_CHARACTER = re.compile(rf"[{_CJK}]")
 
 _REASONING_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>|(◁/think▷)|◁think▷", re.IGNORECASE)
@@ -33,6 +41,7 @@ _FINAL_PUNCTUATION = ".!?。"
 _STRAIGHT_QUOTES = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"', "\u2212": "-"}
 )
+_LONGEST_LIGATURE = "\ufdfa"
 _MINUS = re.compile(r"(?<![\w)\].])-(?=\d)")
 
 
@@ -45,12 +54,14 @@ class Words:
         folded: The words case-folded, for comparison.
         joined: The folded words with a line break before, between and behind them, for searching phrases.
         gaps: What stands before each word, and behind the last one (one more than words).
+        distinct_gaps: The set of the gaps, which is small however long the text: what is asked of gaps is asked of it.
     """
 
     words: list[str]
     folded: list[str]
     joined: str
     gaps: list[str]
+    distinct_gaps: set[str]
 
 
 def split_words(text: str) -> Words:
@@ -71,13 +82,10 @@ def split_words(text: str) -> Words:
     if "-" in text:
         # A sign carries meaning ("-5" against "5") but is no letter; a word prefix keeps it in the comparison.
         text = _MINUS.sub(" minus", text)
-    gaps, words = (list(column) for column in zip(*_TOKEN.findall(text), strict=True))
-    while len(words) > 1 and not words[-2]:
-        words.pop()
-        gaps.pop()
-    words.pop()
+    pieces = (_ASCII_WORD if text.isascii() else _WORD).split(text)
+    words, gaps = pieces[1::2], pieces[::2]
     joined = "\n" + "\n".join(words).casefold() + "\n"
-    return Words(words, joined[1:-1].split("\n") if words else [], joined, gaps)
+    return Words(words, joined[1:-1].split("\n") if words else [], joined, gaps, set(gaps))
 
 
 def is_cjk(word: str) -> bool:
@@ -88,8 +96,8 @@ def is_cjk(word: str) -> bool:
 def normalise(text: str) -> str:
     """Compatibility-normalised text with straight quotes, without HTML tags and LaTeX font commands."""
     if not text.isascii():
-        composed = unicodedata.normalize("NFKC", text)
         # A few ligatures stand for whole sentences; a text made of them is no answer and would grow eighteenfold.
+        composed = unicodedata.normalize("NFKC", text) if text.count(_LONGEST_LIGATURE) < 64 else text
         text = (composed if len(composed) <= 2 * len(text) + 64 else text).translate(_STRAIGHT_QUOTES)
     if "<" in text:
         text = _HTML_TAG.sub(" ", text)
@@ -130,18 +138,21 @@ class Phrase:
         words: Its folded words.
         joined: The same as one string, as in `Words.joined`.
         breaks: For each gap between its words, whether a sentence ends there.
+        has_letter: Whether one of several words is a single letter, which could be taken for an option's letter.
     """
 
     words: tuple[str, ...]
     joined: str
     breaks: tuple[bool, ...]
+    has_letter: bool
 
 
 @lru_cache(maxsize=8192)
 def option_phrase(option: str) -> Phrase:
     """An option's text as a phrase."""
     parts = split_words(normalise(option))
-    return Phrase(tuple(parts.folded), parts.joined, tuple(ends_sentence(gap) for gap in parts.gaps[1:-1]))
+    has_letter = len(parts.words) > 1 and any(len(word) == 1 and word.isascii() for word in parts.words)
+    return Phrase(tuple(parts.folded), parts.joined, tuple(ends_sentence(gap) for gap in parts.gaps[1:-1]), has_letter)
 
 
 def ends_sentence(gap: str) -> bool:
@@ -153,7 +164,7 @@ def drop_reasoning(text: str) -> str:
     """Remove closed reasoning blocks, such as `<think>...</think>`.
 
     A closing tag without an opening one closes a block that the prompt opened, so everything before it goes too. An
-    opening tag that is never closed is dropped alone: what follows is read like any other text.
+    opening tag that is never closed is dropped alone: what follows is read like any other text. Blocks may be nested.
 
     Examples:
         >>> drop_reasoning("<think>A or B?</think>C")
@@ -164,13 +175,19 @@ def drop_reasoning(text: str) -> str:
     if "<" not in text and "◁" not in text:
         return text
     kept: list[str] = []
-    start, inside, closed_before = 0, False, False
+    start, inside, nested, closed_before = 0, False, 0, False
     for tag in _REASONING_TAG.finditer(text):
         closing = bool(tag[1] or tag[2])
-        if closing and not inside and not closed_before:
+        if inside:
+            nested += not closing
+        elif closing and not closed_before:
             kept.clear()
-        elif not inside:
+        elif closing and nested:
+            # The first closing tag was that of an inner block; what stands between the two is reasoning as well.
+            nested -= 1
+        else:
             kept.append(text[start : tag.start()])
+            nested = 0
         if closing or not inside:
             start = tag.end()
         closed_before = closed_before or closing

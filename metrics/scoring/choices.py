@@ -59,8 +59,11 @@ def extract_choice(text: str, options: Sequence[str]) -> str | None:
     contained = explicit_answers(text)
     if not contained:
         return _one_named(text, options)
-    named = {_one_named(content, options) for content in contained}
-    return named.pop() if len(named) == 1 else None
+    # Many containers mostly hold the same few contents; the first that disagrees decides.
+    contents = iter(dict.fromkeys(contained))
+    letter = _one_named(next(contents), options)
+    agree = letter is not None and all(_one_named(content, options) == letter for content in contents)
+    return letter if agree else None
 
 
 def check_options(options: Sequence[str], row: int | None = None) -> None:

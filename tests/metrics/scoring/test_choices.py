@@ -1,6 +1,7 @@
 import json
 import runpy
 import time
+from collections.abc import Callable
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -13,8 +14,12 @@ from hypothesis import strategies as st
 from eyechart.metrics.scoring.choices import extract_choice
 from eyechart.metrics.scoring.errors import InputError
 
-TABLE = runpy.run_path(str(Path(__file__).with_name("choice_table.py")))["TABLE"]
-CASES = [(options, text, letter) for options, rows in TABLE for text, letter in rows]
+CASES = [
+    (options, text, letter)
+    for name in ("choice_table.py", "choice_traps.py")
+    for options, rows in runpy.run_path(str(Path(__file__).with_name(name)))["TABLE"]
+    for text, letter in rows
+]
 OPTIONS = st.lists(st.text(max_size=12), max_size=6, unique=True)
 WORDS = ("blurry", "sharp", "noisy", "grainy", "vivid", "faded")
 
@@ -117,46 +122,72 @@ def test_no_options_no_choice() -> None:
     assert extract_choice("A", []) is None
 
 
-UNITS = ["a ", "A ", "A big ", "dark ", "not dark ", "x", "(", "*", "* ", "\n", "<think>", "</think>", "<answer>"]
-UNITS += [
-    "\\boxed{",
-    "yes ",
+UNITS = [
+    "a ",
+    "A ",
+    "A B ",
+    "A. ",
+    "(A)",
+    "A-",
+    "A big ",
+    "á A ",
+    "dark ",
+    "Dark, ",
     "B. ",
     "A.B.",
-    "answer is ",
-    "isn't ",
-    "-1",
-    "1.1",
-    "模糊",
-    "不",
-    "é",
-    "\ufdfa",
     "C is ",
-    "not ",
+    "C is not ",
 ]
+UNITS += [
+    "not ",
+    "not dark ",
+    "no noise ",
+    "isn't ",
+    "n't ",
+    "rather than ",
+    "yes ",
+    "yes or ",
+    "answer is ",
+    "option A ",
+]
+UNITS += ["x", "(", ")", "*", "* ", "\n", "<", "'", "a'", "-1", "1.1", "é", "e\u0301", "\u0301", "\ufdfa", "\u200bA"]
+UNITS += [
+    "<think>",
+    "</think>",
+    "<think>A</think>",
+    "<answer>",
+    "<answer>A</answer>",
+    "\\boxed{",
+    "\\boxed{A}",
+    "{",
+    "}",
+]
+UNITS += ["模糊", "模", "不", "不模糊", "选A", "한글", "ぼ"]
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_time_is_linear(unit: str) -> None:
-    options = ["Bright", "Dark", "Medium", "no noise", "Yes", "模糊"]
+def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    options = ["Bright", "Dark", "Medium", "no noise", "Yes", "模糊", "Vitamin D"]
+    assert _growth(lambda size: extract_choice(unit * (size // len(unit)), options)) < 8
+
+
+def test_time_with_a_long_option_grows_with_the_text_and_not_with_its_square() -> None:
+    option = "a " * 2_000 + "b"
+    assert extract_choice("a " * 20_000, [option, "c"]) is None
+    assert _growth(lambda size: extract_choice("a " * (size // 2), [option, "c"])) < 8
+
+
+def _growth(extract: Callable[[int], object]) -> float:
+    """Processor time for four times as long a text, over that for the text: 4 where it is linear, 16 where quadratic."""
 
     def seconds(size: int) -> float:
-        text = (unit * size)[: max(size // len(unit.encode()), 1) * len(unit)]
-        best = float("inf")
-        for _ in range(3):
-            start = time.perf_counter()
-            extract_choice(text, options)
-            best = min(best, time.perf_counter() - start)
-        return best
+        start = time.process_time()
+        extract(size)
+        return time.process_time() - start
 
-    # A quadratic step would need seconds here. Wall time on a shared machine is no tighter a test than this.
-    assert seconds(100_000) < 0.5
-
-
-def test_a_long_option_costs_linear_time() -> None:
-    start = time.perf_counter()
-    assert extract_choice("a " * 50_000, ["a " * 5_000 + "b", "c"]) is None
-    assert time.perf_counter() - start < 1.0
+    # Below a millisecond, what is the same for every text counts for more than its length.
+    small, large = (min(seconds(size) for _ in range(4)) for size in (20_000, 80_000))
+    return large / max(small, 1e-3)
 
 
 def _qbench2(reference: Path, model: str) -> list[tuple[list[str], object]]:

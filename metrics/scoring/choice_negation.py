@@ -1,0 +1,146 @@
+"""Which mentions of an option in a reply are denied, before them, behind them or by the word they are part of.
+
+A mention behind a negation in the same clause does not count ("It is not blurry"), nor one rejected right behind it
+("Dark is wrong") or part of a compound that says the opposite ("noise-free"). Departure from exact matching
+in MMBench, Sec. 3.2, step 1, which has no such rule: without it, "not A" would be read as A.
+"""
+
+from bisect import bisect_left
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+from string import ascii_uppercase
+
+from eyechart.metrics.scoring.choice_text import Words
+
+CLAUSE_MARKS = frozenset(".,;:!?)]}\n\u3002\u3001\u2014\u2013")
+JOINERS = frozenset({"and", "or"})
+
+_NEGATORS = frozenset({"not", "no", "never", "without", "neither", "nor", "cannot"})
+_NEGATORS |= frozenset({"hardly", "barely", "scarcely", "lack", "lacks", "lacking"})
+_NEGATOR_PAIRS = frozenset(
+    {("free", "of"), ("free", "from"), ("far", "from"), ("absence", "of"), ("opposite", "of"), ("anything", "but")}
+    | {("rather", "than"), ("instead", "of"), ("opposed", "to")}
+)
+_PAIR_STARTS = frozenset(first for first, _ in _NEGATOR_PAIRS)
+# "not only dark but also dull" denies neither.
+_AFFIRMERS = frozenset({"only", "just", "merely"})
+_CJK_NEGATORS = frozenset("不没沒未無无")
+# A CJK negator governs what follows it closely; further away it is part of another word more often than not.
+_CJK_REACH = 3
+_CLAUSE_WORDS = frozenset({"but", "because", "since", "however", "although", "though", "whereas", "while", "yet"})
+
+_COPULAS = frozenset({"is", "are", "was", "were"})
+_PLURALS = frozenset({"are", "were", "aren't"})
+_BEFORE_REJECTION = _COPULAS | {"isn't", "aren't", "incorrect", "wrong"}
+_REJECTIONS = frozenset({"not", "never", "incorrect", "wrong", "false"})
+_BREAKS_BEHIND = CLAUSE_MARKS - frozenset(")]}")
+_LETTERS = frozenset(ascii_uppercase)
+# Letters that are rejected together are at most these many words: "A, B, C and D are wrong".
+_LIST_REACH = 8
+
+_COMPOUND_GAPS = ("-", "\u2010", "\u2011", " ")
+_OPPOSITE_PREFIXES = frozenset({"non", "un", "anti"})
+_OPPOSITE_SUFFIXES = frozenset({"free", "less"})
+
+# A reply with neither a negating word nor one of these denies nothing.
+_DENYING = _PAIR_STARTS | _CJK_NEGATORS | _REJECTIONS | _OPPOSITE_PREFIXES | _OPPOSITE_SUFFIXES
+
+
+@dataclass(frozen=True)
+class Denials:
+    """What a reply denies.
+
+    Attributes:
+        reply: The reply's words.
+        negators: Positions of the words that negate the rest of their clause, sorted.
+        cjk_negators: Positions of the CJK negators, sorted.
+        breaks: Positions of the words that begin a clause, sorted.
+    """
+
+    reply: Words
+    negators: list[int]
+    cjk_negators: list[int]
+    breaks: list[int]
+
+    def text(self, first: int, end: int) -> bool:
+        """Whether an option's text, from word `first` to before word `end`, is denied."""
+        return self._negated(first) or self._rejected(end) or self._compounded(first, end)
+
+    def letter(self, position: int) -> bool:
+        """Whether an option's letter at this word is denied."""
+        return self._negated(position) or self._rejected(position + 1) or self._rejected_together(position)
+
+    def _negated(self, position: int) -> bool:
+        """Whether a negation precedes this word in its clause."""
+        if not self.negators and not self.cjk_negators:
+            return False
+        clause = bisect_right(self.breaks, position)
+        start = self.breaks[clause - 1] if clause else 0
+        return _any_between(self.negators, start, position) or _any_between(
+            self.cjk_negators, max(start, position - _CJK_REACH), position
+        )
+
+    def _rejected(self, end: int) -> bool:
+        """Whether what ends before word `end` is rejected behind it: "dark is wrong", "(B) is not correct"."""
+        after = self.reply.folded[end : end + 2]
+        if not after or after[0] not in _BEFORE_REJECTION or not _BREAKS_BEHIND.isdisjoint(self.reply.gaps[end]):
+            return False
+        return after[0] not in _COPULAS or (len(after) == 2 and after[1] in _REJECTIONS)
+
+    def _rejected_together(self, position: int) -> bool:
+        """Whether the letter is one of several that are rejected behind the last: "A, B and C are wrong"."""
+        words, folded, gaps = self.reply.words, self.reply.folded, self.reply.gaps
+        joiner = position + 1
+        while joiner < min(len(words), position + _LIST_REACH) and words[joiner] in _LETTERS and gaps[joiner] == ", ":
+            joiner += 1
+        if gaps[joiner] not in (" ", ", ") or JOINERS.isdisjoint(folded[joiner : joiner + 1]):
+            return False
+        last, behind = words[joiner + 1 : joiner + 2], folded[joiner + 2 : joiner + 3]
+        return not _LETTERS.isdisjoint(last) and not _PLURALS.isdisjoint(behind) and self._rejected(joiner + 2)
+
+    def _compounded(self, first: int, end: int) -> bool:
+        """Whether a text is part of a compound that says the opposite: "noise-free", "non-blurry"."""
+        folded, gaps = self.reply.folded, self.reply.gaps
+        behind = gaps[end] in _COMPOUND_GAPS and not _OPPOSITE_SUFFIXES.isdisjoint(folded[end : end + 1])
+        return behind or (first > 0 and gaps[first] in _COMPOUND_GAPS and folded[first - 1] in _OPPOSITE_PREFIXES)
+
+
+def find_denials(reply: Words, present: set[str]) -> Denials | None:
+    """The denials of a reply, or None where no word of it can deny anything.
+
+    Args:
+        reply: The reply's words.
+        present: The set of its folded words.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.choice_text import split_words
+        >>> words = split_words("It is not dark, it is bright")
+        >>> denials = find_denials(words, set(words.folded))
+        >>> denials.text(3, 4), denials.text(6, 7)
+        (True, False)
+    """
+    folded = reply.folded
+    negating = {word for word in present if word in _NEGATORS or word.endswith("n't")}
+    if not negating and present.isdisjoint(_DENYING):
+        return None
+    negators = [index for index, word in enumerate(folded) if word in negating] if negating else []
+    if not present.isdisjoint(_AFFIRMERS):
+        negators = [index for index in negators if _AFFIRMERS.isdisjoint(folded[index + 1 : index + 2])]
+    if not present.isdisjoint(_PAIR_STARTS):
+        pairs = [index for index, pair in enumerate(pairwise(folded), start=1) if pair in _NEGATOR_PAIRS]
+        negators = sorted(negators + pairs)
+    cjk = [] if present.isdisjoint(_CJK_NEGATORS) else [i for i, word in enumerate(folded) if word in _CJK_NEGATORS]
+    breaking = {gap for gap in reply.distinct_gaps if " - " in gap or not CLAUSE_MARKS.isdisjoint(gap)}
+    breaks = [
+        index
+        for index, (gap, word) in enumerate(zip(reply.gaps, folded, strict=False))
+        if gap in breaking or word in _CLAUSE_WORDS
+    ]
+    return Denials(reply, negators, cjk, breaks)
+
+
+def _any_between(positions: list[int], start: int, end: int) -> bool:
+    """Whether one of the sorted positions is in [start, end)."""
+    index = bisect_left(positions, start)
+    return index < len(positions) and positions[index] < end
