@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ from typing import ClassVar
 
 import datasets
 
+from eyechart.datasets_scripts.common.archives import image_folders
+from eyechart.datasets_scripts.common.archives import unpack
 from eyechart.datasets_scripts.common.base64_images import Base64Cell
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
@@ -144,25 +147,44 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         """Name of the image column: "images" for a sequence, "image" for a single one."""
         return "images" if "images" in self.info.features else "image"
 
+    def _unpack(self, archive: str) -> str:
+        """Unpack one of the release's archives into the cache of `datasets`, safely, and return its folder."""
+        return unpack(archive, self._unpacked_folder)
+
+    def _image_folders(self, data_dir: str, names: Sequence[str], archives: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the folders that may hold the images; an archive of them is unpacked if it is needed.
+
+        The arguments are those of `image_folders`.
+        """
+        return image_folders(data_dir, names, archives if self.config.images == "load" else (), self._unpacked_folder)
+
+    @property
+    def _unpacked_folder(self) -> str:
+        return os.path.join(self._cache_downloaded_dir, datasets.config.EXTRACTED_DATASETS_DIR)
+
     def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
         examples: dict[str, dict[str, Any]] = {}
-        for path in annotation.files:
-            for number, raw in self._read(path):
-                try:
-                    if ROW_ERROR in raw:
-                        raise BadAnnotationError(raw[ROW_ERROR], path=path, row=number)
-                    example = self._example(raw, annotation=annotation, path=path, number=number)
-                    if example is None:
-                        continue
-                    if example["id"] in examples:
-                        raise BadAnnotationError(f"duplicate id {example['id']!r}", path=path, row=number)
-                    self._check_images(example, path, number)
-                except BadAnnotationError as error:
-                    left_out.bad(error, annotation.split)
+        for path, number, raw in self._rows(annotation):
+            try:
+                if ROW_ERROR in raw:
+                    raise BadAnnotationError(raw[ROW_ERROR], path=path, row=number)
+                example = self._example(raw, annotation=annotation, path=path, number=number)
+                if example is None:
                     continue
-                if self._find_images(example, annotation, left_out):
-                    examples[example["id"]] = example
+                if example["id"] in examples:
+                    raise BadAnnotationError(f"duplicate id {example['id']!r}", path=path, row=number)
+                self._check_images(example, path, number)
+            except BadAnnotationError as error:
+                left_out.bad(error, annotation.split)
+                continue
+            if self._find_images(example, annotation, left_out):
+                examples[example["id"]] = example
         return list(examples.values())
+
+    def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
+        """All raw rows of a split, each with its file and number."""
+        for path in annotation.files:
+            yield from ((path, number, raw) for number, raw in self._read(path))
 
     def _check_images(self, example: dict[str, Any], path: str, number: int) -> None:
         for image in _as_list(example[self._image_column]):
