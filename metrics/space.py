@@ -1,0 +1,148 @@
+"""The page of a metric's Space on the Hub: arguments as JSON in, scores out.
+
+`evaluate`'s own widget (0.4.6) calls `gradio.inputs`, which gradio dropped in version 4, and its table has neither
+optional arguments nor lists of options. gradio is imported where it is used: `pip install "eyechart[space]"`.
+"""
+
+import inspect
+import json
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+from eyechart.metrics import load
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import ScoringWarning
+from eyechart.metrics.scoring.inputs import check_member
+
+if TYPE_CHECKING:
+    import gradio
+
+_FOLDER = Path(__file__).parent
+_EXAMPLE = re.compile(r"^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# A public page computes for anybody, so what it computes is bounded.
+_MOST_CHARACTERS = 1_000_000
+_MOST = {"rounds": 20, "resamples": 10_000}
+
+
+def card(name: str) -> str:
+    """Text of a metric's card without its front matter.
+
+    Args:
+        name: One of `eyechart.metrics.list_metrics()`.
+    """
+    text = (_FOLDER / name / "README.md").read_text(encoding="utf-8")
+    return text.removeprefix("---\n").partition("\n---\n")[2].lstrip()
+
+
+def examples(name: str) -> list[str]:
+    """The arguments that a metric's card shows as JSON, one example for each configuration.
+
+    Examples:
+        >>> sorted(json.loads(examples("judge_answer")[0]))
+        ['groups', 'predictions', 'questions', 'references']
+    """
+    return [found.strip() for found in _EXAMPLE.findall(card(name))]
+
+
+def compute(name: str, text: str, configuration: str | None = None) -> tuple[str, str]:
+    """Scores of arguments that are given as JSON.
+
+    Args:
+        name: One of `eyechart.metrics.list_metrics()`.
+        text: A JSON object of the metric's arguments.
+        configuration: The metric's configuration, where it has several.
+
+    Returns:
+        The scores as JSON, in which an undefined one is NaN, and the metric's warnings; or "" and what is wrong.
+
+    Examples:
+        >>> text = '{"predictions": ["B"], "references": ["A"], "choices": [["Dark", "Bright"]]}'
+        >>> scores, messages = compute("choice_accuracy", text)
+        >>> json.loads(scores)["accuracy"], messages
+        (0.0, '')
+        >>> compute("choice_accuracy", "[1]")
+        ('', 'the input must be a JSON object of arguments; it is a list')
+    """
+    try:
+        # One module for each call: `evaluate` keeps the rows of a call that failed half-way.
+        metric = load(name, configuration, keep_in_memory=True)
+        arguments = _read(text, inspect.signature(metric._compute).parameters)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", ScoringWarning)
+            scores = metric.compute(**arguments)
+    except (TypeError, ValueError) as error:
+        return "", str(error)
+    messages = dict.fromkeys(str(warning.message) for warning in caught)
+    return json.dumps(scores, indent=2, ensure_ascii=False), "\n".join(messages)
+
+
+def _read(text: str, parameters: Any) -> dict[str, Any]:
+    """Arguments from JSON, checked by name and for what a page can bear."""
+    if len(text) > _MOST_CHARACTERS:
+        raise InputError(f"the input has {len(text)} characters; at most {_MOST_CHARACTERS} can be computed here")
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the input is no JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise InputError(f"the input must be a JSON object of arguments; it is a {type(arguments).__name__}")
+    # A judge is a function, which JSON does not hold.
+    allowed = [parameter for parameter in parameters if parameter != "judge"]
+    for argument, value in arguments.items():
+        check_member("argument", argument, allowed)
+        if isinstance(value, int) and value > _MOST.get(argument, value):
+            raise InputError(f"{argument} is {value}; at most {_MOST[argument]} can be computed here")
+    needed = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
+    missing = [name for name in needed if name not in arguments]
+    if missing:
+        raise InputError(f"missing: {', '.join(missing)}; needed: {', '.join(needed)}")
+    return arguments
+
+
+def interface(name: str, configurations: Sequence[str] = ()) -> "gradio.Blocks":
+    """The page of a metric: its card's example, a button, the scores and the card.
+
+    Args:
+        name: One of `eyechart.metrics.list_metrics()`.
+        configurations: The metric's configurations, the default one first, where it has several; its card then shows
+            an example of each, in this order.
+
+    Returns:
+        A page; `launch()` serves it.
+
+    Raises:
+        ImportError: gradio is not installed.
+    """
+    try:
+        import gradio
+    except ImportError as error:
+        raise ImportError('gradio is not installed; pip install "eyechart[space]"') from error
+    # The first load imports evaluate; a page that is up answers at once.
+    load(name, configurations[0] if configurations else None, keep_in_memory=True)
+    shown = examples(name)
+    with gradio.Blocks(title=f"{name} (eyechart)", analytics_enabled=False) as page:
+        gradio.Markdown(f"# {name}\n\nPut the metric's arguments in as JSON and press the button.")
+        configuration = gradio.Dropdown(
+            list(configurations) or ["default"], label="configuration", visible=bool(configurations)
+        )
+        with gradio.Row():
+            given = gradio.Code(shown[0], language="json", label="arguments", lines=12, max_lines=40)
+            scores = gradio.Code(language="json", label="scores", lines=12, max_lines=40, interactive=False)
+        button = gradio.Button("Compute", variant="primary")
+        messages = gradio.Textbox(label="messages", lines=2, interactive=False)
+        gradio.Markdown(card(name))
+        button.click(
+            lambda text, chosen: compute(name, text, chosen if configurations else None),
+            [given, configuration],
+            [scores, messages],
+            api_name="compute",
+        )
+        if configurations:
+            by_name = dict(zip(configurations, shown, strict=True))
+            configuration.change(by_name.__getitem__, configuration, given, api_name=False)
+    return page
