@@ -122,47 +122,11 @@ def test_no_options_no_choice() -> None:
     assert extract_choice("A", []) is None
 
 
-UNITS = [
-    "a ",
-    "A ",
-    "A B ",
-    "A. ",
-    "(A)",
-    "A-",
-    "A big ",
-    "á A ",
-    "dark ",
-    "Dark, ",
-    "B. ",
-    "A.B.",
-    "C is ",
-    "C is not ",
-]
-UNITS += [
-    "not ",
-    "not dark ",
-    "no noise ",
-    "isn't ",
-    "n't ",
-    "rather than ",
-    "yes ",
-    "yes or ",
-    "answer is ",
-    "option A ",
-]
-UNITS += ["x", "(", ")", "*", "* ", "\n", "<", "'", "a'", "-1", "1.1", "é", "e\u0301", "\u0301", "\ufdfa", "\u200bA"]
-UNITS += [
-    "<think>",
-    "</think>",
-    "<think>A</think>",
-    "<answer>",
-    "<answer>A</answer>",
-    "\\boxed{",
-    "\\boxed{A}",
-    "{",
-    "}",
-]
-UNITS += ["模糊", "模", "不", "不模糊", "选A", "한글", "ぼ"]
+UNITS = ["a ", "A ", "A B ", "A. ", "(A)", "A-", "A big ", "á A ", "B. ", "A.B.", "C is ", "C is not ", "选A"]
+UNITS += ["dark ", "Dark, ", "not ", "not dark ", "no noise ", "isn't ", "n't ", "rather than ", "A and B are wrong "]
+UNITS += ["yes ", "yes or ", "answer is ", "option A ", "x", "(", ")", "*", "* ", "\n", "<", "'", "a'", "-1", "1.1"]
+UNITS += ["<think>", "</think>", "<think>A</think>", "<answer>", "<answer>A</answer>", "\\boxed{", "\\boxed{A}", "{"]
+UNITS += ["模糊", "模", "不", "不模糊", "한글", "ぼ", "é", "e\u0301", "\u0301", "\ufdfa", "\u200bA"]
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -178,7 +142,7 @@ def test_time_with_a_long_option_grows_with_the_text_and_not_with_its_square() -
 
 
 def _growth(extract: Callable[[int], object]) -> float:
-    """Processor time for four times as long a text, over that for the text: 4 where it is linear, 16 where quadratic."""
+    """Processor time for a text four times as long, over that for the text: 4 if linear, 16 if quadratic."""
 
     def seconds(size: int) -> float:
         start = time.process_time()
