@@ -177,10 +177,14 @@ def _checked_options(subset: Subset, options: Mapping[str, Any]) -> Mapping[str,
 
 
 def _script_hash(subset: Subset) -> str:
+    return source_fingerprint(*(_script(find_subset(name)) for name in (subset.name, *subset.builds_on)))
+
+
+def _script(subset: Subset) -> str:
     spec = find_spec(subset.module)
     if spec is None or spec.origin is None:
         raise UsageError(f"the loading script of subset {subset.name!r} is not installed")
-    return source_fingerprint(spec.origin)
+    return spec.origin
 
 
 def _split_names(split: str | None, known: Sequence[str]) -> list[str]:

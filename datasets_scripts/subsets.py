@@ -14,9 +14,15 @@ class Subset:
     name: str
     """The name that users give, also that of its folder and of its script."""
     kind: str
-    """Its columns: "multiple choice" or "quality"."""
+    """Its columns: "multiple choice", "quality", "pairs" or "description"."""
     configs: tuple[str, ...] = ("default",)
     """Configurations, the default one first."""
+    private: tuple[str, ...] = ()
+    """Splits whose answers or texts the authors keep to themselves; an export blanks those that a user has."""
+    gated: bool = False
+    """Whether the authors give the images only to those who ask; an export then leaves them out."""
+    builds_on: tuple[str, ...] = ()
+    """Subsets whose scripts this one's reads with, so that the cache notices edits of theirs."""
 
     @property
     def module(self) -> str:
@@ -29,7 +35,16 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
         subset.name: subset
         for subset in (
             Subset("kadis700k", "quality"),
-            Subset("llvisionqa", "multiple choice"),
+            Subset("lldescribe", "description", private=("test",)),
+            Subset(
+                "llsavisionqa",
+                "multiple choice",
+                configs=("single", "pair"),
+                private=("test",),
+                builds_on=("llvisionqa", "llvisionqa_pairs"),
+            ),
+            Subset("llvisionqa", "multiple choice", private=("test",)),
+            Subset("llvisionqa_pairs", "multiple choice", private=("test",)),
         )
     }
 )

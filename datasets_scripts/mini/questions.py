@@ -101,30 +101,32 @@ def quality(level: int) -> str:
     return QUALITIES[0 if level <= 1 else 1 if level <= 3 else 2]
 
 
-def _choose(rng: np.random.Generator, values: Sequence[str]) -> str:
+def choose(rng: np.random.Generator, values: Sequence[str]) -> str:
+    """One of the values."""
     return values[int(rng.integers(len(values)))]
 
 
-def _with_wrong(answer: str, values: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:
+def with_wrong(answer: str, values: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:
+    """The answer and `count - 1` other values."""
     others = [value for value in values if value != answer]
     return [answer, *(others[i] for i in rng.permutation(len(others))[: count - 1])]
 
 
-def _yes_no(truth: str, values: Sequence[str], rng: np.random.Generator) -> tuple[str, str]:
+def yes_no(truth: str, values: Sequence[str], rng: np.random.Generator) -> tuple[str, str]:
     """The value to ask about, and the answer: yes and no are equally frequent."""
     if rng.random() < 0.5:
         return truth, "Yes"
-    return _choose(rng, [value for value in values if value != truth]), "No"
+    return choose(rng, [value for value in values if value != truth]), "No"
 
 
 def _is_distorted(subject: str, kind: str, level: int, rng: np.random.Generator) -> tuple[str, list[str], str]:
-    asked, answer = _yes_no(kind, DISTORTION_TYPES, rng)
+    asked, answer = yes_no(kind, DISTORTION_TYPES, rng)
     return f"Is the {subject} degraded by {DISTORTION_OPTIONS[asked].lower()}?", ["Yes", "No"], answer
 
 
 def _what_distortion(subject: str, kind: str, level: int, rng: np.random.Generator) -> tuple[str, list[str], str]:
     answer = DISTORTION_OPTIONS[kind]
-    options = _with_wrong(answer, list(DISTORTION_OPTIONS.values()), int(rng.integers(3, 5)), rng)
+    options = with_wrong(answer, list(DISTORTION_OPTIONS.values()), int(rng.integers(3, 5)), rng)
     return f"What distortion degrades the quality of the {subject}?", options, answer
 
 
@@ -135,39 +137,40 @@ def _how_distorted(subject: str, kind: str, level: int, rng: np.random.Generator
 
 
 def _is_global(scene: Scene, kind: str, rng: np.random.Generator) -> tuple[str, list[str], str]:
-    asked, answer = _yes_no(scene.position, POSITIONS, rng)
+    asked, answer = yes_no(scene.position, POSITIONS, rng)
     return f"Is the main object in the {asked} of the image?", ["Yes", "No"], answer
 
 
 def _what_global(scene: Scene, kind: str, rng: np.random.Generator) -> tuple[str, list[str], str]:
-    options = _with_wrong(scene.shape.capitalize(), _capitals(SHAPES), int(rng.integers(3, 5)), rng)
+    options = with_wrong(scene.shape.capitalize(), capitals(SHAPES), int(rng.integers(3, 5)), rng)
     return "What shape is the main object in the image?", options, scene.shape.capitalize()
 
 
 def _how_global(scene: Scene, kind: str, rng: np.random.Generator) -> tuple[str, list[str], str]:
-    return "How is the main object placed in the image?", _capitals(POSITIONS), scene.position.capitalize()
+    return "How is the main object placed in the image?", capitals(POSITIONS), scene.position.capitalize()
 
 
 def _is_object(scene: Scene, kind: str, rng: np.random.Generator) -> tuple[str, list[str], str]:
     if kind not in _COLORLESS and rng.random() < 0.5:
-        asked, answer = _yes_no(scene.color, list(COLORS), rng)
+        asked, answer = yes_no(scene.color, list(COLORS), rng)
     else:
-        asked, answer = _yes_no(scene.size, SIZES, rng)
+        asked, answer = yes_no(scene.size, SIZES, rng)
     return f"Is the {scene.shape} {asked}?", ["Yes", "No"], answer
 
 
 def _what_object(scene: Scene, kind: str, rng: np.random.Generator) -> tuple[str, list[str], str]:
     if kind not in _COLORLESS:
-        options = _with_wrong(scene.color.capitalize(), _capitals(COLORS), int(rng.integers(3, 5)), rng)
+        options = with_wrong(scene.color.capitalize(), capitals(COLORS), int(rng.integers(3, 5)), rng)
         return f"What color is the {scene.shape}?", options, scene.color.capitalize()
-    return f"What is the position of the {scene.shape}?", _capitals(POSITIONS), scene.position.capitalize()
+    return f"What is the position of the {scene.shape}?", capitals(POSITIONS), scene.position.capitalize()
 
 
 def _how_object(scene: Scene, kind: str, rng: np.random.Generator) -> tuple[str, list[str], str]:
-    return f"How large is the {scene.shape}?", _capitals(SIZES), scene.size.capitalize()
+    return f"How large is the {scene.shape}?", capitals(SIZES), scene.size.capitalize()
 
 
-def _capitals(words: Sequence[str] | dict[str, tuple[int, int, int]]) -> list[str]:
+def capitals(words: Sequence[str] | dict[str, tuple[int, int, int]]) -> list[str]:
+    """The words with a capital letter each, as options are written."""
     return [word.capitalize() for word in words]
 
 

@@ -1,10 +1,13 @@
 import json
+import shutil
 import tarfile
 from collections import Counter
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +17,12 @@ import pytest
 from eyechart.datasets_scripts import left_out
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import BadArchiveError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.llvisionqa import llvisionqa as script
+from eyechart.datasets_scripts.llvisionqa.llvisionqa import QUESTIONS
+from eyechart.datasets_scripts.llvisionqa.llvisionqa import LLVisionQA
 
 Folder = Callable[..., Path]
 Row = Callable[..., dict[str, Any]]
@@ -223,18 +228,54 @@ def test_data_files_say_which_split(llvisionqa: Folder) -> None:
 def test_without_data_dir_the_official_files_are_downloaded(
     llvisionqa: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert script._DOWNLOADS["dev"].startswith("https://huggingface.co/datasets/teowu/LLVisionQA-QBench/")
+    assert QUESTIONS.location("llvisionqa_dev.json") == (
+        "https://huggingface.co/datasets/teowu/LLVisionQA-QBench/resolve/main/llvisionqa_dev.json"
+    )
     folder = llvisionqa(image_folder="images")
-    with tarfile.open(folder / "images_llvisionqa.tar", "w") as archive:
-        archive.add(folder / "images", "images")
-    local = {key: str(folder / url.rpartition("/")[2]) for key, url in script._DOWNLOADS.items()}
-    monkeypatch.setattr(script, "_DOWNLOADS", local)
+    hub = tmp_path / "hub" / "resolve" / "main"
+    hub.mkdir(parents=True)
+    for file in folder.glob("*.json"):
+        file.rename(hub / file.name)
+    archive_of(folder / "images", hub / "images_llvisionqa.tar")
+    local = MappingProxyType({"default": replace(QUESTIONS, hub=str(tmp_path / "hub"))})
+    monkeypatch.setattr(LLVisionQA, "QUESTION_SETS", local)
     parts = load_dataset("llvisionqa", cache_dir=tmp_path / "cache")
     assert parts["dev"][0]["images"][0].size == (10, 8)
-    (folder / "images_llvisionqa.tar").unlink()
+    (unpacked,) = (tmp_path / "cache" / "downloads" / "extracted").iterdir()
+    assert sorted(path.name for path in (unpacked / "images").iterdir()) == ["0.png", "1.png", "2.png"]
+    (hub / "images_llvisionqa.tar").unlink()
     assert len(load_dataset("llvisionqa", cache_dir=tmp_path / "other", images="skip", split="dev")) == 3
     with pytest.raises(UsageError, match="streaming needs data_dir"):
         load_dataset("llvisionqa", streaming=True)
+
+
+def archive_of(folder: Path, path: Path) -> None:
+    with tarfile.open(path, "w") as archive:
+        archive.add(folder, folder.name)
+    shutil.rmtree(folder)
+
+
+def test_an_archive_of_images_beside_the_questions_is_unpacked(llvisionqa: Folder, tmp_path: Path) -> None:
+    folder = llvisionqa(image_folder="images")
+    archive_of(folder / "images", folder / "images_llvisionqa.tar")
+    before = sorted(folder.iterdir())
+    part = load_dataset("llvisionqa", data_dir=folder, split="dev", cache_dir=tmp_path / "cache")
+    assert part[2]["images"][0].size == (10, 8)
+    streamed = load_dataset("llvisionqa", data_dir=folder, split="dev", cache_dir=tmp_path / "cache", streaming=True)
+    assert next(iter(streamed))["images"][0].size == (10, 8)
+    assert sorted(folder.iterdir()) == before
+    assert len(list((tmp_path / "cache" / "downloads" / "extracted").iterdir())) == 1
+
+
+def test_an_archive_is_left_alone_where_images_are_unpacked_or_skipped(llvisionqa: Folder) -> None:
+    folder = llvisionqa()
+    (folder / "images_llvisionqa.tar").write_bytes(b"not an archive")
+    assert len(load_dataset("llvisionqa", data_dir=folder, split="dev")) == 3
+    for number in range(3):
+        (folder / f"{number}.png").unlink()
+    assert len(load_dataset("llvisionqa", data_dir=folder, split="dev", images="skip")) == 3
+    with pytest.raises(BadArchiveError, match=r"images_llvisionqa\.tar: corrupt, or not a tar"):
+        load_dataset("llvisionqa", data_dir=folder, split="dev")
 
 
 def test_the_real_files_parse_completely_and_guess_as_in_table_7(reference: Path) -> None:

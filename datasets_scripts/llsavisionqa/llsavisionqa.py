@@ -1,0 +1,108 @@
+"""LLSAVisionQA, the questions of QL-Bench: those of Q-Bench with `I don't know` as one more option.
+
+Explore the Hallucination on Low-level Perception for MLLMs, https://arxiv.org/abs/2409.09748, Sec. III. The set itself
+is not released. It is built here from the two that it was built from: configuration `single` from LLVisionQA (2,990
+questions on one image), `pair` from Q-Bench2's pairs (1,999 on two); `data_dir` is the folder of that release, in any
+layout that `llvisionqa` and `llvisionqa_pairs` read. Ids, splits and answers are theirs; the letter of the refusal
+option is in the column `refusal`.
+
+The paper does not say where the refusal option stands. `refusal_position` sets it; the answer's letter moves along.
+"""
+
+import hashlib
+import string
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+from typing import ClassVar
+
+import datasets
+
+from eyechart.datasets_scripts.common.builder import Annotation
+from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
+from eyechart.datasets_scripts.common.q_bench import QuestionBuilder
+from eyechart.datasets_scripts.llvisionqa import llvisionqa
+from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs
+
+REFUSAL = "I don't know"
+"""Text of the refusal option (Fig. 1 of the paper)."""
+POSITIONS = ("last", "first", "random", 0, 1, 2)
+"""Values of `refusal_position`: every question has two options at least, so that places 0 to 2 exist in all."""
+_LICENSES = MappingProxyType({"single": "cc-by-nc-sa-4.0", "pair": "mit"})
+_CITATION = """\
+@article{sun2024explore,
+  title   = {Explore the Hallucination on Low-level Perception for {MLLMs}},
+  author  = {Sun, Yinan and Zhang, Zicheng and Wu, Haoning and Liu, Xiaohong and Lin, Weisi and
+             Zhai, Guangtao and Min, Xiongkuo},
+  journal = {arXiv preprint arXiv:2409.09748},
+  year    = {2024}
+}
+"""
+
+
+@dataclass
+class SelfAwarenessConfig(BenchmarkConfig):
+    """What a user can set besides."""
+
+    refusal_position: str | int = "last"
+    """Where the refusal option stands among the options, one of `POSITIONS`: "last", "first", a place counted from 0,
+    or "random", drawn for each question by itself from `refusal_seed` and the question's id."""
+    refusal_seed: int = 0
+    """Seed of "random"; without effect otherwise."""
+
+
+class LLSAVisionQA(QuestionBuilder):
+    """Builds LLSAVisionQA from the releases of LLVisionQA and of Q-Bench2's pairs."""
+
+    BUILDER_CONFIG_CLASS = SelfAwarenessConfig
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
+        SelfAwarenessConfig(name="single", description="Questions on one image, from LLVisionQA."),
+        SelfAwarenessConfig(name="pair", description="Questions on two images, from Q-Bench2's pairs."),
+    ]
+    DEFAULT_CONFIG_NAME = "single"
+    QUESTION_SETS = MappingProxyType({"single": llvisionqa.QUESTIONS, "pair": llvisionqa_pairs.QUESTIONS})
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description=f"Questions of Q-Bench with the option {REFUSAL!r}, for QL-Bench. {self.config.description}",
+            features=multiple_choice_features(["question_type", "concern", "refusal"]),
+            homepage=self._questions.hub,
+            license=_LICENSES[self.config.name],
+            citation=_CITATION,
+        )
+
+    def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
+        position = self.config.refusal_position
+        # True is 1 and 1.0 is 1, but neither is meant.
+        if not any(type(position) is type(allowed) and position == allowed for allowed in POSITIONS):
+            raise UsageError(f"refusal_position={position!r} is none of {', '.join(map(repr, POSITIONS))}")
+        return super()._annotations(dl_manager)
+
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
+        example = super()._example(raw, annotation=annotation, path=path, number=number)
+        options = example["options"]
+        if REFUSAL in options:
+            raise BadAnnotationError(f"the options hold {REFUSAL!r} already: {options}", path=path, row=number)
+        place = self._refusal_place(example["id"], len(options))
+        with_refusal = [*options[:place], REFUSAL, *options[place:]]
+        letter = dict(zip(with_refusal, string.ascii_uppercase, strict=False))
+        answer = example["answer"]
+        right = options[string.ascii_uppercase.index(answer)] if answer else None
+        return example | {
+            "options": with_refusal,
+            "answer": "" if right is None else letter[right],
+            "refusal": letter[REFUSAL],
+        }
+
+    def _refusal_place(self, row_id: str, count: int) -> int:
+        """Return the index of the refusal option among `count` others."""
+        position = self.config.refusal_position
+        if isinstance(position, int):
+            return position
+        if position == "random":
+            digest = hashlib.sha256(f"{self.config.refusal_seed}:{row_id}".encode()).digest()
+            return int.from_bytes(digest) % (count + 1)
+        return 0 if position == "first" else count

@@ -1,0 +1,82 @@
+r"""The pairs of Q-Bench2 (Q-Bench+): multiple-choice questions that compare two images or ask about both.
+
+A Benchmark for Multi-modal Foundation Models on Low-level Vision: from Single Images to Pairs,
+https://arxiv.org/abs/2402.07116. 1,000 questions in `dev` and 999 in `test`, whose answers are private.
+
+Layouts that are read, see `common/q_bench.py` for both:
+
+- the release: `q-bench2-a1-dev.jsonl` and `q-bench2-a1-test.jsonl`, the single images in `all_single_images/`, in
+  `images/` or beside them, or still in `all_single_images.zip`. The field `img_path`, of the form
+  `<folder>\<first>_cat_<second>.jpg`, names a picture of both side by side, which is not used: the two images are;
+- the Hub's Parquet form (`q-future/Q-Bench2-HF`) with the columns `image1` and `image2`.
+
+Three released rows of `dev` cannot be asked as they are: row 129 has a single option, rows 873 and 965 repeat one. Each
+is an error that names the row, unless `skip_bad=True` is set: the release then loads with 997 rows of `dev`, and the
+three are listed as left out.
+"""
+
+from types import MappingProxyType
+
+import datasets
+
+from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
+from eyechart.datasets_scripts.common.q_bench import QuestionBuilder
+from eyechart.datasets_scripts.common.q_bench import QuestionSet
+
+CONCERNS = ("distortion", "concern 1", "concern 2", "concern 3")
+"""What the codes of `concern` are called: that 0 is distortion was checked, what the others are is not known."""
+
+
+def pair_names(img_path: str) -> list[str]:
+    r"""Return the names of the two images of a pair.
+
+    Args:
+        img_path: `<folder>\<first>_cat_<second>.jpg`; the folder may be missing or end in a slash.
+
+    Raises:
+        ValueError: It is of another form.
+
+    Examples:
+        >>> pair_names("llvisionqa_compare_dev\\00079.jpg_cat_09769.jpg.jpg")
+        ['00079.jpg', '09769.jpg']
+    """
+    file = img_path.replace("\\", "/").rpartition("/")[2]
+    names = file.removesuffix(".jpg").split("_cat_")
+    if not file.endswith(".jpg") or len(names) != 2 or not all(names):
+        raise ValueError(f"expected <first>_cat_<second>.jpg, found {img_path!r}")
+    return names
+
+
+QUESTIONS = QuestionSet(
+    title="Q-Bench2's set of pairs",
+    hub="https://huggingface.co/datasets/q-future/q-bench2",
+    files=MappingProxyType({"dev": "q-bench2-a1-dev.jsonl", "test": "q-bench2-a1-test.jsonl"}),
+    image_archive="all_single_images.zip",
+    image_folders=("all_single_images", "", "images"),
+    image_columns=("image1", "image2"),
+    image_names=pair_names,
+    concerns=CONCERNS,
+)
+CITATION = """\
+@article{zhang2024benchmark,
+  title   = {A Benchmark for Multi-modal Foundation Models on Low-level Vision: from Single Images to Pairs},
+  author  = {Zhang, Zicheng and Wu, Haoning and Zhang, Erli and Zhai, Guangtao and Lin, Weisi},
+  journal = {arXiv preprint arXiv:2402.07116},
+  year    = {2024}
+}
+"""
+
+
+class LLVisionQAPairs(QuestionBuilder):
+    """Loads Q-Bench2's pairs from their release, from its Parquet form, or from the Hub."""
+
+    QUESTION_SETS = MappingProxyType({"default": QUESTIONS})
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Multiple-choice questions on the low-level vision of image pairs, from Q-Bench2.",
+            features=multiple_choice_features(["question_type", "concern"]),
+            homepage=QUESTIONS.hub,
+            license="mit",
+            citation=CITATION,
+        )

@@ -1,0 +1,12 @@
+"""The mini release of LLSAVisionQA, which has no form of its own: LLVisionQA's and that of the pairs in one folder."""
+
+from pathlib import Path
+
+from eyechart.datasets_scripts.mini import llvisionqa
+from eyechart.datasets_scripts.mini import llvisionqa_pairs
+
+
+def write(folder: Path) -> None:
+    """Write both releases into `folder`."""
+    llvisionqa.write(folder)
+    llvisionqa_pairs.write(folder)
