@@ -1,8 +1,8 @@
 """Time of MAP scores against the form they have in the paper's released code, and its growth with the images.
 
-Run it as a script; the dense reference takes about ten seconds. The aim is 100,000 images with 12 rounds in under 3 s. The
-reference maximises the same objective (2AFC, Eq. 2) on the full matrix of preferences with `scipy.optimize.minimize`
-under the constraint that scores sum to zero, without a gradient, as the released code does.
+Run it as a script; the dense reference takes about ten seconds. The aim is 100,000 images with 12 rounds in under 3 s.
+The reference maximises the same objective (2AFC, Eq. 2) on the full matrix of preferences with
+`scipy.optimize.minimize` under the constraint that scores sum to zero, without a gradient, as the released code does.
 """
 
 import os
