@@ -59,7 +59,11 @@ def write(name: str, folder: Path) -> None:
     Raises:
         UsageError: Unknown subset.
     """
-    importlib.import_module(f"{__name__}.{find_subset(name).name}").write(folder)
+    subset = find_subset(name)
+    if subset.kind == "quality":
+        importlib.import_module(f"{__name__}.quality").write(subset.name, folder)
+    else:
+        importlib.import_module(f"{__name__}.{subset.name}").write(folder)
 
 
 def _code_hash() -> str:

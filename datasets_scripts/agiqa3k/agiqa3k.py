@@ -1,0 +1,45 @@
+"""AGIQA-3K: 2,982 images by six text-to-image generators, rated from 0 to 5 (higher is better).
+
+AGIQA-3K: An Open Database for AI-Generated Image Quality Assessment (Li et al., IEEE TCSVT 2023),
+https://arxiv.org/abs/2306.04717. The scores are `data.csv`: `mos_quality` (0 to 4.49) with `std_quality`. The second
+score, how well an image fits its prompt (`mos_align`), is not read. The one split, `test`, holds all images.
+"""
+
+import datasets
+
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.score_forms import list_forms
+
+_HOMEPAGE = "https://github.com/lcysyzxdxc/AGIQA-3k-Database"
+_CITATION = """\
+@article{li2023agiqa,
+  title   = {{AGIQA-3K}: An Open Database for {AI}-Generated Image Quality Assessment},
+  author  = {Li, Chunyi and Zhang, Zicheng and Wu, Haoning and Sun, Wei and Min, Xiongkuo and Liu, Xiaohong and
+             Zhai, Guangtao and Lin, Weisi},
+  journal = {IEEE Transactions on Circuits and Systems for Video Technology},
+  year    = {2023}
+}
+"""
+
+
+class Agiqa3k(QualityBuilder):
+    """Loads AGIQA-3K's quality scores."""
+
+    FORMS = (ScoreForm(image="name", score="mos_quality", std="std_quality"), *list_forms())
+    SCORE_FILES = ("data.csv", "agi.json", "mos.csv")
+    IMAGE_FOLDERS = ("database", "", "images", "AGIQA-3K")
+    HOW_TO_GET = (
+        f"AGIQA-3K comes from {_HOMEPAGE} (data.csv; the images through its links to Baidu and Google Drive): put "
+        "data.csv and the images, the latter beside it or in images/, into one folder and give that folder as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="AI-generated images with mean opinion scores of their quality.",
+            features=quality_features(),
+            homepage=_HOMEPAGE,
+            license="mit",
+            citation=_CITATION,
+        )

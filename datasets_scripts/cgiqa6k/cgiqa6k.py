@@ -1,0 +1,72 @@
+"""CGIQA-6K: 3,000 images of games and 3,000 of movies, rated in a laboratory (0 to 5, higher is better).
+
+Subjective and Objective Quality Assessment for in-the-Wild Computer Graphics Images (Zhang et al., ACM TOMM 2024),
+https://arxiv.org/abs/2303.08050. The scores are `mos.csv` with `Image` and `MOS` (0.36 to 4.54), the images lie in
+`database/`; `game_0000` to `game_2999` and `movie_0000` to `movie_2999` were rated under different instructions.
+Q-Bench therefore scores the two apart and averages the results (Sec. A.2.3): `subset` tells them apart, and the
+configurations `game` and `movie` hold one each. The one split, `test`, holds all images of a configuration.
+"""
+
+from typing import Any
+from typing import ClassVar
+
+import datasets
+
+from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.score_forms import list_forms
+
+PARTS = ("game", "movie")
+"""The two kinds of images; names begin with one of them and an underscore."""
+_HOMEPAGE = "https://github.com/zzc-1998/CGIQA6K"
+_CITATION = """\
+@article{zhang2024subjective,
+  title   = {Subjective and Objective Quality Assessment for in-the-Wild Computer Graphics Images},
+  author  = {Zhang, Zicheng and Sun, Wei and Zhou, Yingjie and Jia, Jun and Zhang, Zhichao and Liu, Jing and
+             Min, Xiongkuo and Zhai, Guangtao},
+  journal = {ACM Transactions on Multimedia Computing, Communications, and Applications},
+  year    = {2024}
+}
+"""
+
+
+class Cgiqa6k(QualityBuilder):
+    """Loads CGIQA-6K, whole or one of its two parts."""
+
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
+        BenchmarkConfig(name="all", description="Games and movies."),
+        BenchmarkConfig(name="game", description="The images of games."),
+        BenchmarkConfig(name="movie", description="The images of movies."),
+    ]
+    DEFAULT_CONFIG_NAME = "all"
+    FORMS = (ScoreForm(image="Image", score="MOS"), *list_forms())
+    SCORE_FILES = ("mos.csv", "cgi.json")
+    IMAGE_FOLDERS = ("database", "", "images")
+    HOW_TO_GET = (
+        f"CGIQA-6K comes from {_HOMEPAGE}, which links to OneDrive: put mos.csv and database/ into one folder and give "
+        "that folder as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Computer graphics images from games and movies with mean opinion scores.",
+            features=quality_features(),
+            homepage=_HOMEPAGE,
+            license="not stated",
+            citation=_CITATION,
+        )
+
+    def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
+        return self.config.name in ("all", _part_of(name))
+
+    def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+        return {"subset": _part_of(name)}
+
+
+def _part_of(name: str) -> str:
+    part = name.rpartition("/")[2].partition("_")[0]
+    if part not in PARTS:
+        raise ValueError(f"image name {name!r} begins with neither of {', '.join(f'{part}_' for part in PARTS)}")
+    return part

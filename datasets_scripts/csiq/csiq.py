@@ -1,0 +1,102 @@
+"""CSIQ: 30 pristine images with six distortions at up to five levels, 866 images, rated in a laboratory.
+
+Most Apparent Distortion: Full-Reference Image Quality Assessment and the Role of Strategy (Larson and Chandler, JEI
+2010). CSIQ publishes DMOS on a scale of 0 (no difference) to 1 (worst), where lower is better; `released_score` keeps
+it and `quality` is 1 - DMOS. Score files that are read:
+
+- `csiq.DMOS.xlsx`, sheet `all_by_image`, headings in row 4: `image` (the reference, one of which is the number 1600),
+  `dst_type`, `dst_lev`, `dmos_std`, `dmos`;
+- `csiq_label.txt`: file name and DMOS with a blank in between;
+- lists, whose scores are DMOS as well; only the `mos` of a plain `image,mos` CSV is taken as higher is better.
+
+File names, `<reference>.<type>.<level>.png`, fill `reference`, `distortion_type` and `distortion_level`. Images lie in
+`dst_imgs/` or in its folders by type. The one split, `test`, holds all images.
+"""
+
+import re
+from typing import Any
+
+import datasets
+
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.score_forms import list_forms
+
+DISTORTIONS = {
+    "AWGN": "white noise",
+    "JPEG": "JPEG compression",
+    "jpeg2000": "JPEG2000 compression",
+    "fnoise": "pink noise",
+    "BLUR": "Gaussian blur",
+    "contrast": "contrast decrement",
+}
+"""Readable names of the types in file names; a type that is not listed keeps its own."""
+WORST = 1.0
+"""DMOS of the worst image."""
+_SHEET_FORM = ScoreForm("image", "dmos", "dmos_std", worst=WORST, sheet="all_by_image", header_row=4)
+_KEY = ("image", "dst_type", "dst_lev")
+_FILE_TYPES = {"noise": "AWGN", "jpeg": "JPEG", "jpeg 2000": "jpeg2000", "blur": "BLUR"}
+_NAME = re.compile(r"(?P<reference>[^.]+)\.(?P<type>[^.]+)\.(?P<level>\d)\.[^.]+")
+_HOMEPAGE = "http://vision.eng.shizuoka.ac.jp/mod/page/view.php?id=23"
+_CITATION = """\
+@article{larson2010most,
+  title   = {Most Apparent Distortion: Full-Reference Image Quality Assessment and the Role of Strategy},
+  author  = {Larson, Eric C. and Chandler, Damon M.},
+  journal = {Journal of Electronic Imaging},
+  volume  = {19},
+  number  = {1},
+  pages   = {011006},
+  year    = {2010}
+}
+"""
+
+
+class Csiq(QualityBuilder):
+    """Loads CSIQ from its workbook or from a list, turned to higher is better."""
+
+    FORMS = (
+        _SHEET_FORM,
+        ScoreForm(image="image", score="dmos", worst=WORST, all_columns=("image", "dmos"), delimiter=" "),
+        *list_forms(worst=WORST),
+    )
+    SCORE_FILES = ("csiq.DMOS.xlsx", "csiq_label.txt", "CSIQ.txt", "mos.csv")
+    IMAGE_FOLDERS = (
+        "dst_imgs",
+        *(f"dst_imgs/{folder}" for code in DISTORTIONS for folder in dict.fromkeys((code.lower(), code))),
+        "dst_imgs_all",
+        "",
+        "images",
+    )
+    HOW_TO_GET = (
+        f"CSIQ comes from {_HOMEPAGE}: put csiq.DMOS.xlsx and the unpacked dst_imgs/ into one folder and give that "
+        "folder as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Images with artificial distortions and differential mean opinion scores.",
+            features=quality_features(),
+            homepage=_HOMEPAGE,
+            license="not stated",
+            citation=_CITATION,
+        )
+
+    def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:
+        if "dst_type" not in raw:
+            return super()._image_name(raw, path=path, number=number)
+        # The reference 1600 and the levels are numbers.
+        cells = {column: f"{raw[column]:g}" if isinstance(raw[column], int | float) else raw[column] for column in _KEY}
+        reference, kind, level = (text_field(cells, column, path=path, number=number) for column in _KEY)
+        return f"{reference.lower()}.{_FILE_TYPES.get(kind, kind)}.{level}.png"
+
+    def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+        match = _NAME.fullmatch(name.rpartition("/")[2])
+        if match is None:
+            return {}
+        return {
+            "reference": match["reference"],
+            "distortion_type": DISTORTIONS.get(match["type"], match["type"]),
+            "distortion_level": int(match["level"]),
+        }

@@ -1,0 +1,55 @@
+"""KADID-10k: 81 pristine images with 25 distortions at five levels, rated by crowd workers (1 to 5, higher is better).
+
+KADID-10k: A Large-scale Artificially Distorted IQA Database (Lin, Hosu and Saupe, QoMEX 2019). The scores are
+`dmos.csv` with `dist_img`, `ref_img`, `dmos` and `var`. In spite of its name, `dmos` is higher for better images (1 to
+4.93). And `var` holds standard deviations: only those fit 30 whole ratings an image (`I01_01_02.png`: mean 4.33 and
+0.869). File names, `I01_01_02.png`, fill `reference`, `distortion_type` and `distortion_level`. The one split, `test`,
+holds all 10,125 distorted images.
+"""
+
+from types import MappingProxyType
+from typing import Any
+
+import datasets
+
+from eyechart.datasets_scripts.common.kadid import kadid_facts
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.score_forms import list_forms
+
+_HOMEPAGE = "https://database.mmsp-kn.de/kadid-10k-database.html"
+_CITATION = """\
+@inproceedings{lin2019kadid,
+  title     = {{KADID-10k}: A Large-scale Artificially Distorted {IQA} Database},
+  author    = {Lin, Hanhe and Hosu, Vlad and Saupe, Dietmar},
+  booktitle = {International Conference on Quality of Multimedia Experience},
+  pages     = {1--3},
+  year      = {2019}
+}
+"""
+
+
+class Kadid10k(QualityBuilder):
+    """Loads KADID-10k."""
+
+    FORMS = (ScoreForm(image="dist_img", score="dmos", std="var"), *list_forms())
+    SCORE_FILES = ("dmos.csv", "kadid10k/dmos.csv", "kadid.json", "KADID-10k.txt", "mos.csv")
+    IMAGE_FOLDERS = ("images", "kadid10k/images", "")
+    DOWNLOADS = MappingProxyType({"images": "https://datasets.vqa.mmsp-kn.de/archives/kadid10k.zip"})
+    HOW_TO_GET = (
+        f"KADID-10k comes from {_HOMEPAGE} (kadid10k.zip): unpack it and give the folder that holds dmos.csv and "
+        "images/ as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Images with artificial distortions and crowd-sourced degradation scores.",
+            features=quality_features(),
+            homepage=_HOMEPAGE,
+            license="free for research",
+            citation=_CITATION,
+        )
+
+    def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+        return kadid_facts(name)

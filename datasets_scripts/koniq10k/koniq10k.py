@@ -1,0 +1,99 @@
+"""KonIQ-10k: 10,073 photographs with authentic distortions, rated by crowd workers.
+
+KonIQ-10k: An Ecologically Valid Database for Deep Learning of Blind Image Quality Assessment,
+https://arxiv.org/abs/1910.06180. Two official score files are read, the first one preferably:
+
+- `koniq10k_distributions_sets.csv`: shares `c1` ... `c5` of the ratings 1 (bad) to 5 (excellent), `MOS` (z-scored,
+  about 0-100), `SD` of the ratings and `set`, which also gives the splits `official_train` (7,058),
+  `official_validation` (1,000) and `official_test` (2,015);
+- `koniq10k_scores_and_distributions.csv`: counts `c1` ... `c5`, `SD` and `MOS_zscore`.
+
+With either, `quality` is the mean rating, 1-5, as Q-Bench uses it (1.10 to 4.31), and `released_score` the z-scored
+MOS; the two rank images almost alike (SRCC 0.992). With Q-Bench's list or a plain CSV, both are the score given there.
+Images are those of `1024x768/`, where it is there, else of `512x384/`. The split `test` holds all images.
+"""
+
+from types import MappingProxyType
+from typing import Any
+
+import datasets
+
+from eyechart.datasets_scripts.common.builder import Annotation
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.readers import first_csv_fields
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.score_forms import list_forms
+
+RATINGS = ("c1", "c2", "c3", "c4", "c5")
+"""Columns of the ratings 1 to 5: counts or shares."""
+OFFICIAL_SETS = MappingProxyType(
+    {"training": "official_train", "validation": "official_validation", "test": "official_test"}
+)
+"""Split of each value of the column `set`."""
+_HOMEPAGE = "https://database.mmsp-kn.de/koniq-10k-database.html"
+_CITATION = """\
+@article{hosu2020koniq,
+  title   = {{KonIQ-10k}: An Ecologically Valid Database for Deep Learning of Blind Image Quality Assessment},
+  author  = {Hosu, Vlad and Lin, Hanhe and Sziranyi, Tamas and Saupe, Dietmar},
+  journal = {IEEE Transactions on Image Processing},
+  volume  = {29},
+  pages   = {4041--4056},
+  year    = {2020}
+}
+"""
+
+
+class Koniq10k(QualityBuilder):
+    """Loads KonIQ-10k, with its official split where the score file tells it."""
+
+    SPLITS = ("test", *OFFICIAL_SETS.values())
+    FORMS = (
+        ScoreForm(image="image_name", score="MOS_zscore", std="SD", ratings=RATINGS),
+        ScoreForm(image="image_name", score="MOS", std="SD", ratings=RATINGS),
+        *list_forms(),
+    )
+    SCORE_FILES = (
+        "koniq10k_distributions_sets.csv",
+        "koniq10k_scores_and_distributions.csv",
+        "koniq10k_scores_and_distributions/koniq10k_scores_and_distributions.csv",
+        "koniq.json",
+        "KonIQ-10k.txt",
+        "mos.csv",
+    )
+    IMAGE_FOLDERS = ("1024x768", "koniq10k_1024x768", "512x384", "koniq10k_512x384", "", "images")
+    DOWNLOADS = MappingProxyType(
+        {
+            "scores": "https://raw.githubusercontent.com/subpic/koniq/master/metadata/koniq10k_distributions_sets.csv",
+            "images": "https://datasets.vqa.mmsp-kn.de/archives/koniq10k_1024x768.zip",
+        }
+    )
+    HOW_TO_GET = (
+        f"KonIQ-10k comes from {_HOMEPAGE} (koniq10k_1024x768.zip; koniq10k_distributions_sets.csv from "
+        "https://github.com/subpic/koniq, folder metadata): unpack the images to 1024x768/ beside the CSV and give "
+        "that folder as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Photographs with authentic distortions and crowd-sourced mean opinion scores.",
+            features=quality_features(),
+            homepage=_HOMEPAGE,
+            license="mit (scores); the photographs keep the licences of their authors",
+            citation=_CITATION,
+        )
+
+    def _splits(self, files: tuple[str, ...], data_dir: str) -> list[Annotation]:
+        (whole,) = super()._splits(files, data_dir)
+        # Only text files have a first line to look at; Q-Bench's list tells no sets.
+        if files[0].endswith(".json") or "set" not in first_csv_fields(files[0]):
+            return [whole]
+        return [Annotation(split, files, whole.image_folders) for split in self.SPLITS]
+
+    def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
+        if "set" not in raw:
+            return True
+        if raw["set"] not in OFFICIAL_SETS:
+            raise unknown_name("set", raw["set"], OFFICIAL_SETS)
+        return split in ("test", OFFICIAL_SETS[raw["set"]])

@@ -1,0 +1,48 @@
+"""LIVE-FB (also FLIVE): 39,810 photographs from other data sets, rated by crowd workers (0 to 100, higher is better).
+
+From Patches to Pictures (PaQ-2-PiQ): Mapping the Perceptual Space of Picture Quality (Ying et al., CVPR 2020),
+https://arxiv.org/abs/1912.10088. The scores are `labels_image.csv` with `name` and `mos` (0 to 94.3; more than nine in
+ten lie above 60). Names begin with a folder: `voc_emotic_ava/`, `blur_dataset/` or `EE371R/`, which lie in
+`database/`. The one split, `test`, holds all images.
+"""
+
+import datasets
+
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.score_forms import list_forms
+
+_HOMEPAGE = "https://github.com/niu-haoran/FLIVE_Database"
+_CITATION = """\
+@inproceedings{ying2020patches,
+  title     = {From Patches to Pictures ({PaQ-2-PiQ}): Mapping the Perceptual Space of Picture Quality},
+  author    = {Ying, Zhenqiang and Niu, Haoran and Gupta, Praful and Mahajan, Dhruv and Ghadiyaram, Deepti and
+               Bovik, Alan},
+  booktitle = {IEEE Conference on Computer Vision and Pattern Recognition},
+  pages     = {3575--3585},
+  year      = {2020}
+}
+"""
+
+
+class LiveFb(QualityBuilder):
+    """Loads LIVE-FB's whole pictures."""
+
+    FORMS = (ScoreForm(image="name", score="mos"), *list_forms())
+    SCORE_FILES = ("database/labels_image.csv", "labels_image.csv", "flive.json", "mos.csv")
+    IMAGE_FOLDERS = ("database", "", "images")
+    HOW_TO_GET = (
+        f"The pictures of LIVE-FB are not handed out as they are: the notebook database_prep.ipynb of {_HOMEPAGE} "
+        "collects them from PASCAL VOC, EMOTIC, AVA and a blur detection data set into database/. Run it and give the "
+        "folder that holds database/ (with labels_image.csv in or beside it) as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Photographs from several data sets with crowd-sourced mean opinion scores.",
+            features=quality_features(),
+            homepage=_HOMEPAGE,
+            license="cc-by-nc-sa-4.0 (scores)",
+            citation=_CITATION,
+        )

@@ -1,0 +1,88 @@
+"""LIVE-itw, the LIVE In the Wild Image Quality Challenge Database: photographs rated by crowd workers (0 to 100).
+
+Massive Online Crowdsourced Study of Subjective and Objective Picture Quality (Ghadiyaram and Bovik, IEEE TIP 2016),
+https://arxiv.org/abs/1511.02919. Higher is better. The release holds three MAT files in `Data/`:
+`AllImages_release.mat` (names), `AllMOS_release.mat` (3.4 to 92.4) and `AllStdDev_release.mat`.
+
+The first seven names, `t1.bmp` to `t7.bmp` in `Images/trainingImages/`, are those on which the raters were trained.
+Q-Bench counts them in: the configuration `default` holds 1,169 images. `without_training` holds the usual 1,162. The
+one split, `test`, holds all images of a configuration.
+"""
+
+import os
+import re
+from typing import Any
+from typing import ClassVar
+
+import datasets
+
+from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.matlab import read_mat_numbers
+from eyechart.datasets_scripts.common.matlab import read_mat_texts
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.readers import Row
+from eyechart.datasets_scripts.common.score_forms import FORM
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+
+_NAMES, _SCORES, _STDS = "AllImages_release", "AllMOS_release", "AllStdDev_release"
+_MAT_FORM = ScoreForm(image="name", score="mos", std="std")
+_TRAINING_IMAGE = re.compile(r"t\d+\.bmp")
+_HOMEPAGE = "https://live.ece.utexas.edu/research/ChallengeDB/index.html"
+_CITATION = """\
+@article{ghadiyaram2016massive,
+  title   = {Massive Online Crowdsourced Study of Subjective and Objective Picture Quality},
+  author  = {Ghadiyaram, Deepti and Bovik, Alan C.},
+  journal = {IEEE Transactions on Image Processing},
+  volume  = {25},
+  number  = {1},
+  pages   = {372--387},
+  year    = {2016}
+}
+"""
+
+
+class LiveItw(QualityBuilder):
+    """Loads LIVE-itw from its MAT files or from a list."""
+
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
+        BenchmarkConfig(name="default", description="All 1,169 images."),
+        BenchmarkConfig(name="without_training", description="Without the seven images that raters were trained on."),
+    ]
+    DEFAULT_CONFIG_NAME = "default"
+    SCORE_FILES = (f"Data/{_NAMES}.mat", f"{_NAMES}.mat", "livec.json", "LIVE_Challenge.txt", "mos.csv")
+    IMAGE_FOLDERS = ("Images", "Images/trainingImages", "", "images")
+    HOW_TO_GET = (
+        f"LIVE-itw comes from {_HOMEPAGE}: ask there for the download, unpack ChallengeDB_release and give that "
+        "folder, which holds Data/ and Images/, as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Photographs by mobile devices with crowd-sourced mean opinion scores.",
+            features=quality_features(),
+            homepage=_HOMEPAGE,
+            license="free use with the copyright notice of The University of Texas at Austin",
+            citation=_CITATION,
+        )
+
+    def _read(self, path: str) -> list[Row]:
+        if not path.lower().endswith(".mat"):
+            return super()._read(path)
+        if os.path.basename(path) != f"{_NAMES}.mat":
+            reason = f"give {_NAMES}.mat alone; {_SCORES}.mat and {_STDS}.mat are read from its folder"
+            raise BadAnnotationError(reason, path=path)
+        folder = os.path.dirname(path)
+        columns: dict[str, list[Any]] = {"name": read_mat_texts(path, _NAMES)}
+        for column, variable in (("mos", _SCORES), ("std", _STDS)):
+            file = os.path.join(folder, f"{variable}.mat")
+            columns[column] = read_mat_numbers(file, variable)
+            if len(columns[column]) != len(columns["name"]):
+                reason = f"holds {len(columns[column])} values for the {len(columns['name'])} names of {_NAMES}.mat"
+                raise BadAnnotationError(reason, path=file)
+        rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+        return [(number, row | {FORM: _MAT_FORM}) for number, row in enumerate(rows, 1)]
+
+    def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
+        return self.config.name == "default" or _TRAINING_IMAGE.fullmatch(name) is None

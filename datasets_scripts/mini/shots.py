@@ -1,0 +1,88 @@
+"""Distorted pictures with opinion scores: what the mini releases of image quality databases hold.
+
+Every content is one scene under ten distortions at five levels. A score falls by 18 a level, from 82 to 10, with a
+jitter of at most 4 that stands for the raters' disagreement, so that levels stay apart.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from eyechart.datasets_scripts.mini import MINI_SEED
+from eyechart.datasets_scripts.mini.distortions import LEVELS
+from eyechart.datasets_scripts.mini.distortions import distort
+from eyechart.datasets_scripts.mini.scenes import Scene
+from eyechart.datasets_scripts.mini.scenes import draw_scene
+
+TYPE_CODES = {
+    "blur": 1,
+    "motion blur": 3,
+    "desaturation": 7,
+    "JPEG compression": 10,
+    "white noise": 11,
+    "salt-and-pepper noise": 13,
+    "over-exposure": 16,
+    "darkening": 17,
+    "pixelation": 21,
+    "low contrast": 25,
+}
+"""KADID's code of each distortion type that is drawn here, in their order."""
+_JITTER = 4.0
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One distorted picture and what raters think of it."""
+
+    content: int
+    """Number of the scene, from 1."""
+    distortion: str
+    """A key of `TYPE_CODES`."""
+    level: int
+    """1 (barely visible) to 5 (severe)."""
+    score: float
+    """Mean opinion on 0 (worst) to 100 (best)."""
+    seed: tuple[int, ...]
+    """Words that seed all that is random about this shot."""
+
+    @property
+    def code(self) -> int:
+        """KADID's code of the distortion."""
+        return TYPE_CODES[self.distortion]
+
+    @property
+    def number(self) -> int:
+        """Position among the fifty shots of the content, from 0."""
+        return list(TYPE_CODES).index(self.distortion) * len(LEVELS) + self.level - 1
+
+    def rng(self) -> np.random.Generator:
+        """Return a new generator for anything else that is random about this shot."""
+        return np.random.default_rng([*self.seed, 1])
+
+    def draw(self, pristine: Image.Image) -> Image.Image:
+        """Return the distorted picture, given that of the scene."""
+        # One state for all levels: the same noise field and direction, only stronger.
+        field = np.random.default_rng(list(self.seed[:-1]))
+        return distort(pristine, self.distortion, self.level, field)
+
+
+def scene_of(stream: int, content: int) -> Scene:
+    """Return the scene of a content, counted from 1."""
+    return draw_scene(np.random.default_rng([MINI_SEED, stream, content - 1]))
+
+
+def shots_of(stream: int, contents: int) -> Iterator[Shot]:
+    """Make all shots of a mini release, content by content.
+
+    Args:
+        stream: Number of the release; every release has scenes and jitter of its own.
+        contents: Number of scenes.
+    """
+    for content in range(1, contents + 1):
+        for distortion, code in TYPE_CODES.items():
+            for level in LEVELS:
+                seed = (MINI_SEED, stream, content - 1, code, level)
+                jitter = np.random.default_rng(list(seed)).uniform(-_JITTER, _JITTER)
+                yield Shot(content, distortion, level, float(100 - 18 * level + jitter), seed)

@@ -1,0 +1,48 @@
+"""SPAQ: 11,125 smartphone photographs, rated in a laboratory on a scale of 0 to 100 (higher is better).
+
+Perceptual Quality Assessment of Smartphone Photography (Fang et al., CVPR 2020), https://github.com/h4nwei/SPAQ. The
+scores are the column `MOS` (2 to 96) of `Annotations/MOS and Image attribute scores.xlsx`; its ratings of brightness,
+colorfulness, contrast, noisiness and sharpness are not read. Images are those of `TestImage/`. The copies with a
+shorter side of 512 pixels, `TestImage_512/*.png`, have other file names, so that a list has to name them as such. The
+one split, `test`, holds all images.
+"""
+
+import datasets
+
+from eyechart.datasets_scripts.common.quality import QualityBuilder
+from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.score_forms import list_forms
+
+_HOMEPAGE = "https://github.com/h4nwei/SPAQ"
+_WORKBOOK = "MOS and Image attribute scores.xlsx"
+_CITATION = """\
+@inproceedings{fang2020perceptual,
+  title     = {Perceptual Quality Assessment of Smartphone Photography},
+  author    = {Fang, Yuming and Zhu, Hanwei and Zeng, Yan and Ma, Kede and Wang, Zhou},
+  booktitle = {IEEE Conference on Computer Vision and Pattern Recognition},
+  pages     = {3677--3686},
+  year      = {2020}
+}
+"""
+
+
+class Spaq(QualityBuilder):
+    """Loads SPAQ from its workbook or from a list."""
+
+    FORMS = (ScoreForm(image="Image name", score="MOS", sheet=""), *list_forms())
+    SCORE_FILES = (f"Annotations/{_WORKBOOK}", _WORKBOOK, "spaq.json", "SPAQ.txt", "mos.csv")
+    IMAGE_FOLDERS = ("TestImage", "TestImage_512", "", "images")
+    HOW_TO_GET = (
+        f"SPAQ comes from {_HOMEPAGE}, which links to Baidu Yun and Google Drive: put Annotations/ (with "
+        f"'{_WORKBOOK}') and TestImage/ into one folder and give that folder as data_dir."
+    )
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Smartphone photographs with mean opinion scores.",
+            features=quality_features(),
+            homepage=_HOMEPAGE,
+            license="not stated",
+            citation=_CITATION,
+        )
