@@ -21,6 +21,7 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import loading
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts import register
+from eyechart.datasets_scripts.common.description import description_features
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
@@ -32,7 +33,23 @@ Folder = Callable[..., Path]
 Row = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.datasets36
 SCRIPTS = Path(loading.__file__).parent
+CONFIGS = [(name, config) for name, subset in SUBSETS.items() for config in subset.configs]
+KINDS = {
+    "quality": quality_features(),
+    "multiple choice": multiple_choice_features([]),
+    "description": description_features(),
+}
 every_subset = pytest.mark.parametrize("name", list_datasets())
+every_config = pytest.mark.parametrize(("name", "config"), CONFIGS)
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the subsets for one test: `register` changes a table for good, so the test gets a copy of it."""
+    known = dict(datasets.packaged_modules._PACKAGED_DATASETS_MODULES)
+    for module in (datasets.packaged_modules, datasets.load):
+        monkeypatch.setattr(module, "_PACKAGED_DATASETS_MODULES", known)
+    register()
 
 
 def plain(rows: Any) -> list[dict[str, Any]]:
@@ -46,53 +63,59 @@ def pixels(value: Any) -> Any:
     return (value.mode, value.size, value.tobytes()) if hasattr(value, "tobytes") else value
 
 
-@every_subset
-def test_columns_are_those_of_the_kind(name: str) -> None:
-    parts = load_dataset(name, data_dir=mini.release(name))
-    kinds = {"quality": quality_features(), "multiple choice": multiple_choice_features(["question_type", "concern"])}
-    for part in parts.values():
-        assert part.features == kinds[SUBSETS[name].kind]
+@every_config
+def test_columns_are_those_of_the_kind(name: str, config: str) -> None:
+    kind = KINDS[SUBSETS[name].kind]
+    features = load_builder(name, config).info.features
+    groups = dict(list(features.items())[len(kind) :])
+    assert list(features)[: len(kind)] == list(kind)
+    assert {column: features[column] for column in kind} == kind
+    assert set(map(str, groups.values())) <= {str(datasets.Value("string"))}
+    assert not groups or SUBSETS[name].kind == "multiple choice"
 
 
-@every_subset
-def test_metadata_is_there(name: str) -> None:
-    info = load_builder(name).info
+@every_config
+def test_metadata_is_there(name: str, config: str) -> None:
+    info = load_builder(name, config).info
     assert info.description and info.citation and info.license and info.homepage.startswith("https://")
 
 
-@every_subset
-def test_all_doors_give_the_same_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@every_config
+@pytest.mark.usefixtures("registered")
+def test_all_doors_give_the_same_rows(name: str, config: str) -> None:
     folder = str(mini.release(name))
-    first = {split: plain(part) for split, part in load_dataset(name, data_dir=folder).items()}
-    streamed = load_dataset(name, data_dir=folder, streaming=True)
+    first = {split: plain(part) for split, part in load_dataset(name, config, data_dir=folder).items()}
+    streamed = load_dataset(name, config, data_dir=folder, streaming=True)
     assert {split: plain(part) for split, part in streamed.items()} == first
-    shared = load_dataset(name, data_dir=folder, num_proc=2)
+    shared = load_dataset(name, config, data_dir=folder, num_proc=2)
     assert {split: plain(part) for split, part in shared.items()} == first
-    # register() changes this table for good; the copy is dropped after the test.
-    known = dict(datasets.packaged_modules._PACKAGED_DATASETS_MODULES)
-    for module in (datasets.packaged_modules, datasets.load):
-        monkeypatch.setattr(module, "_PACKAGED_DATASETS_MODULES", known)
-    register()
-    registered = datasets.load_dataset(name, data_dir=folder)
-    assert {split: plain(part) for split, part in registered.items()} == first
+    by_name = datasets.load_dataset(name, config, data_dir=folder)
+    assert {split: plain(part) for split, part in by_name.items()} == first
     split = next(iter(first))
-    assert plain(datasets.load_dataset(name, data_dir=folder, split=split, streaming=True)) == first[split]
+    assert plain(datasets.load_dataset(name, config, data_dir=folder, split=split, streaming=True)) == first[split]
+
+
+@every_config
+@pytest.mark.skipif(int(version("datasets").split(".")[0]) >= 4, reason="datasets >= 4 takes no scripts by path")
+def test_scripts_load_by_path_on_datasets_3(name: str, config: str) -> None:
+    folder = mini.release(name)
+    by_path = datasets.load_dataset(str(SCRIPTS / name), config, data_dir=str(folder), trust_remote_code=True)
+    loaded = load_dataset(name, config, data_dir=folder)
+    assert plain(next(iter(by_path.values()))) == plain(next(iter(loaded.values())))
 
 
 @every_subset
-@pytest.mark.skipif(int(version("datasets").split(".")[0]) >= 4, reason="datasets >= 4 takes no scripts by path")
-def test_scripts_load_by_path_on_datasets_3(name: str) -> None:
-    folder = mini.release(name)
-    arguments = {"data_dir": str(folder), "trust_remote_code": True}
-    by_path = datasets.load_dataset(str(SCRIPTS / name), **arguments)
-    assert plain(next(iter(by_path.values()))) == plain(next(iter(load_dataset(name, data_dir=folder).values())))
+@pytest.mark.usefixtures("registered")
+def test_the_first_configuration_is_the_default_of_every_door(name: str) -> None:
+    folder = str(mini.release(name))
+    config = SUBSETS[name].configs[0]
+    assert load_builder(name, data_dir=folder).config.name == config
+    assert datasets.load_dataset_builder(name, data_dir=folder).config.name == config
+    assert datasets.load_dataset_builder(name, data_dir=folder, skip_bad=True).config.name == config
 
 
+@pytest.mark.usefixtures("registered")
 def test_a_registered_name_takes_data_files(kadis: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    known = dict(datasets.packaged_modules._PACKAGED_DATASETS_MODULES)
-    for module in (datasets.packaged_modules, datasets.load):
-        monkeypatch.setattr(module, "_PACKAGED_DATASETS_MODULES", known)
-    register()
     folder = kadis()
     scores = folder / "other.csv"
     scores.write_text("image,mos\ntree_01_01.png,1\n", encoding="utf-8")
