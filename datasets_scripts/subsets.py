@@ -34,7 +34,14 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
     {
         subset.name: subset
         for subset in (
+            Subset("agiqa3k", "quality"),
+            Subset("cgiqa6k", "quality", configs=("all", "game", "movie")),
+            Subset("csiq", "quality"),
+            Subset("kadid10k", "quality"),
             Subset("kadis700k", "quality"),
+            Subset("koniq10k", "quality"),
+            Subset("live_fb", "quality"),
+            Subset("live_itw", "quality", configs=("default", "without_training")),
             Subset("lldescribe", "description", private=("test",)),
             Subset(
                 "llsavisionqa",
@@ -45,6 +52,9 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
             ),
             Subset("llvisionqa", "multiple choice", private=("test",)),
             Subset("llvisionqa_pairs", "multiple choice", private=("test",)),
+            Subset("mm21", "quality"),
+            Subset("spaq", "quality"),
+            Subset("sqad", "quality"),
         )
     }
 )
