@@ -54,7 +54,9 @@ class QualityBuilder(BenchmarkBuilder):
     SCORE_FILES: ClassVar[tuple[str, ...]] = ("mos.csv",)
     """Names of the score file inside the release, the preferred one first."""
     IMAGE_FOLDERS: ClassVar[tuple[str, ...]] = ("", "images")
-    """Folders inside the release that may hold the images, the preferred one first."""
+    """Folders inside the release, or inside an archive of it, that may hold the images, the preferred one first."""
+    IMAGE_ARCHIVES: ClassVar[tuple[str, ...]] = ()
+    """Names of archives inside the release that hold the images, unpacked where no folder does."""
     DOWNLOADS: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Official locations of what can be downloaded: "images", an archive; "scores", a file, unless it is in there."""
     HOW_TO_GET: ClassVar[str]
@@ -76,9 +78,9 @@ class QualityBuilder(BenchmarkBuilder):
         if self.config.images == "skip" and "scores" in self.DOWNLOADS:
             file = dl_manager.download(self.DOWNLOADS["scores"])
             return self._splits((file,), os.path.dirname(file))
-        paths = dl_manager.download_and_extract(dict(self.DOWNLOADS))
-        files = (paths["scores"],) if "scores" in paths else self._score_files(paths["images"])
-        return self._splits(files, paths["images"])
+        paths = dl_manager.download(dict(self.DOWNLOADS))
+        folder = self._unpack(paths["images"])
+        return self._splits((paths["scores"],) if "scores" in paths else self._score_files(folder), folder)
 
     def _score_files(self, data_dir: str) -> tuple[str, ...]:
         """Find the score files of a release; their rows follow one another.
@@ -94,8 +96,7 @@ class QualityBuilder(BenchmarkBuilder):
 
     def _splits(self, files: tuple[str, ...], data_dir: str) -> list[Annotation]:
         """Say which splits the score files describe: `test` holds all images."""
-        folders = tuple(os.path.join(data_dir, folder) if folder else data_dir for folder in self.IMAGE_FOLDERS)
-        return [Annotation("test", files, folders)]
+        return [Annotation("test", files, self._image_folders(data_dir, self.IMAGE_FOLDERS, self.IMAGE_ARCHIVES))]
 
     def _read(self, path: str) -> list[Row]:
         return read_scores(path, self.FORMS)

@@ -15,6 +15,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from zipfile import is_zipfile
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.readers import ROW_ERROR
@@ -107,20 +108,20 @@ def list_forms(worst: float | None = None) -> tuple[ScoreForm, ...]:
 def read_scores(path: str, forms: Sequence[ScoreForm]) -> list[Row]:
     """Read a score file whose form is one of `forms`; each row that could be read names it under `FORM`.
 
-    JSON and XLSX files are known by their ending; of the forms of text files, the first counts whose columns the file
-    has.
+    Of the forms of text files, the first counts whose columns the file has.
 
     Raises:
         MissingFileError: The file is not there.
         BadAnnotationError: The file cannot be read, or has none of the forms.
     """
     suffix = os.path.splitext(path)[1].lower()
-    if suffix == ".json":
-        form = next(form for form in forms if form.image == "img_path")
-        rows = read_json_rows(path)
-    elif suffix == ".xlsx":
+    # A downloaded file has lost its ending; a workbook is a zip archive.
+    if suffix == ".xlsx" or is_zipfile(path):
         form = _workbook_form(path, forms)
         rows = read_xlsx_rows(path, form.columns, sheet=form.sheet or "", header_row=form.header_row)
+    elif suffix == ".json":
+        form = next(form for form in forms if form.image == "img_path")
+        rows = read_json_rows(path)
     else:
         form = _text_form(path, forms)
         rows = read_csv_rows(path, form.columns, form.delimiter, form.all_columns or None)

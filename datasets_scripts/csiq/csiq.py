@@ -14,6 +14,7 @@ File names, `<reference>.<type>.<level>.png`, fill `reference`, `distortion_type
 """
 
 import re
+from types import MappingProxyType
 from typing import Any
 
 import datasets
@@ -39,7 +40,8 @@ _SHEET_FORM = ScoreForm("image", "dmos", "dmos_std", worst=WORST, sheet="all_by_
 _KEY = ("image", "dst_type", "dst_lev")
 _FILE_TYPES = {"noise": "AWGN", "jpeg": "JPEG", "jpeg 2000": "jpeg2000", "blur": "BLUR"}
 _NAME = re.compile(r"(?P<reference>[^.]+)\.(?P<type>[^.]+)\.(?P<level>\d)\.[^.]+")
-_HOMEPAGE = "http://vision.eng.shizuoka.ac.jp/mod/page/view.php?id=23"
+_FOLDERS = tuple(dict.fromkeys(name for code in DISTORTIONS for name in (code.lower(), code)))
+_HOMEPAGE = "https://s2.smu.edu/~eclarson/csiq.html"
 _CITATION = """\
 @article{larson2010most,
   title   = {Most Apparent Distortion: Full-Reference Image Quality Assessment and the Role of Strategy},
@@ -62,16 +64,17 @@ class Csiq(QualityBuilder):
         *list_forms(worst=WORST),
     )
     SCORE_FILES = ("csiq.DMOS.xlsx", "csiq_label.txt", "CSIQ.txt", "mos.csv")
-    IMAGE_FOLDERS = (
-        "dst_imgs",
-        *(f"dst_imgs/{folder}" for code in DISTORTIONS for folder in dict.fromkeys((code.lower(), code))),
-        "dst_imgs_all",
-        "",
-        "images",
+    IMAGE_FOLDERS = ("dst_imgs", *(f"dst_imgs/{name}" for name in _FOLDERS), "dst_imgs_all", "", *_FOLDERS, "images")
+    IMAGE_ARCHIVES = ("dst_imgs.zip",)
+    DOWNLOADS = MappingProxyType(
+        {
+            "scores": "https://s2.smu.edu/~eclarson/csiq/csiq.DMOS.xlsx",
+            "images": "https://s2.smu.edu/~eclarson/csiq/dst_imgs.zip",
+        }
     )
     HOW_TO_GET = (
-        f"CSIQ comes from {_HOMEPAGE}: put csiq.DMOS.xlsx and the unpacked dst_imgs/ into one folder and give that "
-        "folder as data_dir."
+        f"CSIQ comes from {_HOMEPAGE} (csiq.DMOS.xlsx, dst_imgs.zip): put the former and the unpacked dst_imgs/ into "
+        "one folder and give that folder as data_dir."
     )
 
     def _info(self) -> datasets.DatasetInfo:

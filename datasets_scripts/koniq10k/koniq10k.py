@@ -63,6 +63,7 @@ class Koniq10k(QualityBuilder):
         "mos.csv",
     )
     IMAGE_FOLDERS = ("1024x768", "koniq10k_1024x768", "512x384", "koniq10k_512x384", "", "images")
+    IMAGE_ARCHIVES = ("koniq10k_1024x768.zip", "koniq10k_512x384.zip")
     DOWNLOADS = MappingProxyType(
         {
             "scores": "https://raw.githubusercontent.com/subpic/koniq/master/metadata/koniq10k_distributions_sets.csv",

@@ -26,7 +26,8 @@ _CITATION = """\
 class Sqad(QualityBuilder):
     """Loads a folder of SQAD's photographs with a `mos.csv`."""
 
-    IMAGE_FOLDERS = ("", "SQAD", "images")
+    IMAGE_FOLDERS = ("", "SQAD", "sqad", "images")
+    IMAGE_ARCHIVES = ("sqad.zip",)
     HOW_TO_GET = (
         "SQAD is published without opinion scores of its photographs. Get the 100 scored ones of the 2AFC authors from "
         "https://github.com/h4nwei/2AFC-LMMs (folder data/SQAD, scores under 'SQAD' in "
