@@ -101,6 +101,9 @@ def _read(text: str, parameters: Any) -> dict[str, Any]:
     missing = [name for name in needed if name not in arguments]
     if missing:
         raise InputError(f"missing: {', '.join(missing)}; needed: {', '.join(needed)}")
+    for name in needed:
+        if not isinstance(arguments[name], list):
+            raise InputError(f"{name} must be a list with a value per row; it is {arguments[name]!r}")
     return arguments
 
 
