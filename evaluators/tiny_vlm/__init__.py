@@ -1,4 +1,4 @@
-"""The bundled tiny model: a LLaVA-architecture model of 0.86 M parameters, a working default that needs no network.
+"""The bundled tiny model: a LLaVA-architecture model of 0.97 M parameters, a working default that needs no network.
 
 `README.md` beside this file is its card; `train.py` made it.
 """

@@ -52,6 +52,8 @@ class Conversation:
     """How the reply begins, given and not learnt; "" for none."""
     reply: str
     """What is learnt, with its leading blank."""
+    answer: str = ""
+    """The right option's text, where the reply is its letter; "" elsewhere."""
 
 
 def draw_samples(seed: int, index: int, count: int = 1) -> list[Sample]:
@@ -75,7 +77,7 @@ def converse(sample: Sample, rng: np.random.Generator, *, early: bool = False) -
             option letter stands for is learnt apart from seeing, and then meets it.
     """
     kinds = (_multiple_choice, _matching, _open_question, _rating, _description)
-    shares = (0.0, 0.22, 0.55, 0.17, 0.06) if early else (0.46, 0.05, 0.28, 0.16, 0.05)
+    shares = (0.0, 0.40, 0.42, 0.13, 0.05) if early else (0.46, 0.05, 0.28, 0.16, 0.05)
     return kinds[int(rng.choice(len(kinds), p=shares))](sample, rng)
 
 
@@ -131,18 +133,19 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
         ask_first, *_, choose = perception_prompt({"question": question.question, "options": options, "images": images})
         suffix = "\n#Answer:" if rng.random() < 0.1 else ""
         if len(images) > 1 or rng.random() < 0.3:
-            return Conversation((*images, f"\n{question.question}{choose}{suffix}"), "", reply)
-        return Conversation((ask_first, *images, f"{choose}{suffix}"), "", reply)
+            return Conversation((*images, f"\n{question.question}{choose}{suffix}"), "", reply, question.answer)
+        return Conversation((ask_first, *images, f"{choose}{suffix}"), "", reply, question.answer)
     if style < 0.9:
         listed = "\n".join(f"{letter}. {option}" for letter, option in lettered)
         text = f"\nQuestion: {question.question}\nOptions:\n{listed}\n"
-        return Conversation((*images, f"{text}Please select the correct answer from the options above."), "", reply)
+        text += "Please select the correct answer from the options above."
+        return Conversation((*images, text), "", reply, question.answer)
     listed = "\n".join(f"{letter}) {option}" for letter, option in lettered)
     text = (
         f"\n{question.question} Choose one from the following options:\n{listed}\n"
         "You should output a correct option without explanation."
     )
-    return Conversation((*images, text), "", reply)
+    return Conversation((*images, text), "", reply, question.answer)
 
 
 def _matching(sample: Sample, rng: np.random.Generator) -> Conversation:
