@@ -1,26 +1,15 @@
-import csv
 import json
 from collections import Counter
-from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from eyechart.datasets_scripts import list_datasets
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.kadid import KADID_DISTORTIONS
-from eyechart.datasets_scripts.mini import kadis700k
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.distortions import psnr
-from eyechart.datasets_scripts.mini.kadis700k import TYPE_CODES
-from eyechart.datasets_scripts.mini.scenes import draw_scene
 
 every_subset = pytest.mark.parametrize("name", list_datasets())
 
@@ -96,41 +85,6 @@ def test_llvisionqa_keeps_private_answers_to_itself() -> None:
     assert len(list(folder.glob("*"))) == 3
 
 
-def test_kadis_has_ten_distortions_at_five_levels_apart() -> None:
-    folder = mini.release("kadis700k")
-    part = load_dataset("kadis700k", data_dir=folder, split="test")
-    assert len(part) == 200 and len(set(part["reference"])) == 4
-    assert set(part["distortion_type"]) == {KADID_DISTORTIONS[code - 1] for code in TYPE_CODES.values()}
-    assert set(TYPE_CODES) == set(DISTORTION_TYPES)
-    scores = defaultdict(list)
-    for level, quality in zip(part["distortion_level"], part["quality"], strict=True):
-        scores[level].append(quality)
-    assert all(len(values) == 40 for values in scores.values())
-    assert all(min(scores[level]) > max(scores[level + 1]) for level in range(1, 5))
-    with open(folder / "mos.csv", encoding="utf-8", newline="") as file:
-        assert next(csv.reader(file)) == ["image", "mos"]
-
-
-def test_images_differ_between_levels() -> None:
-    part = load_dataset("kadis700k", data_dir=mini.release("kadis700k"), split="test")
-    assert len({np.asarray(image).tobytes() for image in part["image"]}) == 200
-
-
 def test_unknown_names() -> None:
     with pytest.raises(UsageError, match="did you mean 'llvisionqa'"):
         mini.release("llvision")
-
-
-def _psnr(path: Path, pristine: Image.Image) -> float:
-    with Image.open(path) as image:
-        return psnr(image, pristine)
-
-
-def test_every_level_of_the_written_images_is_further_from_the_pristine_one() -> None:
-    folder = mini.release("kadis700k")
-    for content in range(kadis700k.CONTENTS):
-        pristine = draw_scene(np.random.default_rng([mini.MINI_SEED, kadis700k._STREAM, content])).image
-        for code in kadis700k.TYPE_CODES.values():
-            names = [f"mini-{content + 1}_{code:02d}_{level:02d}.png" for level in LEVELS]
-            values = [_psnr(folder / name, pristine) for name in names]
-            assert values == sorted(values, reverse=True) and len(set(values)) == len(LEVELS), (names, values)
