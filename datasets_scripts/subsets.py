@@ -53,6 +53,12 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
             Subset("llvisionqa", "multiple choice", private=("test",)),
             Subset("llvisionqa_pairs", "multiple choice", private=("test",)),
             Subset("mm21", "quality"),
+            Subset(
+                "mmbench",
+                "multiple choice",
+                configs=("en", "cn", "en_v11", "cn_v11", "cc"),
+                private=("test",),
+            ),
             Subset("spaq", "quality"),
             Subset("sqad", "quality"),
         )

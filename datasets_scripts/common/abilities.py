@@ -36,14 +36,17 @@ L2_CODES: Mapping[str, str] = MappingProxyType(
 )
 """The paper's short form of every L-2 ability."""
 
-_RELEASED_L2 = {
-    "coarse_perception": "coarse perception",
-    "finegrained_perception (instance-level)": "fine-grained perception (single-instance)",
-    "finegrained_perception (cross-instance)": "fine-grained perception (cross-instance)",
-    "attribute_reasoning": "attribute reasoning",
-    "logic_reasoning": "logic reasoning",
-    "relation_reasoning": "relation reasoning",
-}
+RELEASED_L2: Mapping[str, str] = MappingProxyType(
+    {
+        "coarse perception": "coarse_perception",
+        "fine-grained perception (single-instance)": "finegrained_perception (instance-level)",
+        "fine-grained perception (cross-instance)": "finegrained_perception (cross-instance)",
+        "attribute reasoning": "attribute_reasoning",
+        "logic reasoning": "logic_reasoning",
+        "relation reasoning": "relation_reasoning",
+    }
+)
+"""The release's name of every L-2 ability."""
 _LEAVES = {
     ("perception", "coarse perception"): (
         "image_style",
@@ -124,9 +127,9 @@ def find_ability(category: str, l2_category: str, table: Mapping[str, Ability]) 
     if category not in table:
         raise unknown_name("category", category, table)
     ability = table[category]
-    if l2_category and l2_category not in _RELEASED_L2:
-        raise unknown_name("l2-category", l2_category, _RELEASED_L2)
-    if l2_category and _RELEASED_L2[l2_category] != ability.l2_category:
-        right = next(released for released, l2 in _RELEASED_L2.items() if l2 == ability.l2_category)
+    if l2_category and l2_category not in RELEASED_L2.values():
+        raise unknown_name("l2-category", l2_category, RELEASED_L2.values())
+    right = RELEASED_L2.get(ability.l2_category, "")
+    if l2_category and l2_category != right:
         raise ValueError(f"category {category!r} belongs to l2-category {right!r}, found {l2_category!r}")
     return ability

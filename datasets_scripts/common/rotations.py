@@ -50,7 +50,7 @@ def rotate(options: Sequence[str], places: int) -> tuple[str, ...]:
 def pass_problems(passes: Sequence[Pass]) -> list[str]:
     """Say for every pass what is wrong with it in view of the others; "" if nothing is.
 
-    The direction of the first pass that shows one (two options turn into the same either way) holds for all.
+    The direction that most passes show holds for all; two options turn into the same either way.
 
     Examples:
         >>> first = Pass(7, "Which?", "", ("red", "blue"), "A")
@@ -75,13 +75,13 @@ def pass_problems(passes: Sequence[Pass]) -> list[str]:
 
 
 def _direction(passes: Sequence[Pass], unrotated: dict[int, Pass]) -> int:
+    shown = 0
     for item in passes:
         base = unrotated.get(item.base)
         if base is not None and base.options:
-            fits = [places for places in (1, -1) if rotate(base.options, places * item.rotation) == item.options]
-            if len(fits) == 1:
-                return fits[0]
-    return 1
+            shown += rotate(base.options, item.rotation) == item.options
+            shown -= rotate(base.options, -item.rotation) == item.options
+    return 1 if shown >= 0 else -1
 
 
 def _rotation_problem(item: Pass, base: Pass, direction: int) -> str:

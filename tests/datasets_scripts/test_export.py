@@ -37,9 +37,12 @@ def rows(part: datasets.Dataset) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", list_datasets())
-def test_plain_load_dataset_reads_the_folder_row_for_row(name: str, tmp_path: Path) -> None:
+def test_plain_load_dataset_reads_the_folder_row_for_row(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eyechart.datasets_scripts.export._ROWS_PER_GROUP", 20)
     release = mini.release(name)
-    folder = export(name, out=tmp_path / "out", data_dir=release, max_shard_bytes=300_000)
+    folder = export(name, out=tmp_path / "out", data_dir=release, max_shard_bytes=100_000)
     source = load_dataset(name, data_dir=release)
     read = datasets.load_dataset(str(folder))
     assert list(read) == list(source)

@@ -21,8 +21,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @every_subset
 def test_the_same_seed_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     mini.write(name, tmp_path)
-    assert contents(mini.release(name)) == contents(tmp_path)
-    assert len(contents(tmp_path)) > 60
+    assert contents(mini.release(name)) == contents(tmp_path) != {}
 
 
 @every_subset

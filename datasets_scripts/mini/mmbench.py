@@ -1,0 +1,164 @@
+"""The mini release of MMBench: one TSV for each configuration and split, with base64 images, in the real columns.
+
+Every leaf ability is asked for, with two to four options. `en`, `cn` and `cc` hold rotated rows behind the unrotated
+ones, version 1.1 holds none. Rotated rows, and some others, name another row in the image cell. As in the real release,
+the tests hold no answers, and CCBench has fewer columns.
+"""
+
+import base64
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from PIL import ImageDraw
+from PIL import ImageFont
+
+from eyechart.datasets_scripts.common.abilities import ABILITIES
+from eyechart.datasets_scripts.common.abilities import RELEASED_L2
+from eyechart.datasets_scripts.common.base64_images import SHORT_CELL
+from eyechart.datasets_scripts.common.rotations import STRIDE
+from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.datasets_scripts.mini import MINI_SEED
+from eyechart.datasets_scripts.mini.ability_questions import CCBENCH_QUESTIONS
+from eyechart.datasets_scripts.mini.ability_questions import FACTS
+from eyechart.datasets_scripts.mini.ability_questions import QUESTIONS
+from eyechart.datasets_scripts.mini.ability_questions import TREATMENTS
+from eyechart.datasets_scripts.mini.ability_questions import WARM_COLORS
+from eyechart.datasets_scripts.mini.ability_questions import AbilityQuestion
+from eyechart.datasets_scripts.mini.distortions import distort
+from eyechart.datasets_scripts.mini.scenes import Scene
+from eyechart.datasets_scripts.mini.scenes import draw_scene
+
+ROUNDS = {"dev": 3, "test": 1, "cc": 9}
+"""How often every ability is asked for in each part."""
+FIRST_INDEX = {"dev": 0, "test": 300, "cc": 0}
+_STREAM = 10
+_COLUMNS = [
+    *("index", "question", "hint", "A", "B", "C", "D", "answer"),
+    *("category", "image", "source", "l2-category", "comment", "split"),
+]
+_LETTERS = "ABCD"
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One question before it is worded."""
+
+    index: int
+    category: str
+    asked: AbilityQuestion
+    values: tuple[str, ...]
+    """Values of the fact that are offered, in the order they are shown."""
+    answer: str
+    """The letter of the true value."""
+    image: str
+    """Base64, or the index of the row that has the image."""
+
+
+def write(folder: Path) -> None:
+    """Write the release into `folder`."""
+    for number, split in enumerate(("dev", "test")):
+        items = _items(split, number, QUESTIONS)
+        for language in ("en", "cn"):
+            for version in ("", "_V11"):
+                rows = [_row(item, language, split) for item in items]
+                rows = rows if version else rows + _rotated(rows)
+                columns = [column for column in _COLUMNS if column != "answer" or split == "dev"]
+                _write_table(folder / f"MMBench_{split.upper()}_{language.upper()}{version}.tsv", columns, rows)
+    rows = [_row(item, "cn", "cc") for item in _items("cc", 2, CCBENCH_QUESTIONS)]
+    columns = [column for column in _COLUMNS if column not in ("hint", "l2-category", "split")]
+    _write_table(folder / "CCBench.tsv", columns, rows + _rotated(rows))
+
+
+def _items(part: str, number: int, questions: Mapping[str, AbilityQuestion]) -> list[_Item]:
+    items: list[_Item] = []
+    plain: tuple[int, Scene] | None = None
+    for turn in range(ROUNDS[part]):
+        for place, (category, asked) in enumerate(questions.items()):
+            rng = np.random.default_rng([MINI_SEED, _STREAM, number, turn, place])
+            index = FIRST_INDEX[part] + len(items)
+            scene = draw_scene(rng)
+            is_plain = asked.fact not in TREATMENTS and asked.fact != "digit"
+            image = ""
+            if is_plain and plain is not None and place % 4 == 3:
+                image, scene = str(plain[0]), plain[1]
+            truth = _truth(asked.fact, scene, rng)
+            count = min((4, 2, 4, 3)[(turn + place) % 4], len(FACTS[asked.fact]))
+            # The right letters take turns.
+            right = len(items) // 2 % count
+            values = [str(value) for value in rng.permutation(FACTS[asked.fact]) if value != truth][: count - 1]
+            values.insert(right, truth)
+            image = image or _encoded(_picture(asked.fact, truth, scene, rng))
+            items.append(_Item(index, category, asked, tuple(values), _LETTERS[right], image))
+            if is_plain and len(image) > SHORT_CELL:
+                plain = index, scene
+    return items
+
+
+def _truth(fact: str, scene: Scene, rng: np.random.Generator) -> str:
+    if fact == "warmth":
+        warm = [color in WARM_COLORS for color in (scene.color, scene.background)]
+        return "equal" if warm[0] == warm[1] else "object" if warm[0] else "ground"
+    if fact == "digit" or fact in TREATMENTS:
+        return str(rng.choice(FACTS[fact]))
+    return str(getattr(scene, fact))
+
+
+def _picture(fact: str, truth: str, scene: Scene, rng: np.random.Generator) -> Image.Image:
+    treatment = TREATMENTS.get(fact, {}).get(truth)
+    if treatment is not None:
+        return distort(scene.image, *treatment, rng)
+    if fact == "digit":
+        image = scene.image.copy()
+        font = ImageFont.load_default(30)
+        ImageDraw.Draw(image).text((8, 24), truth, fill="white", stroke_fill="black", stroke_width=3, font=font)
+        return image
+    return scene.image
+
+
+def _encoded(image: Image.Image) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _row(item: _Item, language: str, split: str) -> dict[str, Any]:
+    wording = item.asked.en if language == "en" else item.asked.cn
+    options = [wording.options[FACTS[item.asked.fact].index(value)] for value in item.values]
+    return {
+        "index": item.index,
+        "question": wording.question,
+        "hint": wording.hint,
+        **dict(zip(_LETTERS, options, strict=False)),
+        "answer": item.answer,
+        "category": item.category,
+        "image": item.image,
+        "source": "drawn",
+        "l2-category": RELEASED_L2[ABILITIES[item.category].l2_category] if item.category in ABILITIES else "",
+        "split": split,
+    }
+
+
+def _rotated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    rotated = []
+    for row in rows:
+        shown = [letter for letter in _LETTERS if letter in row]
+        image = row["index"] if len(row["image"]) > SHORT_CELL else row["image"]
+        for places in range(1, len(shown)):
+            options = dict(zip(shown, rotate([row[letter] for letter in shown], places), strict=True))
+            answer = shown[(shown.index(row["answer"]) - places) % len(shown)]
+            index = row["index"] + places * STRIDE
+            rotated.append({**row, **options, "index": index, "answer": answer, "image": image})
+    return rotated
+
+
+def _write_table(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,269 @@
+"""MMBench and CCBench: multiple-choice questions on twenty abilities, with images of many kinds.
+
+MMBench: Is Your Multi-modal Model an All-around Player?, https://arxiv.org/abs/2307.06281. 2,948 questions (dev 1,164,
+test 1,784) with 2 to 4 options, one correct; the answers of `test` are private. Configurations: `en` and `cn` (English
+and Chinese), `en_v11` and `cn_v11` (version 1.1), `cc` (CCBench, on Chinese culture: `dev` only, with answers).
+
+Layouts that are read:
+
+- the release: one TSV for each configuration and split, see `FILES`. `image` is base64; a cell of at most 64 characters
+  is the index of the row whose image to use;
+- Parquet with the same columns, where `image` may be decoded and `l2-category` may be spelt `L2-category`, as on the
+  Hub in `lmms-lab/MMBench` and `HuggingFaceM4/MMBench`: `<split>*.parquet` in the folder, in `<config>/` or in `data/`.
+  CCBench's Parquet split is called `test` there, and `dev` here.
+
+Rows are the unrotated ones. Where a split holds rotated ones too (see `eyechart.datasets_scripts.common.rotations`),
+they are checked: a violation is an error of that row. `question_id` is the release's index, a row's id
+`<split>-<index>`.
+
+A missing option or hint is an empty or null cell, or "nan", which is how pandas writes one. Every other text is kept as
+it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the last option.
+"""
+
+import math
+import os
+from collections.abc import Iterator
+from collections.abc import Mapping
+from string import ascii_uppercase
+from typing import Any
+from typing import ClassVar
+
+import datasets
+
+from eyechart.datasets_scripts.common.abilities import ABILITIES
+from eyechart.datasets_scripts.common.abilities import CCBENCH_CATEGORIES
+from eyechart.datasets_scripts.common.abilities import find_ability
+from eyechart.datasets_scripts.common.builder import Annotation
+from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
+from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.checksums import check_md5
+from eyechart.datasets_scripts.common.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.data_files import files_by_split
+from eyechart.datasets_scripts.common.data_files import split_parquet_files
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.multiple_choice import checked_letter
+from eyechart.datasets_scripts.common.multiple_choice import clean_options
+from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
+from eyechart.datasets_scripts.common.parquet import read_parquet_rows
+from eyechart.datasets_scripts.common.paths import first_file
+from eyechart.datasets_scripts.common.paths import release_folder
+from eyechart.datasets_scripts.common.readers import ROW_ERROR
+from eyechart.datasets_scripts.common.readers import Row
+from eyechart.datasets_scripts.common.readers import clean_text
+from eyechart.datasets_scripts.common.rotations import Pass
+from eyechart.datasets_scripts.common.rotations import pass_problems
+from eyechart.datasets_scripts.common.tsv import read_tsv_rows
+
+FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "en": {
+        "dev": ("MMBench_DEV_EN.tsv", "mmbench_dev_en_20231003.tsv", "mmbench_dev_20230712.tsv"),
+        "test": ("MMBench_TEST_EN.tsv", "mmbench_test_en_20231003.tsv", "mmbench_test_20230712.tsv"),
+    },
+    "cn": {
+        "dev": ("MMBench_DEV_CN.tsv", "mmbench_dev_cn_20231003.tsv"),
+        "test": ("MMBench_TEST_CN.tsv", "mmbench_test_cn_20231003.tsv"),
+    },
+    "en_v11": {"dev": ("MMBench_DEV_EN_V11.tsv",), "test": ("MMBench_TEST_EN_V11.tsv",)},
+    "cn_v11": {"dev": ("MMBench_DEV_CN_V11.tsv",), "test": ("MMBench_TEST_CN_V11.tsv",)},
+    "cc": {"dev": ("CCBench.tsv", "ccbench_20231003.tsv")},
+}
+"""Names of the TSVs by configuration and split: the present one first, then those of earlier releases."""
+COLUMNS = ("index", "question", "A", "B", "C", "D", "category")
+"""Columns that every file has besides `image`; `hint`, `answer` and `l2-category` may be there too."""
+_SERVER = "https://opencompass.openxlab.space/utils"
+# Of the files at these addresses, as VLMEvalKit publishes them.
+_DOWNLOADS = {
+    "MMBench_DEV_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "b6caf1133a01c6bb705cf753bb527ed8"),
+    "MMBench_TEST_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "6939fadb0ce626fefc0bdc9c64efc528"),
+    "MMBench_DEV_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "08b8fc3324a5ed74155350f57be69fbd"),
+    "MMBench_TEST_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "7e1239baf0ee4c8b513e19705a0f317e"),
+    "MMBench_DEV_EN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "30c05be8f2f347a50be25aa067248184"),
+    "MMBench_TEST_EN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "26f0f15381a21720255091d3e0316ce6"),
+    "MMBench_DEV_CN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "593f9b5f6bea453d870a798b34ae4f37"),
+    "MMBench_TEST_CN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "74bbe4556dac745613c7cbe5ad787050"),
+    "CCBench.tsv": (f"{_SERVER}/VLMEval/", "f5dde47f24dc5a6fb6e595b409b466ac"),
+}
+_HOMEPAGE = "https://github.com/open-compass/MMBench"
+_CITATION = """\
+@inproceedings{liu2024mmbench,
+  title     = {{MMBench}: Is Your Multi-modal Model an All-around Player?},
+  author    = {Liu, Yuan and Duan, Haodong and Zhang, Yuanhan and Li, Bo and Zhang, Songyang and
+               Zhao, Wangbo and Yuan, Yike and Wang, Jiaqi and He, Conghui and Liu, Ziwei and
+               Chen, Kai and Lin, Dahua},
+  booktitle = {European Conference on Computer Vision},
+  year      = {2024}
+}
+"""
+
+
+class MMBench(BenchmarkBuilder):
+    """Loads MMBench from its TSVs, from their Parquet forms on the Hub, or from the official server."""
+
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name=name) for name in FILES]
+    DEFAULT_CONFIG_NAME = "en"
+    SPLITS = ("dev", "test")
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description="Multiple-choice questions on the perception and reasoning abilities of multimodal models.",
+            features=multiple_choice_features(["category", "l2_category", "l1_category"]),
+            homepage=_HOMEPAGE,
+            license="apache-2.0",
+            citation=_CITATION,
+        )
+
+    def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
+        files = FILES[self.config.name]
+        chosen = chosen_data_files(self.config, (".tsv", ".parquet"))
+        if chosen is not None and len(files) > 1:
+            found = files_by_split(chosen, tuple(files))
+        elif chosen is not None:
+            found = {split: [path for paths in chosen.values() for path in paths] for split in files}
+        elif self.config.data_dir is not None:
+            found = self._found_in(release_folder(self.config.data_dir))
+        else:
+            found = self._downloaded(dl_manager)
+        return [Annotation(split, tuple(paths), ()) for split, paths in found.items()]
+
+    def _found_in(self, data_dir: str) -> dict[str, list[str]]:
+        files = FILES[self.config.name]
+        folders = (data_dir, os.path.join(data_dir, self.config.name), os.path.join(data_dir, "data"))
+        found: dict[str, list[str]] = {}
+        for split, names in files.items():
+            table = first_file(data_dir, names)
+            shards = [table] if table else split_parquet_files(folders, split)
+            if not shards and len(files) == 1:
+                shards = split_parquet_files(folders, "test")
+            if shards:
+                found[split] = shards
+        if not found:
+            wanted = ", ".join(f"{names[0]} or {split}*.parquet" for split, names in files.items())
+            raise MissingFileError(f"the folder holds none of {wanted}. {self._how_to_get()}", path=data_dir)
+        return found
+
+    def _downloaded(self, dl_manager: datasets.DownloadManager) -> dict[str, list[str]]:
+        if dl_manager.is_streaming:
+            raise UsageError(f"streaming needs data_dir: rows use the images of other rows. {self._how_to_get()}")
+        found = {}
+        for split, names in FILES[self.config.name].items():
+            if not self.config.only_splits or split in self.config.only_splits:
+                folder, checksum = _DOWNLOADS[names[0]]
+                path = dl_manager.download(folder + names[0])
+                check_md5(path, checksum, folder + names[0])
+                found[split] = [path]
+        return found
+
+    def _how_to_get(self) -> str:
+        urls = [_DOWNLOADS[names[0]][0] + names[0] for names in FILES[self.config.name].values()]
+        return (
+            f"Configuration {self.config.name!r} of MMBench is {' and '.join(urls)}: put the files into one folder and "
+            "give it as data_dir. The same data are on the Hub in lmms-lab/MMBench."
+        )
+
+    def _read(self, path: str) -> list[Row]:
+        if path.lower().endswith(".parquet"):
+            rows = read_parquet_rows(path, list(COLUMNS), ["image"])
+        else:
+            rows = read_tsv_rows(path, COLUMNS, "image", images=self.config.images == "load")
+        return [(number, raw if ROW_ERROR in raw else _fields(raw)) for number, raw in rows]
+
+    def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
+        rows = list(super()._rows(annotation))
+        good = [raw for _, _, raw in rows if ROW_ERROR not in raw]
+        images = {raw["pass"].index: raw["image"] for raw in reversed(good)}
+        private = not any(raw["pass"].answer for raw in good)
+        for raw, problem in zip(good, pass_problems([raw["pass"] for raw in good]), strict=True):
+            image, trouble = None, ""
+            if self.config.images == "load":
+                image, trouble = _image(raw["pass"].index, raw["image"], images)
+            raw |= {"image": image, "problem": problem or trouble, "private": private}
+        yield from rows
+
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
+        if raw["problem"]:
+            raise BadAnnotationError(raw["problem"], path=path, row=number)
+        shown: Pass = raw["pass"]
+        options = clean_options(list(shown.options), path=path, number=number)
+        answer = "" if raw["private"] else checked_letter(shown.answer, options, path=path, number=number)
+        if not shown.question:
+            raise BadAnnotationError("field 'question' is empty", path=path, row=number)
+        try:
+            table = CCBENCH_CATEGORIES if self.config.name == "cc" else ABILITIES
+            ability = find_ability(raw["category"], raw["l2_category"] if table is ABILITIES else "", table)
+        except ValueError as error:
+            raise BadAnnotationError(str(error), path=path, row=number) from error
+        if shown.rotation:
+            return None
+        return {
+            "id": f"{annotation.split}-{shown.index}",
+            "question_id": str(shown.index),
+            "rotation": 0,
+            "images": [raw["image"]],
+            "question": shown.question,
+            "hint": shown.hint,
+            "options": options,
+            "answer": answer,
+            "category": ability.category,
+            "l2_category": ability.l2_category,
+            "l1_category": ability.l1_category,
+        }
+
+
+def _fields(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return a row's fields in one form for all layouts, or a `ROW_ERROR`."""
+    try:
+        index = _text(raw, "index")
+        if not (index.isascii() and index.isdecimal()):
+            raise ValueError(f"field 'index' must be a whole number, found {raw['index']!r}")
+        options = [_text(raw, letter) for letter in ascii_uppercase if letter in raw]
+        while options and options[-1] in ("", "nan"):
+            options.pop()
+        hint, answer = _text(raw, "hint"), _text(raw, "answer").upper()
+        l2_category = _text(raw, "l2-category") or _text(raw, "L2-category")
+        return {
+            "pass": Pass(
+                index=int(index),
+                question=_text(raw, "question"),
+                hint="" if hint == "nan" else hint,
+                options=tuple(options),
+                answer="" if answer in ("NAN", "NONE") else answer,
+            ),
+            "category": _text(raw, "category"),
+            "l2_category": "" if l2_category == "nan" else l2_category,
+            "image": raw.get("image"),
+        }
+    except ValueError as error:
+        return {ROW_ERROR: str(error)}
+
+
+def _text(raw: Mapping[str, Any], name: str) -> str:
+    value = raw.get(name)
+    # Not a number is how a table of pandas says that a cell is empty.
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise ValueError(f"field {name!r} must be text, found {value!r}")
+    return clean_text(value)
+
+
+def _image(index: int, image: Any, images: Mapping[int, Any]) -> tuple[Any, str]:
+    """Return where a row's image is, or None for a missing one; and what is wrong with it."""
+    if not isinstance(image, str):
+        return image, "" if image is None else image.problem
+    reference = image.strip()
+    if not reference:
+        return None, ""
+    if not (reference.isascii() and reference.isdecimal()):
+        return None, f"a short image cell must be the index of another row, found {reference!r}"
+    if int(reference) == index:
+        return None, f"the image cell refers to its own row, index {index}"
+    if int(reference) not in images:
+        return None, f"the image cell refers to index {reference}, which no row has"
+    target = images[int(reference)]
+    if target is None or isinstance(target, str):
+        return None, f"the image cell refers to index {reference}, which holds no image itself"
+    return target, target.problem

@@ -1,0 +1,399 @@
+import base64
+import csv
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eyechart.datasets_scripts import left_out
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.abilities import ABILITIES
+from eyechart.datasets_scripts.common.abilities import CCBENCH_CATEGORIES
+from eyechart.datasets_scripts.common.abilities import L2_CODES
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import MissingImagesError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.rotations import STRIDE
+from eyechart.datasets_scripts.mmbench import mmbench as script
+
+Row = dict[str, Any]
+pytestmark = pytest.mark.datasets36
+HEADER = [
+    *("index", "question", "hint", "A", "B", "C", "D", "answer"),
+    *("category", "image", "source", "l2-category", "comment", "split"),
+]
+EVERY_CONFIG = list(script.FILES)
+
+
+@pytest.fixture
+def image(tmp_path: Path, write_image: Callable[..., None]) -> bytes:
+    write_image(tmp_path / "image.png")
+    return (tmp_path / "image.png").read_bytes()
+
+
+@pytest.fixture
+def rows(image: bytes) -> list[Row]:
+    """Three questions with all their rotations; the second uses the first one's image, the third has a hint."""
+    first = {
+        "index": 241,
+        "question": "What is drawn?",
+        "hint": "",
+        "A": "None",
+        "B": "NA",
+        "C": "0",
+        "answer": "B",
+        "category": "image_topic",
+        "image": base64.b64encode(image).decode(),
+        "l2-category": "coarse_perception",
+        "split": "dev",
+    }
+    second = {**first, "index": 242, "image": "241", "A": "1", "B": "null", "C": "", "answer": "A", "category": "ocr"}
+    second["l2-category"] = "finegrained_perception (instance-level)"
+    third = {**first, "index": 7, "hint": "Look\twell,\nthen say.", "D": "N/A", "answer": "D"}
+    return [first, second, third, *turned(first, 3), *turned(second, 2), *turned(third, 4)]
+
+
+def turned(row: Row, count: int) -> list[Row]:
+    letters = "ABCD"[:count]
+    found = []
+    for places in range(1, count):
+        order = letters[places:] + letters[:places]
+        options = {letter: row[old] for letter, old in zip(letters, order, strict=True)}
+        answer = letters[order.index(row["answer"])]
+        image = row["index"] if len(row["image"]) > 64 else row["image"]
+        found.append({**row, **options, "answer": answer, "index": row["index"] + places * STRIDE, "image": image})
+    return found
+
+
+def write(folder: Path, rows: Sequence[Row], name: str = "MMBench_DEV_EN.tsv", without: Sequence[str] = ()) -> Path:
+    folder.mkdir(exist_ok=True)
+    columns = [column for column in HEADER if column not in without]
+    with open(folder / name, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return folder
+
+
+def changed(rows: list[Row], at: int, /, **changes: Any) -> list[Row]:
+    return [{**row, **changes} if row["index"] == at else row for row in rows]
+
+
+def undecoded(part: datasets.Dataset) -> list[Row]:
+    return list(part.cast_column("images", datasets.Sequence(datasets.Image(decode=False))))
+
+
+@pytest.mark.parametrize("rotated", [True, False])
+def test_a_table(tmp_path: Path, rows: list[Row], image: bytes, rotated: bool) -> None:
+    kept = rows if rotated else rows[:3]
+    folder = write(tmp_path / "release", kept)
+    write(folder, kept, "MMBench_TEST_EN.tsv", without=["answer"])
+    parts = load_dataset("mmbench", data_dir=folder)
+    assert list(parts) == ["dev", "test"]
+    first, second, third = undecoded(parts["dev"])
+    assert first == {
+        "id": "dev-241",
+        "question_id": "241",
+        "rotation": 0,
+        "images": [{"bytes": image, "path": None}],
+        "question": "What is drawn?",
+        "hint": "",
+        "options": ["None", "NA", "0"],
+        "answer": "B",
+        "category": "image topic",
+        "l2_category": "coarse perception",
+        "l1_category": "perception",
+    }
+    assert (second["id"], second["options"], second["images"]) == ("dev-242", ["1", "null"], first["images"])
+    assert (second["category"], second["answer"]) == ("OCR", "A")
+    assert (third["options"], third["hint"]) == (["None", "NA", "0", "N/A"], "Look\twell,\nthen say.")
+    assert parts["dev"][0]["images"][0].size == (10, 8)
+    assert parts["test"]["answer"][:] == ["", "", ""] and parts["test"]["id"][:] == ["test-241", "test-242", "test-7"]
+
+
+@pytest.mark.parametrize("last", ["", "nan"])
+def test_missing_options_are_empty_or_nan_behind_the_last_one(tmp_path: Path, rows: list[Row], last: str) -> None:
+    row = {**rows[0], "hint": "nan", "A": "nan", "B": "NaN", "C": last, "D": last}
+    (found,) = load_dataset("mmbench", data_dir=write(tmp_path / "release", [row]), split="dev")
+    assert (found["options"], found["hint"]) == (["nan", "NaN"], "")
+
+
+def test_test_answers_may_be_columns_of_nothing(tmp_path: Path, rows: list[Row]) -> None:
+    empty = [{**row, "answer": "nan"} for row in rows]
+    part = load_dataset("mmbench", data_dir=write(tmp_path / "release", empty, "MMBench_TEST_EN.tsv"), split="test")
+    assert part["answer"][:] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("index", "changes", "reason"),
+    [
+        (241, {"index": "x1"}, "field 'index' must be a whole number, found 'x1'"),
+        (241, {"index": "-1"}, "field 'index' must be a whole number"),
+        (241, {"question": " "}, "field 'question' is empty"),
+        (241, {"answer": "D"}, r"answer must be one of \['A', 'B', 'C'\], found 'D'"),
+        (241, {"answer": ""}, r"answer must be one of .*, found ''"),
+        (241, {"answer": "AB"}, "answer must be one of"),
+        (241, {"B": ""}, "non-empty options"),
+        (241, {"B": "", "C": "nan"}, "expected 2 to 26 non-empty options"),
+        (241, {"B": "None "}, "two options are equal"),
+        (241, {"category": "image_topics"}, "unknown category 'image_topics'; did you mean 'image_topic'"),
+        (241, {"category": ""}, "unknown category ''"),
+        (241, {"l2-category": "logic_reasoning"}, "'image_topic' belongs to l2-category 'coarse_perception'"),
+        (241, {"image": "242"}, "the image cell refers to index 242, which holds no image itself"),
+        (242, {"image": "242"}, "the image cell refers to its own row, index 242"),
+        (242, {"image": "999"}, "the image cell refers to index 999, which no row has"),
+        (242, {"image": "1000241"}, "the image cell refers to index 1000241, which holds no image itself"),
+        (242, {"image": "iVBORw0KGgo="}, "a short image cell must be the index of another row, found 'iVBOR"),
+        (7, {"image": "!" * 100}, "the image is not base64"),
+        (7, {"image": "A" * 101}, "the image is not base64"),
+        (242, {"index": 241}, "index 241 appears more than once"),
+        (STRIDE + 241, {"index": 2 * STRIDE + 241}, "rotation 2 of question 241 has options"),
+        (STRIDE + 241, {"answer": "B"}, "rotation 1 of question 241 has answer 'B', expected 'A'"),
+        (STRIDE + 241, {"C": "some"}, r"rotation 1 of question 241 has options \['NA', '0', 'some'\], expected"),
+        (STRIDE + 241, {"question": "Who?"}, r"has question 'Who\?', expected 'What is drawn\?'"),
+        (STRIDE + 242, {"hint": "Yes."}, "rotation 1 of question 242 has hint 'Yes.', expected ''"),
+        (STRIDE + 242, {"index": 2 * STRIDE + 242}, "rotation 2 of question 242, which has 2 options"),
+        (STRIDE + 242, {"index": STRIDE + 243}, "rotation 1 of question 243, which no row holds unrotated"),
+        (STRIDE + 242, {"image": "999"}, "the image cell refers to index 999, which no row has"),
+    ],
+)
+def test_bad_rows(tmp_path: Path, rows: list[Row], index: int, changes: Row, reason: str) -> None:
+    folder = write(tmp_path / "release", changed(rows, index, **changes))
+    with pytest.raises(BadAnnotationError, match=rf"MMBench_DEV_EN\.tsv, row \d+: .*{reason}") as caught:
+        load_dataset("mmbench", data_dir=folder)
+    assert any("--skip-bad" in note for note in caught.value.__notes__)
+    part = load_dataset("mmbench", data_dir=folder, split="dev", skip_bad=True)
+    items = left_out(part)
+    assert str(caught.value.row) == items[0]["id"] and items[0]["path"].endswith("MMBench_DEV_EN.tsv")
+    assert caught.value.reason == items[0]["reason"]
+    left = {str(row["index"]) for row in rows[:3]} - ({str(index)} if index < STRIDE else set())
+    assert set(part["question_id"]) <= left
+
+
+def test_a_violating_rotation_costs_only_itself(tmp_path: Path, rows: list[Row]) -> None:
+    folder = write(tmp_path / "release", changed(rows, STRIDE + 241, answer="C"))
+    part = load_dataset("mmbench", data_dir=folder, split="dev", skip_bad=True)
+    assert part["question_id"][:] == ["241", "242", "7"]
+    assert [item["reason"] for item in left_out(part)] == ["rotation 1 of question 241 has answer 'C', expected 'A'"]
+
+
+def test_broken_base64_is_said_of_every_row_that_uses_it(tmp_path: Path, rows: list[Row]) -> None:
+    folder = write(tmp_path / "release", changed(rows[:3], 241, image="?" * 80))
+    part = load_dataset("mmbench", data_dir=folder, split="dev", skip_bad=True)
+    assert part["question_id"][:] == ["7"]
+    assert [item["id"] for item in left_out(part)] == ["2", "3"]
+    assert len(load_dataset("mmbench", data_dir=folder, split="dev", images="skip")) == 3
+
+
+def test_an_empty_image_cell_is_a_missing_image(tmp_path: Path, rows: list[Row]) -> None:
+    folder = write(tmp_path / "release", changed(rows[:3], 7, image=""))
+    with pytest.raises(MissingImagesError, match=r"1 annotated image\(s\) are missing"):
+        load_dataset("mmbench", data_dir=folder)
+    part = load_dataset("mmbench", data_dir=folder, split="dev", skip_missing=True)
+    assert part["question_id"][:] == ["241", "242"]
+
+
+@pytest.mark.parametrize("column", [*script.COLUMNS, "image"])
+def test_missing_columns(tmp_path: Path, rows: list[Row], column: str) -> None:
+    with pytest.raises(BadAnnotationError, match=rf"tsv, row 1: a column is missing: unknown column '{column}'"):
+        load_dataset("mmbench", data_dir=write(tmp_path / "release", rows, without=[column]))
+
+
+def test_images_can_be_skipped_and_may_then_be_absent(tmp_path: Path, rows: list[Row]) -> None:
+    folder = write(tmp_path / "release", rows, without=["image"])
+    part = load_dataset("mmbench", data_dir=folder, split="dev", images="skip")
+    assert part["images"][:] == [[], [], []]
+
+
+def parquet(path: Path, rows: Sequence[Row], drop: Sequence[str] = (), **renamed: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = {column: [row.get(column) for row in rows] for column in HEADER if column not in drop}
+    pq.write_table(
+        pa.table({renamed.get(name, name): cells for name, cells in columns.items()}), path, row_group_size=4
+    )
+
+
+@pytest.mark.parametrize("folder", ["en", "data", ""])
+@pytest.mark.parametrize("num_proc", [None, 2])
+def test_the_hubs_form_with_decoded_images(
+    tmp_path: Path, rows: list[Row], image: bytes, folder: str, num_proc: int | None
+) -> None:
+    decoded = [{**row, "image": {"bytes": image, "path": None}, "hint": row["hint"] or "nan"} for row in rows]
+    decoded = [{**row, "D": row.get("D", "nan"), "C": row["C"] or "nan"} for row in decoded]
+    path = tmp_path / "hub" / folder
+    parquet(path / "dev-00000-of-00001.parquet", decoded, **{"l2-category": "L2-category"})
+    private = [{**row, "answer": None} for row in decoded]
+    # A question's rotations may lie in another shard.
+    parquet(path / "test-00000-of-00002.parquet", private[:5], **{"l2-category": "L2-category"})
+    parquet(path / "test-00001-of-00002.parquet", private[5:], **{"l2-category": "L2-category"})
+    parts = load_dataset("mmbench", data_dir=tmp_path / "hub", num_proc=num_proc)
+    assert parts["dev"]["options"][:] == [["None", "NA", "0"], ["1", "null"], ["None", "NA", "0", "N/A"]]
+    assert (parts["dev"]["answer"][:], parts["test"]["answer"][:]) == (["B", "A", "D"], ["", "", ""])
+    assert parts["test"]["hint"][:] == ["", "", "Look\twell,\nthen say."]
+    assert {row["images"][0]["bytes"] for row in undecoded(parts["dev"])} == {image}
+
+
+def test_the_hubs_form_with_base64(tmp_path: Path, rows: list[Row], image: bytes) -> None:
+    numbers = [{**row, "image": str(row["image"])} for row in rows]
+    parquet(tmp_path / "hub" / "dev.parquet", numbers)
+    part = load_dataset("mmbench", data_dir=tmp_path / "hub", split="dev")
+    assert [row["images"][0]["bytes"] for row in undecoded(part)] == [image] * 3
+    parquet(tmp_path / "hub" / "dev.parquet", changed(numbers, 7, image="!" * 80))
+    with pytest.raises(BadAnnotationError, match=r"dev\.parquet, row 3: the image is not base64"):
+        load_dataset("mmbench", data_dir=tmp_path / "hub")
+
+
+def test_numbers_in_parquet_stay_whole_or_are_refused(tmp_path: Path, rows: list[Row]) -> None:
+    whole = [{**rows[0], "A": 0, "B": 1, "C": 7}]
+    parquet(tmp_path / "hub" / "dev.parquet", whole)
+    assert load_dataset("mmbench", data_dir=tmp_path / "hub", split="dev")[0]["options"] == ["0", "1", "7"]
+    # What pandas makes of whole numbers in a column with empty cells.
+    parquet(tmp_path / "hub" / "dev.parquet", [{**rows[0], "A": 0.0, "B": 1.0, "C": float("nan")}])
+    with pytest.raises(BadAnnotationError, match=r"row 1: field 'A' must be text, found 0\.0"):
+        load_dataset("mmbench", data_dir=tmp_path / "hub")
+
+
+def test_ccbench(tmp_path: Path, rows: list[Row]) -> None:
+    culture = [{**row, "category": "food_clothes"} for row in rows[:2] + rows[3:6]]
+    folder = write(tmp_path / "release", culture, "CCBench.tsv", without=["hint", "l2-category", "split"])
+    parts = load_dataset("mmbench", "cc", data_dir=folder)
+    assert list(parts) == ["dev"]
+    row = parts["dev"][0]
+    assert (row["category"], row["l2_category"], row["l1_category"], row["hint"]) == ("food clothes", "", "", "")
+    write(folder, rows, "CCBench.tsv")
+    with pytest.raises(BadAnnotationError, match=r"row 2: unknown category 'image_topic'; .*calligraphy_painting"):
+        load_dataset("mmbench", "cc", data_dir=folder)
+    with pytest.raises(MissingFileError, match=r"no annotations of split 'test', only \['dev'\]"):
+        load_dataset("mmbench", "cc", data_dir=folder, split="test")
+    culture = [{**row, "image": str(row["image"])} for row in culture]
+    parquet(tmp_path / "hub" / "cc" / "test-00000-of-00001.parquet", culture, drop=["hint"])
+    assert load_dataset("mmbench", "cc", data_dir=tmp_path / "hub", split="dev")["answer"][:] == ["B", "A"]
+
+
+def test_every_release_has_a_file_of_its_own(tmp_path: Path, rows: list[Row]) -> None:
+    folder = tmp_path / "release"
+    for config, splits in script.FILES.items():
+        for split, names in splits.items():
+            category = {"category": "food_clothes"} if config == "cc" else {}
+            for name in names:
+                only = {**rows[0], "question": f"{config} {split} {name}", **category}
+                write(folder, [only], name)
+                part = load_dataset("mmbench", config, data_dir=folder, split=split)
+                assert part["question"][:] == [f"{config} {split} {names[0]}"]
+
+
+def test_data_files_say_which_split(tmp_path: Path, rows: list[Row]) -> None:
+    folder = write(tmp_path / "release", rows)
+    table = folder / "MMBench_DEV_EN.tsv"
+    assert list(load_dataset("mmbench", data_files=str(table))) == ["dev"]
+    other = table.rename(folder / "other.tsv")
+    assert list(load_dataset("mmbench", data_files={"test": str(other)})) == ["test"]
+    with pytest.raises(UsageError, match=r"which split is .*other\.tsv"):
+        load_dataset("mmbench", data_files=str(other))
+    write(folder, [{**rows[0], "category": "food_clothes"}], "other.tsv")
+    assert list(load_dataset("mmbench", "cc", data_files=str(other))) == ["dev"]
+
+
+def test_an_empty_folder_says_what_to_get(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingFileError, match=r"none of MMBench_DEV_CN\.tsv or dev\*\.parquet, .*openxlab.*data_dir"):
+        load_dataset("mmbench", "cn", data_dir=tmp_path / "empty")
+
+
+@pytest.fixture
+def server(tmp_path: Path, rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of the official server, with true checksums."""
+    folder = write(tmp_path / "server", rows)
+    write(folder, rows, "MMBench_TEST_EN.tsv", without=["answer"])
+    local = {
+        path.name: (f"{folder}/", hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest())
+        for path in folder.iterdir()
+    }
+    monkeypatch.setattr(script, "_DOWNLOADS", local)
+    return folder
+
+
+def test_without_data_dir_the_official_files_are_downloaded_and_checked(
+    server: Path, rows: list[Row], tmp_path: Path
+) -> None:
+    assert len(load_dataset("mmbench", cache_dir=tmp_path / "cache")["dev"]) == 3
+    write(server, rows[:2], "MMBench_TEST_EN.tsv")
+    with pytest.raises(BadAnnotationError, match=r"MD5 checksum is \w{32}, the published one of .*_TEST_EN\.tsv is"):
+        load_dataset("mmbench", cache_dir=tmp_path / "other")
+    # Only what is wanted is downloaded, and what the user has is taken as it is.
+    assert len(load_dataset("mmbench", cache_dir=tmp_path / "third", split="dev")) == 3
+    assert len(load_dataset("mmbench", data_dir=server)["test"]) == 2
+    with pytest.raises(UsageError, match="streaming needs data_dir"):
+        load_dataset("mmbench", streaming=True)
+
+
+def test_every_official_file_has_an_address_and_a_checksum() -> None:
+    names = [names[0] for splits in script.FILES.values() for names in splits.values()]
+    assert set(names) == set(script._DOWNLOADS) and len(names) == 9
+    for folder, checksum in script._DOWNLOADS.values():
+        assert folder.startswith("https://opencompass.openxlab.space/utils/") and folder.endswith("/")
+        assert len(checksum) == 32 and set(checksum) <= set("0123456789abcdef")
+    assert len({checksum for _, checksum in script._DOWNLOADS.values()}) == 9
+
+
+@pytest.mark.parametrize("config", EVERY_CONFIG)
+def test_the_mini_release_asks_for_every_ability(config: str) -> None:
+    parts = load_dataset("mmbench", config, data_dir=mini.release("mmbench"))
+    assert {split: len(part) for split, part in parts.items()} == (
+        {"dev": 63} if config == "cc" else {"dev": 60, "test": 20}
+    )
+    table = CCBENCH_CATEGORIES if config == "cc" else ABILITIES
+    for part in parts.values():
+        assert set(part["category"]) == {ability.category for ability in table.values()}
+        assert {len(options) for options in part["options"]} == {2, 3, 4}
+    if config != "cc":
+        assert set(parts["dev"]["l2_category"]) == set(L2_CODES)
+        assert set(parts["dev"]["l1_category"]) == {"perception", "reasoning"}
+        assert set(parts["test"]["answer"]) == {""}
+    letters = Counter(parts["dev"]["answer"])
+    assert letters["A"] > 8 and letters["B"] > 8 and letters["C"] > 4 and letters["D"] > 2
+
+
+def test_the_mini_release_has_the_real_layout() -> None:
+    folder = mini.release("mmbench")
+    assert {path.name for path in folder.iterdir()} == set(script._DOWNLOADS)
+    with open(folder / "MMBench_DEV_EN.tsv", encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file, delimiter="\t"))
+    assert list(table[0]) == HEADER
+    unrotated = [row for row in table if int(row["index"]) < STRIDE]
+    assert len(unrotated) == 60 < len(table) == sum(len([c for c in "ABCD" if row[c]]) for row in unrotated)
+    assert any(len(row["image"]) <= 64 for row in unrotated) and any(len(row["image"]) > 64 for row in unrotated)
+    assert {len(row["image"]) > 64 for row in table if int(row["index"]) > STRIDE} == {False}
+    texts = {row[letter] for row in unrotated for letter in "ABCD"}
+    assert {"None", "NA", "N/A", "0", "1"} <= texts and any("\n\t" in text for text in texts)
+    header = (folder / "MMBench_TEST_EN.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
+    assert "answer" not in header
+    header = (folder / "CCBench.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
+    assert header == [column for column in HEADER if column not in ("hint", "l2-category", "split")]
+
+
+def test_mini_answers_are_true_of_the_pictures() -> None:
+    part = load_dataset("mmbench", data_dir=mini.release("mmbench"), split="dev")
+    rows = {row["question_id"]: row for row in part}
+    chinese = load_dataset("mmbench", "cn", data_dir=mini.release("mmbench"), split="dev")
+    for row in chinese:
+        english = rows[row["question_id"]]
+        assert (row["answer"], len(row["options"])) == (english["answer"], len(english["options"]))
+        assert row["images"][0].tobytes() == english["images"][0].tobytes()
+    for row in part:
+        if row["category"] == "image scene":
+            right = row["options"]["ABCD".index(row["answer"])]
+            red, green, blue = row["images"][0].resize((1, 1)).getpixel((0, 0))
+            if right == "Green":
+                assert green > red and green > blue
+            if right == "Blue":
+                assert blue > red
