@@ -11,9 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
 
 ROUNDS = 12
 """M of the paper, Sec. III-A."""
+PAIRINGS = ("random", "released")
+"""How rounds are drawn: by `random_matching` or by `released_matching`."""
 RELEASED_SEED = 1234
 """Round r of the released code is drawn by NumPy's legacy generator with the seed 1234 + r."""
 INTERVALS = ((0, 25), (25, 50), (50, 75), (75, 100))
@@ -63,6 +66,32 @@ def released_matching(n_items: int, round_number: int) -> list[tuple[int, int]]:
     order = np.arange(_checked_size(n_items))
     np.random.RandomState(RELEASED_SEED + round_number).shuffle(order)
     return _neighbours(order)
+
+
+def draw_rounds(n_items: int, rounds: int, pairing: str, rng: np.random.Generator) -> list[list[tuple[int, int]]]:
+    """Draw the rounds of one pool.
+
+    Args:
+        n_items: Size of the pool, at least 2.
+        rounds: Number of rounds; a pair may come up in several.
+        pairing: One of `PAIRINGS`.
+        rng: The only source of randomness, which "released" makes no use of.
+
+    Returns:
+        Pairs of positions by round.
+
+    Raises:
+        UsageError: Fewer than two items, or an unknown pairing.
+
+    Examples:
+        >>> draw_rounds(4, 2, "released", np.random.default_rng(0))
+        [[(0, 1), (2, 3)], [(1, 0), (2, 3)]]
+    """
+    if pairing not in PAIRINGS:
+        raise unknown_name("value of pairing", pairing, PAIRINGS)
+    if pairing == "released":
+        return [released_matching(n_items, number) for number in range(rounds)]
+    return [random_matching(n_items, rng) for _ in range(rounds)]
 
 
 def pools_of_levels(contents: Sequence[str], types: Sequence[str], levels: Sequence[Hashable]) -> Pools:

@@ -1,0 +1,305 @@
+"""Pairs of images for two-alternative forced choice: those of the 2AFC paper, or drawn by its rules from any database.
+
+2AFC Prompting of Large Multimodal Models for Image Quality Assessment, https://arxiv.org/abs/2402.01162; label files in
+the folder `data` of https://github.com/h4nwei/2AFC-LMMs. Images are paired inside pools, which are ranked one by one:
+
+- `coarse` (`Coarse_grained_mixed.json`): eight databases, and `mixed`, which is KADIS-700k and SQAD as one;
+- `fine_levels` (`Fine_grained_CSIQ_levels.json`): CSIQ, one content and one distortion type at five levels;
+- `fine_types` (`Fine_grained_CSIQ_types.json`): CSIQ, one content and one level of five distortion types;
+- `fine_mos` (`Fine_grain_SPAQ.json`): SPAQ, four intervals of scores.
+
+A label file maps a pool to a list of `img_path`, `gt_score` (text or a number) and, in part, `ref_path`. `data_dir`
+holds the label files and the images under their `img_path`, that is in `kadid10k/images/`, `koniq10k/`,
+`MM21/<codec>/`, `CSIQ/dst_imgs/`, `LIVEC/`, `spaq/TestImage_512/`, `kadis700k/` and `SQAD/`; links to such folders will
+do. The one split, `test`, holds all pairs.
+
+Qualities are turned so that higher is better (CSIQ, as in subset `csiq`). What the label file gives as MM21's score is
+the bitrate, so the opinion scores are read from LICQA's own lists, which `MM21/` has to hold as subset `mm21` reads
+them. `first_released_score` and `second_released_score` keep what the label file says. An image that is left out leaves
+out its pairs, and all other pairs stay as they are.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+from typing import ClassVar
+
+import datasets
+import numpy as np
+
+from eyechart.datasets_scripts.common.builder import Annotation
+from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
+from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.drawn_pools import SCALES
+from eyechart.datasets_scripts.common.drawn_pools import draw_coarse
+from eyechart.datasets_scripts.common.drawn_pools import draw_contents
+from eyechart.datasets_scripts.common.drawn_pools import draw_intervals
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
+from eyechart.datasets_scripts.common.label_pools import MIXED
+from eyechart.datasets_scripts.common.label_pools import MIXED_POOL
+from eyechart.datasets_scripts.common.label_pools import SEATS
+from eyechart.datasets_scripts.common.label_pools import read_label_rows
+from eyechart.datasets_scripts.common.label_pools import seated_pools
+from eyechart.datasets_scripts.common.left_out import LeftOut
+from eyechart.datasets_scripts.common.pairing import PAIRINGS
+from eyechart.datasets_scripts.common.pairing import ROUNDS
+from eyechart.datasets_scripts.common.pairing import draw_rounds
+from eyechart.datasets_scripts.common.pairing import pools_of_levels
+from eyechart.datasets_scripts.common.pairing import pools_of_types
+from eyechart.datasets_scripts.common.pairs import Pool
+from eyechart.datasets_scripts.common.pairs import pair_features
+from eyechart.datasets_scripts.common.pairs import pair_rows
+from eyechart.datasets_scripts.common.paths import first_file
+from eyechart.datasets_scripts.common.paths import release_folder
+from eyechart.datasets_scripts.common.readers import Row
+from eyechart.datasets_scripts.common.readers import number_field
+from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.datasets_scripts.csiq.csiq import WORST as CSIQ_WORST
+from eyechart.datasets_scripts.loading import load_builder
+from eyechart.datasets_scripts.subsets import SUBSETS
+
+LABEL_FILES = MappingProxyType(
+    {
+        "coarse": "Coarse_grained_mixed.json",
+        "fine_levels": "Fine_grained_CSIQ_levels.json",
+        "fine_types": "Fine_grained_CSIQ_types.json",
+        "fine_mos": "Fine_grain_SPAQ.json",
+    }
+)
+"""The released label file of each configuration."""
+DATABASES: Mapping[str, float | None] = MappingProxyType(
+    dict.fromkeys(("kadid10k", "koniq10k", "MM21", "CSIQ", "LIVEC", "spaq", "kadis700k", "SQAD")) | {"CSIQ": CSIQ_WORST}
+)
+"""Folders of the label files' images, with the worst score of a scale on which lower is better."""
+MM21_SCORES = ("mos", "released")
+"""Values of the setting `mm21_scores`."""
+_RULES = {"fine_levels": pools_of_levels, "fine_types": pools_of_types}
+_SCORE_SUFFIXES = (".csv", ".json", ".mat", ".txt", ".xlsx")
+_REPOSITORY = "https://github.com/h4nwei/2AFC-LMMs"
+_COMMIT = "358e0d331bd608d12b5f8b73585333470003afff"
+_LABELS = f"https://raw.githubusercontent.com/h4nwei/2AFC-LMMs/{_COMMIT}/data/"
+_ARCHIVE = f"{_REPOSITORY}/archive/{_COMMIT}.zip"
+"""All of the repository, with the images of `MIXED`."""
+_HOW_TO_GET = (
+    f"Get the label files and the images of {' and '.join(MIXED)} from {_REPOSITORY} (folder data), and the other "
+    "databases from their authors, as the subsets kadid10k, koniq10k, mm21, csiq, live_itw and spaq say; put the "
+    "images beside the label files as kadid10k/images/, koniq10k/, MM21/<codec>/, CSIQ/dst_imgs/, LIVEC/ and "
+    "spaq/TestImage_512/, and give that folder as data_dir. The option databases loads some of them alone."
+)
+_HOW_TO_GET_MM21 = (
+    "What the label file gives as MM21's score is the bitrate. Put train.csv, val.csv and test.csv of "
+    "https://github.com/sherlockyy/LICQA (train_files/exp1) into MM21/ in data_dir, or name their folder by the option "
+    "mm21_dir; or leave MM21 out by the option databases; or take the bitrate for the quality, as the published "
+    "numbers do, by mm21_scores='released'."
+)
+_CITATION = """\
+@article{zhu20242afc,
+  title   = {{2AFC} Prompting of Large Multimodal Models for Image Quality Assessment},
+  author  = {Zhu, Hanwei and Sui, Xiangjie and Chen, Baoliang and Liu, Xuelin and Chen, Peilin and
+             Fang, Yuming and Wang, Shiqi},
+  journal = {IEEE Transactions on Circuits and Systems for Video Technology},
+  year    = {2024}
+}
+"""
+
+
+@dataclass
+class TwoAfcConfig(BenchmarkConfig):
+    """What a user can set besides."""
+
+    rounds: int = ROUNDS
+    """Number of rounds; in each, every image of a pool meets one other."""
+    pairing: str = "random"
+    """One of `PAIRINGS`: "random" draws from `seed`, "released" makes the rounds of the authors' released code."""
+    seed: int = 0
+    """Seed of "random" and of what is drawn from `source`."""
+    databases: tuple[str, ...] = ()
+    """Databases of the label file to load, by their folders; also "mixed". All by default."""
+    mm21_scores: str = "mos"
+    """One of `MM21_SCORES`: "mos" from LICQA's lists, or "released", which is the bitrate."""
+    mm21_dir: str | None = None
+    """Folder of LICQA's lists, as subset `mm21` reads it; `MM21` in `data_dir` by default."""
+    source: str | None = None
+    """A quality subset to draw images from, in place of the label files; `data_dir` is then that subset's."""
+    source_config: str | None = None
+    """Configuration of `source`; its first one by default."""
+    sample: int | None = None
+    """How many to draw from `source`: images of `coarse` (default: one of each reference, or 160), contents of
+    `fine_levels` and `fine_types` (default: 4), images of each interval of `fine_mos` (default: 25)."""
+    balance: bool = True
+    """Whether a coarse sample is balanced in spatial information and colourfulness, for which images are decoded."""
+    scale: tuple[float, float] | None = None
+    """Lowest and highest quality on the scale of `source`, for `fine_mos`; that of `SCALES` by default."""
+
+    def create_config_id(self, config_kwargs: dict[str, Any], custom_features: Any = None) -> str:
+        """Name the cache folder also after the lists of MM21, where they are somewhere else."""
+        lists = {} if self.mm21_dir is None else {"mm21 lists": folder_fingerprint(release_folder(self.mm21_dir))}
+        return super().create_config_id(config_kwargs | lists, custom_features)
+
+    def check(self) -> None:
+        """Check all values.
+
+        Raises:
+            UsageError: A value is not allowed, or has no effect beside the others.
+        """
+        for name, allowed in (("pairing", PAIRINGS), ("mm21_scores", MM21_SCORES)):
+            if getattr(self, name) not in allowed:
+                raise unknown_name(f"value of {name}", getattr(self, name), allowed)
+        for name, least in (("rounds", 1), ("seed", 0), ("sample", 1)):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < least):
+                raise UsageError(f"{name} is {value!r}; it must be a whole number from {least}")
+        if isinstance(self.databases, str):
+            raise UsageError(f"databases is {self.databases!r}; it must be a list of names")
+        if self.scale is not None and len(self.scale) != 2:
+            raise UsageError(f"scale is {self.scale!r}; it must be the lowest and the highest quality")
+        quality = [name for name, subset in SUBSETS.items() if subset.kind == "quality"]
+        if self.source is not None and self.source not in quality:
+            raise unknown_name("quality subset for source", self.source, quality)
+        only_with = ("databases", "mm21_dir") if self.source else ("source_config", "sample", "scale")
+        for name in only_with:
+            if getattr(self, name):
+                raise UsageError(f"{name} has no effect {'beside' if self.source else 'without'} source")
+
+
+class TwoAfc(BenchmarkBuilder):
+    """Pairs the images of the released label files, or those of a quality subset."""
+
+    BUILDER_CONFIG_CLASS = TwoAfcConfig
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
+        TwoAfcConfig(name="coarse", description="Images of one database."),
+        TwoAfcConfig(name="fine_levels", description="Images of one content and one distortion type."),
+        TwoAfcConfig(name="fine_types", description="Images of one content and one distortion level."),
+        TwoAfcConfig(name="fine_mos", description="Images of similar scores."),
+    ]
+    DEFAULT_CONFIG_NAME = "coarse"
+    SPLITS = ("test",)
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description=f"Pairs of images for two-alternative forced choice. {self.config.description}",
+            features=pair_features(),
+            homepage=_REPOSITORY,
+            license="not stated",
+            citation=_CITATION,
+        )
+
+    def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
+        self.config.check()
+        if self.config.source is not None:
+            return [part for part in self._source._annotations(dl_manager) if part.split == "test"]
+        chosen = chosen_data_files(self.config, (".json",))
+        if chosen is not None:
+            files = tuple(file for part in chosen.values() for file in part)
+            return [Annotation("test", files, (self._release or os.path.dirname(files[0]),))]
+        if self._release is None:
+            return [self._downloaded(dl_manager)]
+        name = LABEL_FILES[self.config.name]
+        file = first_file(self._release, (name,))
+        if file is None:
+            raise MissingFileError(f"the folder holds no {name}. {_HOW_TO_GET}", path=self._release)
+        return [Annotation("test", (file,), (self._release,))]
+
+    def _downloaded(self, dl_manager: datasets.DownloadManager) -> Annotation:
+        name = LABEL_FILES[self.config.name]
+        if self.config.images == "skip":
+            return Annotation("test", (dl_manager.download(_LABELS + name),), ())
+        chosen = set(self.config.databases)
+        if self.config.name != "coarse" or not chosen or not chosen <= {*MIXED, MIXED_POOL}:
+            raise MissingFileError(f"subset {self.name!r} needs data_dir. {_HOW_TO_GET}")
+        if dl_manager.is_streaming:
+            raise UsageError(f"streaming needs data_dir: the images are one archive. {_HOW_TO_GET}")
+        folder = os.path.join(self._unpack(dl_manager.download(_ARCHIVE)), f"2AFC-LMMs-{_COMMIT}", "data")
+        return Annotation("test", (os.path.join(folder, name),), (folder,))
+
+    def _read(self, path: str) -> list[Row]:
+        return read_label_rows(path, self.config.databases)
+
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
+        name = text_field(raw, "img_path", path=path, number=number)
+        database = name.partition("/")[0]
+        if database not in DATABASES:
+            reason = f"img_path {name!r} is not in the folder of a known database: {', '.join(DATABASES)}"
+            raise BadAnnotationError(reason, path=path, row=number)
+        score = number_field(raw, "gt_score", path=path, number=number)
+        worst = DATABASES[database]
+        quality = score if worst is None else worst - score
+        if database == "MM21" and self.config.mm21_scores == "mos":
+            image = name.partition("/")[2]
+            if image not in self._mm21:
+                raise BadAnnotationError(f"LICQA's lists hold no score of {image!r}", path=path, row=number)
+            quality = self._mm21[image]
+        facts = {"database": database, SEATS: raw[SEATS]}
+        return {"id": name, "images": [name], "quality": quality, "released_score": score, **facts}
+
+    def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
+        if self.config.source is None:
+            pools = seated_pools(super()._parse(annotation, left_out))
+        else:
+            pools = self._drawn_pools(self._source._parse(annotation, left_out), left_out)
+        return [row for pool in pools for row in pair_rows(pool, self._rounds(pool))]
+
+    def _rounds(self, pool: Pool) -> list[list[tuple[int, int]]]:
+        # Every pool has a generator of its own: its rounds do not depend on which others are loaded.
+        rng = np.random.default_rng([self.config.seed, *pool.name.encode()])
+        return draw_rounds(len(pool.images), self.config.rounds, self.config.pairing, rng)
+
+    def _drawn_pools(self, rows: list[dict[str, Any]], left_out: LeftOut) -> list[Pool]:
+        config, rng = self.config, np.random.default_rng([self.config.seed, *b"sample"])
+        if config.name == "coarse":
+            if config.balance and config.images == "skip":
+                raise UsageError("a balanced sample needs the images; say balance=False or images='load'")
+            report = (lambda error: left_out.bad(error, "test")) if config.balance else None
+            drawn = {config.source: draw_coarse(rows, config.sample, rng, report)}
+        elif config.name == "fine_mos":
+            drawn = draw_intervals(rows, config.sample, rng, config.scale or SCALES[config.source])
+        else:
+            drawn = draw_contents(rows, config.sample, rng, _RULES[config.name])
+        if not drawn:
+            raise UsageError(f"no two images of source {config.source!r} can be paired by the rule of {config.name!r}")
+        return [Pool(name, config.source, [_half_of_pair(row) for row in part]) for name, part in drawn.items()]
+
+    @property
+    def _release(self) -> str | None:
+        return None if self.config.data_dir is None else release_folder(self.config.data_dir)
+
+    @cached_property
+    def _source(self) -> BenchmarkBuilder:
+        """The builder of `source`, whose parsing is used but not its cache."""
+        return load_builder(
+            self.config.source,
+            self.config.source_config,
+            data_dir=self.config.data_dir,
+            data_files=chosen_data_files(self.config, _SCORE_SUFFIXES),
+            images=self.config.images,
+            cache_dir=self._cache_dir_root,
+        )
+
+    @cached_property
+    def _mm21(self) -> dict[str, float]:
+        """Opinion scores of MM21 by image name."""
+        folder = self.config.mm21_dir
+        if folder is None:
+            if self._release is None:
+                raise MissingFileError(f"MM21's opinion scores are not there. {_HOW_TO_GET_MM21}")
+            folder = os.path.join(self._release, "MM21")
+        try:
+            builder = load_builder("mm21", data_dir=folder, images="skip", cache_dir=self._cache_dir_root)
+            (annotation,) = builder._annotations(datasets.DownloadManager())
+        except MissingFileError as error:
+            raise MissingFileError(f"{error.reason}. {_HOW_TO_GET_MM21}", path=error.path) from error
+        rows = builder._parse(annotation, LeftOut(skip_missing=False, skip_bad=False, log=False))
+        return {row["id"]: row["quality"] for row in rows}
+
+
+def _half_of_pair(row: dict[str, Any]) -> dict[str, Any]:
+    images = [] if row["image"] is None else [row["image"]]
+    return {"id": row["id"], "images": images, "quality": row["quality"], "released_score": row["released_score"]}

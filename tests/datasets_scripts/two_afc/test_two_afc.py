@@ -1,0 +1,537 @@
+import csv
+import json
+import zipfile
+from collections import Counter
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pytest
+
+from eyechart.datasets_scripts import SUBSETS
+from eyechart.datasets_scripts import left_out
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.drawn_pools import SCALES
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import MissingImagesError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.pairing import released_matching
+from eyechart.datasets_scripts.common.sampling import quality_levels
+from eyechart.datasets_scripts.two_afc import two_afc as script
+
+Write = Callable[..., Path]
+pytestmark = pytest.mark.datasets36
+CONFIGS = tuple(script.LABEL_FILES)
+SIZES = {
+    "kadid10k": 81,
+    "koniq10k": 160,
+    "MM21": 129,
+    "CSIQ": 30,
+    "LIVEC": 100,
+    "spaq": 160,
+    "kadis700k": 100,
+    "SQAD": 100,
+    "mixed": 200,
+}
+"""Images of the coarse pools: Table I of the paper, with what the label file holds where the table is garbled."""
+
+
+def label(name: str, score: Any = "1.5", **others: Any) -> dict[str, Any]:
+    return {"img_path": name, "gt_score": score, **others}
+
+
+LABELS = {
+    "kadid10k": [label(f"kadid10k/images/{n}.png", f"{n}.5 ", ref_path="images/I.png") for n in range(4)],
+    "CSIQ": [label(f"CSIQ/{n}.png", f"0.{n}00") for n in range(3)],
+    "kadis700k": [label(f"kadis700k/{n}.bmp", f"{10 * n}") for n in range(3)],
+    "SQAD": [label(f"SQAD/{n}.png", 50.0 + n) for n in range(4)],
+}
+
+
+@pytest.fixture
+def two_afc(tmp_path: Path, write_image: Callable[..., None]) -> Write:
+    """Return a function that writes a coarse label file and its images."""
+
+    def write(labels: Any = LABELS, without: tuple[str, ...] = ()) -> Path:
+        folder = tmp_path / "two_afc"
+        folder.mkdir(exist_ok=True)
+        text = labels if isinstance(labels, str) else json.dumps(labels)
+        (folder / "Coarse_grained_mixed.json").write_text(text, encoding="utf-8")
+        for seed, name in enumerate(image["img_path"] for images in LABELS.values() for image in images):
+            if name not in without:
+                write_image(folder / name, seed)
+        return folder
+
+    return write
+
+
+def load(folder: Path, config: str = "coarse", **arguments: Any) -> datasets.Dataset:
+    return load_dataset("two_afc", config, split="test", data_dir=folder, **arguments)
+
+
+def by_round(part: Any) -> dict[tuple[str, int], list[Mapping[str, Any]]]:
+    rounds = defaultdict(list)
+    for row in part.remove_columns("images"):
+        rounds[row["pool"], row["round"]].append(row)
+    return rounds
+
+
+def members(part: Any) -> dict[str, dict[str, float]]:
+    """Return every pool's images with their qualities."""
+    pools: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in part.remove_columns("images"):
+        for place in ("first", "second"):
+            pools[row["pool"]][row[f"{place}_id"]] = row[f"{place}_quality"]
+    return dict(pools)
+
+
+def check_matchings(part: Any, sizes: Mapping[str, int], rounds: int = 12) -> None:
+    """Check that every round is a perfect matching of its pool."""
+    found = by_round(part)
+    assert Counter(pool for pool, _ in found) == dict.fromkeys(sizes, rounds)
+    for (pool, _), rows in found.items():
+        met = [row[f"{place}_id"] for row in rows for place in ("first", "second")]
+        assert len(rows) == sizes[pool] // 2 and len(set(met)) == len(met)
+
+
+def test_a_row_of_each_kind_of_score(two_afc: Write) -> None:
+    part = load(two_afc(), options={"pairing": "released", "rounds": 1})
+    assert part["id"][:3] == ["kadid10k-00-000", "kadid10k-00-001", "CSIQ-00-000"]
+    row = part[2]
+    # Three images: NumPy's legacy shuffle of round 0 gives 0 1 2.
+    first, second = released_matching(3, 0)[0]
+    assert [image.size for image in row.pop("images")] == [(10, 8), (10, 8)]
+    assert row == {
+        "id": "CSIQ-00-000",
+        "first_id": f"CSIQ/{first}.png",
+        "second_id": f"CSIQ/{second}.png",
+        "first_quality": 1 - first / 10,
+        "second_quality": 1 - second / 10,
+        "first_released_score": first / 10,
+        "second_released_score": second / 10,
+        "database": "CSIQ",
+        "pool": "CSIQ",
+        "round": 0,
+    }
+
+
+def test_images_are_those_of_the_ids(two_afc: Write) -> None:
+    folder = two_afc()
+    part = load(folder).cast_column("images", datasets.Sequence(datasets.Image(decode=False)))
+    for row in part:
+        assert [image["path"] for image in row["images"]] == [
+            str(folder / row["first_id"]),
+            str(folder / row["second_id"]),
+        ]
+
+
+def test_kadis_and_sqad_are_also_ranked_as_one_pool(two_afc: Write) -> None:
+    part = load(two_afc())
+    check_matchings(part, {"kadid10k": 4, "CSIQ": 3, "kadis700k": 3, "SQAD": 4, "mixed": 7})
+    pools = members(part)
+    assert pools["mixed"] == pools["kadis700k"] | pools["SQAD"]
+    rows = by_round(part)["mixed", 0]
+    assert {row["database"] for row in rows} == {"mixed"} and rows[0]["id"] == "mixed-00-000"
+    assert part["pool"][-1] == "mixed"
+
+
+def test_rounds_follow_the_seed_alone(two_afc: Write) -> None:
+    folder = two_afc()
+    whole = by_round(load(folder))
+    assert by_round(load(folder, options={"seed": 0})) == whole
+    assert by_round(load(folder, options={"seed": 1})) != whole
+    # Another number of rounds or of databases changes no round.
+    fewer = by_round(load(folder, options={"rounds": 2, "databases": ["SQAD", "mixed"]}))
+    assert fewer == {key: rows for key, rows in whole.items() if key[0] in ("SQAD", "mixed") and key[1] < 2}
+
+
+@pytest.mark.parametrize("databases", [("kadid10k",), ("mixed",), ("SQAD", "CSIQ")])
+def test_databases_are_chosen(two_afc: Write, databases: tuple[str, ...]) -> None:
+    assert set(load(two_afc(), options={"databases": databases})["pool"]) == set(databases)
+
+
+@pytest.mark.parametrize("pairing", ["random", "released"])
+def test_a_missing_image_leaves_out_its_pairs_and_no_other(two_afc: Write, pairing: str) -> None:
+    options = {"pairing": pairing}
+    whole = by_round(load(two_afc(), options=options))
+    gone = "SQAD/2.png"
+    folder = two_afc()
+    (folder / gone).unlink()
+    with pytest.raises(MissingImagesError, match=r"1 annotated image\(s\) are missing:\n  test SQAD/2\.png"):
+        load(folder, options=options)
+    part = load(folder, options=options, skip_missing=True)
+    assert by_round(part) == {
+        key: rows
+        for key, everyone in whole.items()
+        if (rows := [row for row in everyone if gone not in (row["first_id"], row["second_id"])])
+    }
+    assert [item["id"] for item in left_out(part)] == [gone]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"gt_score": "good"}, r"field 'gt_score' must be a number, found 'good'"),
+        ({"gt_score": None}, r"field 'gt_score' must be a number, found None"),
+        ({"img_path": 7}, r"field 'img_path' must be text, found 7"),
+        ({"img_path": "CSIQ/../../1.png"}, r"leads out of the image folder"),
+        (
+            {"img_path": "TID2013/1.png"},
+            r"'TID2013/1\.png' is not in the folder of a known database: kadid10k, koniq10k",
+        ),
+        ({"img_path": "CSIQ/0.png"}, r"duplicate id 'CSIQ/0\.png'"),
+    ],
+)
+def test_bad_rows(two_afc: Write, change: dict[str, Any], reason: str) -> None:
+    folder = two_afc(LABELS | {"CSIQ": [LABELS["CSIQ"][0], LABELS["CSIQ"][1] | change, LABELS["CSIQ"][2]]})
+    # Rows count through all pools.
+    with pytest.raises(BadAnnotationError, match=rf"Coarse_grained_mixed\.json, row 6: .*{reason}"):
+        load(folder)
+    part = load(folder, skip_bad=True)
+    assert set(members(part)["CSIQ"]) == {"CSIQ/0.png", "CSIQ/2.png"}
+    assert [item["id"] for item in left_out(part)] == ["6"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ([], "expected a JSON object, found a list"),
+        ({}, "has no rows to load"),
+        ('{"SQAD": [], "SQAD": []}', "the key 'SQAD' appears twice"),
+        ({"SQAD": {"img_path": "SQAD/1.png"}}, "pool 'SQAD' must be a list of at least two images"),
+        ({"SQAD": [label("SQAD/1.png")]}, "pool 'SQAD' must be a list of at least two images"),
+        ({"SQAD": ["SQAD/1.png", "SQAD/2.png"]}, r"row 1: expected a JSON object, found 'SQAD/1\.png'"),
+    ],
+)
+def test_bad_label_files(two_afc: Write, labels: Any, reason: str) -> None:
+    with pytest.raises(BadAnnotationError, match=rf"Coarse_grained_mixed\.json.*{reason}"):
+        load(two_afc(labels))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"pairing": "releesed"}, "unknown value of pairing 'releesed'; did you mean 'released'"),
+        ({"mm21_scores": "dmos"}, "unknown value of mm21_scores 'dmos'; did you mean 'mos'"),
+        ({"rounds": 0}, "rounds is 0; it must be a whole number from 1"),
+        ({"rounds": True}, "rounds is True; it must be a whole number from 1"),
+        ({"seed": -1}, "seed is -1; it must be a whole number from 0"),
+        ({"databases": "SQAD"}, "databases is 'SQAD'; it must be a list of names"),
+        ({"databases": ["sqad"]}, r"unknown database in .*mixed\.json 'sqad'; did you mean 'SQAD'"),
+        ({"sample": 4}, "sample has no effect without source"),
+        ({"scale": (1, 5)}, "scale has no effect without source"),
+        ({"scale": (1, 2, 3), "source": "spaq"}, r"scale is \(1, 2, 3\); it must be the lowest and the highest"),
+        ({"source": "llvisionqa"}, "unknown quality subset for source 'llvisionqa'"),
+        ({"source": "spaq", "databases": ["SQAD"]}, "databases has no effect beside source"),
+        ({"sauce": "spaq"}, "unknown option of subset 'two_afc' 'sauce'; did you mean 'source'"),
+    ],
+)
+def test_bad_options(two_afc: Write, options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        load(two_afc(), options=options)
+
+
+def test_an_empty_folder_says_what_to_get(tmp_path: Path) -> None:
+    with pytest.raises(
+        MissingFileError, match=r"holds no Coarse_grained_mixed\.json.*2AFC-LMMs.*CSIQ/dst_imgs/.*data_dir"
+    ):
+        load(tmp_path)
+    with pytest.raises(MissingFileError, match=r"'two_afc' needs data_dir.*2AFC-LMMs"):
+        load_dataset("two_afc")
+
+
+def test_a_label_file_can_be_named(two_afc: Write, tmp_path: Path) -> None:
+    folder = two_afc()
+    other = folder / "other.json"
+    other.write_text(json.dumps({"SQAD": LABELS["SQAD"]}), encoding="utf-8")
+    named = load_dataset("two_afc", data_files=str(other), split="test")
+    assert set(named["pool"]) == {"SQAD"} and named[0]["images"][0].size == (10, 8)
+
+
+@pytest.fixture
+def with_mm21(two_afc: Write, write_image: Callable[..., None]) -> Path:
+    names = [f"JPEG/{n}_1.png" for n in range(3)]
+    labels = [label(f"MM21/{name}", f"0.{n + 1}00", ref_path="source/0.png") for n, name in enumerate(names)]
+    folder = two_afc({"MM21": labels, "SQAD": LABELS["SQAD"]})
+    for name in names:
+        write_image(folder / "MM21" / name)
+    return folder
+
+
+def write_licqa(folder: Path, rows: list[tuple[str, str]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, chosen in (("train", rows[:1]), ("val", rows[1:2]), ("test", rows[2:])):
+        with open(folder / f"{part}.csv", "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("source/0.png", name, "0.5", mos) for name, mos in chosen])
+
+
+LICQA = [("JPEG/0_1.png", "10"), ("JPEG/1_1.png", "20.5"), ("JPEG/2_1.png", "30")]
+
+
+@pytest.mark.parametrize("place", ["MM21", "MM21/train_files/exp1", "elsewhere"])
+def test_mm21_gets_its_opinion_scores_from_licqa(with_mm21: Path, place: str) -> None:
+    write_licqa(with_mm21 / place, LICQA)
+    options = {"mm21_dir": str(with_mm21 / place)} if place == "elsewhere" else {}
+    part = load(with_mm21, options=options)
+    assert members(part)["MM21"] == {f"MM21/{name}": float(mos) for name, mos in LICQA}
+    scores = {row["first_id"]: row["first_released_score"] for row in part if row["pool"] == "MM21"}
+    assert scores == {"MM21/JPEG/0_1.png": 0.1, "MM21/JPEG/1_1.png": 0.2, "MM21/JPEG/2_1.png": 0.3}
+
+
+def test_edits_of_licqas_lists_elsewhere_are_noticed(with_mm21: Path, tmp_path: Path) -> None:
+    lists = tmp_path / "lists"
+    for mos in ("10", "11"):
+        write_licqa(lists, [("JPEG/0_1.png", mos), *LICQA[1:]])
+        assert members(load(with_mm21, options={"mm21_dir": str(lists)}))["MM21"]["MM21/JPEG/0_1.png"] == float(mos)
+
+
+def test_without_licqas_lists_mm21_is_an_error_that_says_how_to_go_on(with_mm21: Path) -> None:
+    with pytest.raises(MissingFileError, match=r"is the bitrate.*sherlockyy/LICQA.*mm21_dir.*databases.*'released'"):
+        load(with_mm21)
+    assert set(load(with_mm21, options={"databases": ["SQAD"]})["pool"]) == {"SQAD"}
+    released = members(load(with_mm21, options={"mm21_scores": "released"}))["MM21"]
+    assert released == {"MM21/JPEG/0_1.png": 0.1, "MM21/JPEG/1_1.png": 0.2, "MM21/JPEG/2_1.png": 0.3}
+
+
+def test_an_image_that_licqas_lists_lack_is_named(with_mm21: Path) -> None:
+    write_licqa(with_mm21 / "MM21", [*LICQA[:2], ("JPEG/9_1.png", "1")])
+    with pytest.raises(BadAnnotationError, match=r"row 3: LICQA's lists hold no score of 'JPEG/2_1\.png'"):
+        load(with_mm21)
+
+
+def test_without_data_dir_the_official_files_are_downloaded(
+    two_afc: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert script._LABELS.startswith("https://raw.githubusercontent.com/h4nwei/2AFC-LMMs/")
+    assert script._ARCHIVE.startswith("https://github.com/h4nwei/2AFC-LMMs/archive/")
+    folder = two_afc()
+    monkeypatch.setattr(script, "_LABELS", f"{folder}/")
+    part = load_dataset("two_afc", images="skip", split="test", cache_dir=tmp_path / "cache")
+    assert len(set(part["pool"])) == 5 and part["images"][0] == []
+    archive = tmp_path / "archive.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in folder.rglob("*.*"):
+            file.write(path, f"2AFC-LMMs-{script._COMMIT}/data/{path.relative_to(folder)}")
+    monkeypatch.setattr(script, "_ARCHIVE", str(archive))
+    options = {"databases": ["SQAD", "mixed"]}
+    part = load_dataset("two_afc", split="test", options=options, cache_dir=tmp_path / "cache")
+    assert set(part["pool"]) == {"SQAD", "mixed"} and part[0]["images"][1].size == (10, 8)
+    with pytest.raises(UsageError, match="streaming needs data_dir"):
+        load_dataset("two_afc", streaming=True, options=options)
+    with pytest.raises(MissingFileError, match="needs data_dir"):
+        load_dataset("two_afc", options={"databases": ["SQAD", "CSIQ"]})
+
+
+def test_the_mini_release_has_rows_for_every_configuration() -> None:
+    folder = mini.release("two_afc")
+    rows = {config: load(folder, config) for config in CONFIGS}
+    coarse = {"kadid10k": 9, "MM21": 10, "CSIQ": 8, "LIVEC": 10, "kadis700k": 12, "SQAD": 11, "mixed": 23}
+    check_matchings(rows["coarse"], coarse)
+    assert sum(coarse.values()) - coarse["mixed"] == 60
+    check_matchings(rows["fine_levels"], dict.fromkeys(members(rows["fine_levels"]), 5))
+    check_matchings(rows["fine_types"], dict.fromkeys(members(rows["fine_types"]), 4))
+    check_matchings(rows["fine_mos"], dict.fromkeys(members(rows["fine_mos"]), 6))
+    assert len(members(rows["fine_levels"])) == 8 and len(members(rows["fine_types"])) == 10
+    for image, quality in members(rows["coarse"])["kadid10k"].items():
+        # The level is the end of the name; higher is better.
+        assert quality == pytest.approx(1 + (100 - 18 * int(image[-5])) / 25, abs=0.17)
+    for pool in members(rows["fine_levels"]).values():
+        levels = {int(image.split(".")[2]): quality for image, quality in pool.items()}
+        assert [levels[level] for level in range(1, 6)] == sorted(levels.values(), reverse=True)
+
+
+SOURCES = ("csiq", "kadis700k", "koniq10k", "live_itw", "mm21")
+
+
+def draw(source: str, config: str = "coarse", **options: Any) -> datasets.Dataset:
+    return load(mini.release(source), config, options={"source": source, **options})
+
+
+def facts_of(source: str) -> dict[str, dict[str, Any]]:
+    part = load_dataset(source, data_dir=mini.release(source), split="test").remove_columns("image")
+    return {row["id"]: row for row in part}
+
+
+@pytest.mark.parametrize("source", ["csiq", "kadis700k"])
+def test_a_coarse_pool_has_one_image_of_each_reference(source: str) -> None:
+    part, facts = draw(source), facts_of(source)
+    (pool,) = members(part).values()
+    references = [facts[image]["reference"] for image in pool]
+    assert sorted(references) == sorted({row["reference"] for row in facts.values()})
+    assert pool == {image: facts[image]["quality"] for image in pool}
+    assert set(part["pool"]) == set(part["database"]) == {source}
+    check_matchings(part, {source: len(pool)})
+
+
+def test_a_coarse_pool_without_references_is_uniform_over_levels() -> None:
+    part, facts = draw("koniq10k", sample=40, rounds=3), facts_of("koniq10k")
+    (pool,) = members(part).values()
+    levels = dict(zip(facts, quality_levels([row["quality"] for row in facts.values()]), strict=True))
+    assert Counter(levels[image] for image in pool) == dict.fromkeys(range(5), 8)
+    check_matchings(part, {"koniq10k": 40}, rounds=3)
+    again = draw("koniq10k", sample=40, rounds=3)
+    assert members(again) == members(part) != members(draw("koniq10k", sample=40, rounds=3, seed=1))
+    assert members(draw("koniq10k", sample=40, balance=False)) != members(part)
+
+
+def test_a_coarse_pool_needs_pixels_or_says_so() -> None:
+    folder = mini.release("koniq10k")
+    with pytest.raises(UsageError, match="a balanced sample needs the images; say balance=False"):
+        load(folder, images="skip", options={"source": "koniq10k"})
+    part = load(folder, images="skip", options={"source": "koniq10k", "balance": False, "sample": 10})
+    assert part["images"][0] == [] and len(members(part)["koniq10k"]) == 10
+    with pytest.raises(UsageError, match=r"size is 5; with 1 per content, 1 to 4 images can be chosen"):
+        draw("kadis700k", sample=5)
+
+
+def test_candidates_that_cannot_be_decoded(kadis: Write) -> None:
+    rows = [(f"{n}.png", str(n)) for n in range(6)]
+    folder = kadis(rows=rows, images=[name for name, _ in rows])
+    (folder / "3.png").write_bytes(b"")
+    with pytest.raises(Exception, match=r"row 3\.png: the image is empty") as caught:
+        load(folder, options={"source": "kadis700k", "sample": 4})
+    assert any("skip_bad" in note for note in caught.value.__notes__)
+    part = load(folder, options={"source": "kadis700k", "sample": 5}, skip_bad=True)
+    assert set(members(part)["kadis700k"]) == {"0.png", "1.png", "2.png", "4.png", "5.png"}
+    assert [item["id"] for item in left_out(part)] == ["3.png"]
+
+
+@pytest.mark.parametrize("source", ["csiq", "kadis700k", "mm21"])
+def test_the_first_two_fine_rules(source: str) -> None:
+    facts = facts_of(source)
+    for config, shared, differing in (
+        ("fine_levels", "distortion_type", "distortion_level"),
+        ("fine_types", "distortion_level", "distortion_type"),
+    ):
+        part = draw(source, config, sample=2, rounds=2)
+        assert len({facts[image]["reference"] for pool in members(part).values() for image in pool}) == 2
+        for row in part.remove_columns("images"):
+            first, second = facts[row["first_id"]], facts[row["second_id"]]
+            assert first["reference"] == second["reference"] and first[shared] == second[shared]
+            assert first[differing] != second[differing]
+            assert row["pool"] == f"{first['reference']}.{first[shared]}"
+
+
+def test_fine_rules_need_what_they_pair_by() -> None:
+    with pytest.raises(
+        UsageError, match=r"the reference of image '.*' is unknown; this pairing rule needs it of every"
+    ):
+        draw("koniq10k", "fine_levels")
+    with pytest.raises(UsageError, match="sample is 9, and there are 4 contents"):
+        draw("kadis700k", "fine_types", sample=9)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_third_fine_rule(source: str) -> None:
+    part = draw(source, "fine_mos", sample=6, rounds=2)
+    low, high = SCALES[source]
+    for name, pool in members(part).items():
+        assert len(pool) == 6
+        bottom, top = (int(end) for end in name.split("_")[1:])
+        assert all(bottom <= 100 * (quality - low) / (high - low) < top for quality in pool.values())
+
+
+def test_scores_beyond_the_known_scale_ask_for_another(kadis: Write) -> None:
+    folder = kadis(rows=[("a.png", "-3"), ("b.png", "1"), ("c.png", "4")], images=["a.png", "b.png", "c.png"])
+    with pytest.raises(UsageError, match=r"scores\[0\] is -3.0, outside the scale 0 to 100") as caught:
+        load(folder, "fine_mos", options={"source": "kadis700k"})
+    assert any("option scale" in note for note in caught.value.__notes__)
+    part = load(folder, "fine_mos", options={"source": "kadis700k", "scale": (-20, 20)})
+    assert set(members(part)["interval_50_75"]) == {"b.png", "c.png"}
+    with pytest.raises(UsageError, match="no two images of source 'kadis700k' can be paired"):
+        load(folder, "fine_mos", options={"source": "kadis700k", "scale": (-3, 4)})
+
+
+def test_a_configuration_of_the_source() -> None:
+    part = draw("cgiqa6k", source_config="movie", sample=10, rounds=1)
+    assert all(image.startswith("movie") for image in members(part)["cgiqa6k"])
+
+
+def test_every_quality_subset_can_be_a_source() -> None:
+    quality = {name for name, subset in SUBSETS.items() if subset.kind == "quality"}
+    assert set(SCALES) == quality == set(SUBSETS["two_afc"].builds_on)
+
+
+def licqa_of(reference: Path, tmp_path: Path) -> dict[str, str]:
+    for part in ("train", "val", "test"):
+        (tmp_path / f"{part}.csv").symlink_to(reference / "iqa-annotations" / f"licqa_exp1_{part}.csv")
+    return {"mm21_dir": str(tmp_path)}
+
+
+def test_the_real_coarse_labels(reference: Path, tmp_path: Path) -> None:
+    part = load(reference / "two-afc", images="skip", options=licqa_of(reference, tmp_path))
+    check_matchings(part, SIZES)
+    assert len(part) == 12 * sum(size // 2 for size in SIZES.values())
+    pools = members(part)
+    assert {pool: len(images) for pool, images in pools.items()} == SIZES
+    ranges = {pool: (round(min(images.values()), 3), round(max(images.values()), 3)) for pool, images in pools.items()}
+    # CSIQ's DMOS are 0.004 to 0.904; MM21's bitrates would be 0.031 to 3.949.
+    assert ranges["CSIQ"] == (0.096, 0.996) and ranges["MM21"] == (4.012, 74.091)
+    assert ranges["kadid10k"] == (1.1, 4.8) and ranges["koniq10k"] == (1.84, 4.11)
+    assert ranges["LIVEC"] == (8.276, 90.55) and ranges["spaq"] == (4.17, 85.75)
+    assert ranges["kadis700k"] == (8.278, 77.632) and ranges["SQAD"] == (7.684, 77.684)
+
+
+def test_the_real_mm21_labels_are_bitrates(reference: Path, tmp_path: Path) -> None:
+    options = licqa_of(reference, tmp_path)
+    bitrates = {}
+    for part in ("train", "val", "test"):
+        with open(tmp_path / f"{part}.csv", encoding="utf-8", newline="") as file:
+            bitrates |= {f"MM21/{image}": float(bitrate) for _, image, bitrate, _ in csv.reader(file)}
+    part = load(reference / "two-afc", images="skip", options={"databases": ["MM21"], **options})
+    released = {row["first_id"]: row["first_released_score"] for row in part}
+    assert len(released) == 129 and released == {image: bitrates[image] for image in released}
+    assert members(part)["MM21"] != released
+
+
+@pytest.mark.parametrize(
+    ("config", "pools", "size", "database"),
+    [("fine_levels", 20, 5, "CSIQ"), ("fine_types", 20, 5, "CSIQ"), ("fine_mos", 4, 25, "spaq")],
+)
+def test_the_real_fine_labels(reference: Path, config: str, pools: int, size: int, database: str) -> None:
+    part = load(reference / "two-afc", config, images="skip")
+    found = members(part)
+    assert len(found) == pools and {len(images) for images in found.values()} == {size}
+    check_matchings(part, dict.fromkeys(found, size))
+    assert set(part["database"]) == {database}
+    for name, images in found.items():
+        if config == "fine_mos":
+            low, high = (int(end) for end in name.split("_")[1:])
+            assert all(low <= quality <= high for quality in images.values())
+        else:
+            parts = [image.rpartition("/")[2].split(".") for image in images]
+            place = 1 if config == "fine_levels" else 2
+            assert {f"{content[0]}.{content[place]}" for content in parts} == {name}
+            assert len({content[3 - place] for content in parts}) == 5
+
+
+def test_the_released_rounds_of_the_real_labels(reference: Path, tmp_path: Path) -> None:
+    options = {"pairing": "released", **licqa_of(reference, tmp_path)}
+    part = load(reference / "two-afc", images="skip", options=options)
+    check_matchings(part, SIZES)
+    labels = json.loads((reference / "two-afc" / "Coarse_grained_mixed.json").read_text(encoding="utf-8"))
+    labels["mixed"] = labels["kadis700k"] + labels["SQAD"]
+    for (pool, number), rows in by_round(part).items():
+        order = np.arange(SIZES[pool])
+        np.random.RandomState(1234 + number).shuffle(order)
+        names = [labels[pool][place]["img_path"] for place in order]
+        pairs = list(zip(names[::2], names[1::2], strict=False))
+        assert [(row["first_id"], row["second_id"]) for row in rows] == pairs
+
+
+def test_the_real_images_of_kadis(reference: Path, tmp_path: Path) -> None:
+    labels = json.loads((reference / "two-afc" / "Coarse_grained_mixed.json").read_text(encoding="utf-8"))
+    folder = tmp_path / "data"
+    (folder / "kadis700k").mkdir(parents=True)
+    (folder / "Coarse_grained_mixed.json").write_text(json.dumps(labels), encoding="utf-8")
+    for image in labels["kadis700k"]:
+        name = Path(image["img_path"]).name
+        (folder / "kadis700k" / name).symlink_to(reference / "kadis700k" / Path(name).with_suffix(".webp").name)
+    part = load(folder, options={"databases": ["kadis700k"]})
+    assert len(part) == 600 and [image.size for image in part[0]["images"]] == [(512, 384)] * 2
