@@ -30,6 +30,20 @@ class Subset:
         return f"eyechart.datasets_scripts.{self.name}.{self.name}"
 
 
+# Those of which pairs can be made.
+_QUALITY = (
+    "agiqa3k",
+    "cgiqa6k",
+    "csiq",
+    "kadid10k",
+    "kadis700k",
+    "koniq10k",
+    "live_fb",
+    "live_itw",
+    "mm21",
+    "spaq",
+    "sqad",
+)
 SUBSETS: Mapping[str, Subset] = MappingProxyType(
     {
         subset.name: subset
@@ -61,6 +75,12 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
             ),
             Subset("spaq", "quality"),
             Subset("sqad", "quality"),
+            Subset(
+                "two_afc",
+                "pairs",
+                configs=("coarse", "fine_levels", "fine_types", "fine_mos"),
+                builds_on=_QUALITY,
+            ),
         )
     }
 )

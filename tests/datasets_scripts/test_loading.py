@@ -27,6 +27,7 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
+from eyechart.datasets_scripts.common.pairs import pair_features
 from eyechart.datasets_scripts.common.quality import quality_features
 
 Folder = Callable[..., Path]
@@ -38,6 +39,7 @@ KINDS = {
     "quality": quality_features(),
     "multiple choice": multiple_choice_features([]),
     "description": description_features(),
+    "pairs": pair_features(),
 }
 every_subset = pytest.mark.parametrize("name", list_datasets())
 every_config = pytest.mark.parametrize(("name", "config"), CONFIGS)
