@@ -1,5 +1,6 @@
 """Reading XLSX annotation files: one sheet, one header row, plain cells."""
 
+import io
 import zipfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -62,16 +63,19 @@ def _open_workbook(path: str) -> "Workbook":
     from openpyxl import load_workbook
 
     try:
-        with zipfile.ZipFile(path) as archive:
+        # openpyxl leaves a file open that it fails to read, hence the stream.
+        with open(path, "rb") as file:
+            stream = io.BytesIO(file.read())
+        with zipfile.ZipFile(stream) as archive:
             size = sum(member.file_size for member in archive.infolist())
         if size > MAX_BYTES:
             raise BadAnnotationError(f"unpacks to {size:,} bytes; a workbook may have {MAX_BYTES:,}", path=path)
-        return load_workbook(path, data_only=True, keep_links=False)
+        return load_workbook(stream, data_only=True, keep_links=False)
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is not there", path=path) from error
     except BadAnnotationError:
         raise
-    # openpyxl raises whatever the damage led it to: BadZipFile, KeyError, ValueError, TypeError, ParseError, ...
+    # It raises whatever the damage led it to: BadZipFile, KeyError, ValueError, TypeError, ParseError, ...
     except Exception as error:
         raise BadAnnotationError(f"cannot be read as XLSX: {type(error).__name__}: {error}", path=path) from error
 

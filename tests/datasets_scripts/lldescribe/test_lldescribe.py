@@ -1,0 +1,191 @@
+import csv
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eyechart.datasets_scripts import left_out
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import MissingImagesError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.lldescribe import lldescribe as script
+
+Folder = Callable[..., Path]
+pytestmark = pytest.mark.datasets36
+NAMES = ("b.jpg", "a.png", "c.webp")
+
+
+@pytest.fixture
+def lldescribe(tmp_path: Path, write_image: Callable[..., None]) -> Folder:
+    """Return a function that writes a folder of images in LLDescribe's layout."""
+
+    def write(image_folder: str = "images_lldescribe", names: tuple[str, ...] = NAMES) -> Path:
+        folder = tmp_path / "lldescribe"
+        folder.mkdir(exist_ok=True)
+        for seed, name in enumerate(names):
+            write_image(folder / image_folder / name, seed)
+        return folder
+
+    return write
+
+
+def texts(part: Any) -> dict[str, str]:
+    return dict(zip(part["id"], part["description"], strict=True))
+
+
+@pytest.mark.parametrize("image_folder", ["images_lldescribe", "images", ""])
+def test_images_alone(lldescribe: Folder, image_folder: str) -> None:
+    folder = lldescribe(image_folder)
+    (folder / image_folder / "notes.txt").touch()
+    (folder / image_folder / "._a.png").touch()
+    part = load_dataset("lldescribe", data_dir=folder, split="test")
+    assert part["id"][:] == ["a.png", "b.jpg", "c.webp"]
+    row = part[0]
+    assert row.pop("image").size == (10, 8)
+    assert row == {"id": "a.png", "description": "", "level": None}
+
+
+GOLDEN = [("c.webp", " Sharp and bright. "), ("a.png", "Dark,\nwith noise.")]
+
+
+def write_json(path: Path, rows: list[tuple[str, str]], name: str, text: str) -> None:
+    path.write_text(json.dumps([{name: image, text: golden, "n": 1} for image, golden in rows]), encoding="utf-8")
+
+
+def write_jsonl(path: Path, rows: list[tuple[str, str]], name: str, text: str) -> None:
+    lines = [json.dumps({name: image, text: golden}) for image, golden in rows]
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def write_csv(path: Path, rows: list[tuple[str, str]], name: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([(name, text), *rows])
+
+
+WRITERS = {"json": write_json, "jsonl": write_jsonl, "csv": write_csv}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize(
+    ("name", "text"), [("img_path", "description"), ("image", "golden_description"), ("id", "text")]
+)
+def test_golden_texts_in_every_form(lldescribe: Folder, kind: str, name: str, text: str) -> None:
+    folder = lldescribe()
+    WRITERS[kind](folder / f"descriptions.{kind}", GOLDEN, name, text)
+    part = load_dataset("lldescribe", data_dir=folder, split="test")
+    # The image without a golden text stays.
+    assert texts(part) == {"a.png": "Dark,\nwith noise.", "b.jpg": "", "c.webp": "Sharp and bright."}
+    assert left_out(part) == []
+    skipped = load_dataset("lldescribe", data_dir=folder, split="test", images="skip")
+    assert texts(skipped) == texts(part) and set(skipped["image"]) == {None}
+
+
+def test_golden_texts_from_elsewhere(lldescribe: Folder, tmp_path: Path) -> None:
+    folder = lldescribe()
+    write_csv(folder / "descriptions.csv", [("a.png", "not this one")], "id", "text")
+    write_json(tmp_path / "mine.json", GOLDEN, "image", "description")
+    mine = str(tmp_path / "mine.json")
+    assert texts(load_dataset("lldescribe", data_dir=folder, data_files=mine, split="test"))["a.png"].startswith("Dark")
+    with pytest.raises(MissingImagesError, match=r"mine\.json: 2 annotated image"):
+        load_dataset("lldescribe", data_files=mine)
+    assert len(load_dataset("lldescribe", data_files=mine, images="skip", split="test")) == 2
+
+
+def test_golden_texts_of_images_that_are_not_there(lldescribe: Folder) -> None:
+    folder = lldescribe()
+    write_json(folder / "descriptions.json", [*GOLDEN, ("d.png", "Gone."), ("e.png", "")], "image", "text")
+    with pytest.raises(MissingImagesError, match=r"2 annotated image\(s\) are missing:\n  test d\.png: d\.png"):
+        load_dataset("lldescribe", data_dir=folder)
+    part = load_dataset("lldescribe", data_dir=folder, split="test", skip_missing=True)
+    assert part["id"][:] == ["a.png", "b.jpg", "c.webp"]
+    assert [item["id"] for item in left_out(part)] == ["d.png", "e.png"]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"description": "x"}, r"expected one of img_path, image, id; found \['description'\]"),
+        ({"image": "b.jpg"}, r"expected one of description, golden_description, text; found \['image'\]"),
+        ({"image": "b.jpg", "id": "b", "text": "x"}, r"expected one of img_path, image, id; found \['image', 'id'\]"),
+        ({"image": "b.jpg", "text": ["x"]}, r"field 'text' must be text, found \['x'\]"),
+        ({"image": "", "text": "x"}, r"field 'image' is empty"),
+        ({"image": "../b.jpg", "text": "x"}, r"leads out of the image folder"),
+        ({"image": "a.png", "text": "again"}, r"duplicate id 'a\.png'"),
+        ("x", r"expected a JSON object, found a string"),
+    ],
+)
+def test_bad_rows(lldescribe: Folder, row: Any, reason: str) -> None:
+    folder = lldescribe()
+    rows = [{"image": "a.png", "text": "first"}, row, {"image": "c.webp", "text": "last"}]
+    (folder / "descriptions.json").write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(BadAnnotationError, match=rf"descriptions\.json, row 2: .*{reason}"):
+        load_dataset("lldescribe", data_dir=folder)
+    part = load_dataset("lldescribe", data_dir=folder, split="test", skip_bad=True)
+    # The bad text is left out, no image is.
+    assert texts(part) == {"a.png": "first", "b.jpg": "", "c.webp": "last"}
+    assert [(item["id"], item["split"]) for item in left_out(part)] == [("2", "test")]
+
+
+def test_two_files_of_golden_texts_are_one_too_many(lldescribe: Folder) -> None:
+    folder = lldescribe()
+    for kind, write in WRITERS.items():
+        write(folder / f"descriptions.{kind}", GOLDEN, "id", "text")
+    with pytest.raises(
+        UsageError, match=r"holds descriptions\.json and descriptions\.jsonl and descriptions\.csv; say"
+    ):
+        load_dataset("lldescribe", data_dir=folder)
+
+
+def test_a_folder_without_images_says_what_to_get(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match=r"the folder holds no image\. .*teowu/LLDescribe-QBench"):
+        load_dataset("lldescribe", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("prefix", ["", "images_lldescribe/"])
+@pytest.mark.parametrize("images", ["load", "skip"])
+def test_the_archive_of_images(
+    lldescribe: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, images: str
+) -> None:
+    source = lldescribe()
+    folder = tmp_path / "hub" / "resolve" / "main"
+    folder.mkdir(parents=True)
+    with tarfile.open(folder / "images_lldescribe.tar", "w") as archive:
+        for name in NAMES:
+            archive.add(source / "images_lldescribe" / name, prefix + name)
+    write_json(folder / "descriptions.json", GOLDEN, "image", "text")
+    part = load_dataset("lldescribe", data_dir=folder, split="test", images=images)
+    assert list(texts(part)) == ["a.png", "b.jpg", "c.webp"] and texts(part)["b.jpg"] == ""
+    assert images == "skip" or part[2]["image"].size == (10, 8)
+    # Without data_dir, the same archive is downloaded.
+    assert script._HUB == "https://huggingface.co/datasets/teowu/LLDescribe-QBench"
+    monkeypatch.setattr(script, "_HUB", str(tmp_path / "hub"))
+    part = load_dataset("lldescribe", split="test", images=images, cache_dir=tmp_path / "cache")
+    assert texts(part) == dict.fromkeys(["a.png", "b.jpg", "c.webp"], "")
+    with pytest.raises(UsageError, match="streaming needs data_dir"):
+        load_dataset("lldescribe", streaming=True)
+
+
+def test_the_mini_release_has_texts_for_most_images() -> None:
+    part = load_dataset("lldescribe", data_dir=mini.release("lldescribe"), split="test")
+    golden = [text for text in part["description"] if text]
+    assert (len(part), len(golden), len(set(golden))) == (70, 63, 63)
+    for word in (
+        "blurry",
+        "noisy",
+        "dark",
+        "faded",
+        "Blocky",
+        "good",
+        "medium",
+        "poor",
+        "slight",
+        "moderate",
+        "severe",
+    ):
+        assert any(word in text for text in golden), word

@@ -1,0 +1,156 @@
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from eyechart.datasets_scripts import left_out
+from eyechart.datasets_scripts import load_builder
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import loading
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import POSITIONS
+from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import REFUSAL
+
+Folder = Callable[..., Path]
+Row = Callable[..., dict[str, Any]]
+pytestmark = pytest.mark.datasets36
+SOURCES = {"single": "llvisionqa", "pair": "llvisionqa_pairs"}
+CHANGED = ("options", "answer")
+
+
+def load(config: str, split: str = "dev", **options: Any) -> list[dict[str, Any]]:
+    """Load a configuration of the mini release without its images, which are not what these tests are about."""
+    folder = mini.release("llsavisionqa")
+    return load_dataset("llsavisionqa", config, data_dir=folder, split=split, images="skip", options=options).to_list()
+
+
+@pytest.mark.parametrize("config", SOURCES)
+@pytest.mark.parametrize("position", POSITIONS)
+def test_every_row_is_that_of_the_source_with_one_more_option(config: str, position: str | int) -> None:
+    source = mini.release(SOURCES[config])
+    for split in ("dev", "test"):
+        plain = load_dataset(SOURCES[config], data_dir=source, split=split, images="skip").to_list()
+        for before, after in zip(plain, load(config, split, refusal_position=position), strict=True):
+            place = "ABCDE".index(after["refusal"])
+            assert after["options"][place] == REFUSAL
+            assert after["options"][:place] + after["options"][place + 1 :] == before["options"]
+            assert {key: after[key] for key in before if key not in CHANGED} == {
+                key: before[key] for key in before if key not in CHANGED
+            }
+            if before["answer"]:
+                right = before["options"]["ABCD".index(before["answer"])]
+                assert after["options"]["ABCDE".index(after["answer"])] == right != REFUSAL
+            else:
+                assert after["answer"] == "" and split == "test"
+            if position != "random":
+                assert place == {"last": len(before["options"]), "first": 0}.get(position, position)
+
+
+def test_the_refusal_is_last_by_default() -> None:
+    assert load("single") == load("single", refusal_position="last")
+    assert all(row["options"][-1] == REFUSAL for row in load("pair"))
+
+
+def test_random_places_are_even_repeat_by_seed_and_do_not_depend_on_other_rows() -> None:
+    rows = load("single", refusal_position="random")
+    assert rows == load("single", refusal_position="random", refusal_seed=0)
+    other = load("single", refusal_position="random", refusal_seed=1)
+    assert 0.5 < sum(a["refusal"] != b["refusal"] for a, b in zip(rows, other, strict=True)) / len(rows) < 0.9
+    for count in (2, 3):
+        places = Counter(row["refusal"] for row in rows if len(row["options"]) == count + 1)
+        total = sum(places.values())
+        assert set(places) == set("ABCD"[: count + 1])
+        assert all(abs(n / total - 1 / (count + 1)) < 0.15 for n in places.values())
+
+
+def test_one_row_alone_gets_the_same_place(llvisionqa: Folder, qa_row: Row) -> None:
+    def places(rows: list[dict[str, Any]]) -> dict[str, str]:
+        folder = llvisionqa(dev=rows, test="absent")
+        options = {"refusal_position": "random", "refusal_seed": 5}
+        part = load_dataset("llsavisionqa", "single", data_dir=folder, split="dev", images="skip", options=options)
+        return dict(zip(part["id"], part["refusal"], strict=True))
+
+    rows = [qa_row(number) for number in range(20)]
+    whole = places(rows)
+    assert whole == places(rows[::-1]) and whole.items() >= places(rows[7:8]).items()
+
+
+@pytest.mark.parametrize("position", ["middle", 3, -1, True, 1.0, "0"])
+def test_unknown_positions(position: Any) -> None:
+    with pytest.raises(
+        UsageError, match=rf"refusal_position={position!r} is none of 'last', 'first', 'random', 0, 1, 2"
+    ):
+        load("single", refusal_position=position)
+
+
+def test_unknown_options_and_configurations() -> None:
+    with pytest.raises(
+        UsageError, match=r"unknown option of subset 'llsavisionqa' 'refusal'; did you mean 'refusal_\w+'"
+    ):
+        load("single", refusal="last")
+    with pytest.raises(UsageError, match="unknown config of subset 'llsavisionqa' 'pairs'; did you mean 'pair'"):
+        load("pairs")
+
+
+def test_plain_load_dataset_takes_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = dict(datasets.packaged_modules._PACKAGED_DATASETS_MODULES)
+    for module in (datasets.packaged_modules, datasets.load):
+        monkeypatch.setattr(module, "_PACKAGED_DATASETS_MODULES", known)
+    loading.register()
+    folder = str(mini.release("llsavisionqa"))
+    for config in SOURCES:
+        part = datasets.load_dataset("llsavisionqa", config, data_dir=folder, split="dev", refusal_position="first")
+        assert set(part["refusal"]) == {"A"}
+        assert {len(images) for images in part["images"]} == {1 if config == "single" else 2}
+    with pytest.raises(UsageError, match="refusal_position='middle' is none of"):
+        datasets.load_dataset("llsavisionqa", "pair", data_dir=folder, refusal_position="middle")
+
+
+def test_every_position_has_a_cache_of_its_own() -> None:
+    folder = mini.release("llsavisionqa")
+    builders = [
+        load_builder("llsavisionqa", "single", data_dir=folder, options={"refusal_position": position})
+        for position in POSITIONS
+    ]
+    assert len({builder.cache_dir for builder in builders}) == len(POSITIONS)
+
+
+def test_edits_of_the_scripts_it_builds_on_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(loading, "source_fingerprint", lambda *files: seen.extend(files) or "edited")
+    load_builder("llsavisionqa")
+    assert [Path(file).stem for file in seen] == ["llsavisionqa", "llvisionqa", "llvisionqa_pairs"]
+
+
+def test_bad_rows_are_those_of_the_source(llvisionqa: Folder, qa_row: Row) -> None:
+    folder = llvisionqa(
+        dev=[qa_row(0), qa_row(1, candidates=["Noise", " I don't know"]), qa_row(2, candidates=["Noise"])]
+    )
+    with pytest.raises(
+        BadAnnotationError, match=r"llvisionqa_dev\.json, row 2: the options hold \"I don't know\" already"
+    ):
+        load_dataset("llsavisionqa", data_dir=folder)
+    part = load_dataset("llsavisionqa", data_dir=folder, split="dev", skip_bad=True)
+    assert part["id"][:] == ["dev-0.png"]
+    assert [item["id"] for item in left_out(part)] == ["2", "3"]
+
+
+def test_each_configuration_says_where_it_comes_from(tmp_path: Path) -> None:
+    for config, hub in (("single", "teowu/LLVisionQA-QBench"), ("pair", "q-future/q-bench2")):
+        assert load_builder("llsavisionqa", config).info.homepage.endswith(hub)
+        with pytest.raises(Exception, match=f"the folder holds none of .*{hub}"):
+            load_dataset("llsavisionqa", config, data_dir=tmp_path)
+
+
+def test_the_real_files_parse_completely(reference: Path) -> None:
+    parts = load_dataset("llsavisionqa", data_dir=reference / "llvisionqa", images="skip")
+    assert {split: len(part) for split, part in parts.items()} == {"dev": 1495, "test": 1495}
+    dev = parts["dev"]
+    assert Counter(dev["question_type"]) == {"yes-or-no": 550, "what": 452, "how": 493}
+    assert Counter(dev["refusal"]) == {"D": 590, "C": 569, "E": 336}
+    assert set(dev["answer"]) == set("ABCD") and set(parts["test"]["answer"]) == {""}
