@@ -72,6 +72,16 @@ def interval_or_nan(replicates: FloatArray) -> list[float]:
         return [float("nan")] * 2
 
 
+def check_seed(seed: object) -> None:
+    """Refuse a seed that NumPy takes none from.
+
+    Raises:
+        InputError: It is no whole number of at least 0.
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise InputError(f"seed is {seed!r}; it must be a whole number of at least 0")
+
+
 def part_generator(seed: int, part: str) -> np.random.Generator:
     """Generator of one part of the data, so that a part's interval does not depend on which others there are.
 
@@ -82,8 +92,7 @@ def part_generator(seed: int, part: str) -> np.random.Generator:
     Raises:
         InputError: `seed` is no whole number of at least 0.
     """
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed is {seed!r}; it must be a whole number of at least 0")
+    check_seed(seed)
     return np.random.default_rng([seed, zlib.crc32(part.encode())])
 
 

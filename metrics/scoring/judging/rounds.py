@@ -16,6 +16,7 @@ from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.intervals import bootstrap_ratios
+from eyechart.metrics.scoring.intervals import check_seed
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import ask
@@ -43,10 +44,11 @@ class Judging:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuses settings that judge nothing."""
+        """Refuses wrong settings before a judge is asked, which may cost."""
         check_judge(self.judge)
         check_count("rounds", self.rounds)
         check_count("resamples", self.resamples)
+        check_seed(self.seed)
 
 
 def ask_scores(

@@ -152,6 +152,7 @@ def test_resamples_without_a_score_are_nan() -> None:
         ({"rounds": 0}, "rounds is 0"),
         ({"rounds": 2.5}, "rounds is 2.5"),
         ({"resamples": True}, "resamples is True"),
+        ({"seed": -1}, "seed is -1"),
     ],
 )
 def test_bad_settings(settings: dict, message: str) -> None:
