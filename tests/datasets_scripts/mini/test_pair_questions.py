@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.mini.scenes import SIZES
 from eyechart.metrics.scoring.choices import extract_choice
 
 
-def questions(kind: str, concern: str, count: int = 120) -> Iterator[PairQuestion]:
+def questions(kind: str, concern: str, count: int = 60) -> Iterator[PairQuestion]:
     for index in range(count):
         yield ask_pair(np.random.default_rng([index, 5]), question_type=kind, concern=concern)
 
@@ -31,7 +31,7 @@ def test_every_type_and_concern_can_be_asked(kind: str, concern: str) -> None:
         letter = extract_choice(asked.answer, asked.options)
         assert asked.options["ABCD".index(letter)] == asked.answer
         places[asked.options.index(asked.answer)] += 1
-    assert all(places[place] > 10 for place in range(min(counts))), "the right answer stands everywhere"
+    assert all(places[place] > 5 for place in range(min(counts))), "the right answer stands everywhere"
 
 
 def test_comparisons_are_true_of_what_is_drawn() -> None:
@@ -77,5 +77,5 @@ def test_joint_questions_hold_for_both_images() -> None:
 
 @pytest.mark.parametrize("concern", PAIR_CONCERNS)
 def test_yes_and_no_are_about_equally_frequent(concern: str) -> None:
-    answers = Counter(asked.answer for asked in questions("yes-or-no", concern, 250))
+    answers = Counter(asked.answer for asked in questions("yes-or-no", concern, 80))
     assert 0.25 < answers["Yes"] / answers.total() < 0.75
