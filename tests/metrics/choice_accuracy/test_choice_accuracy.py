@@ -1,9 +1,6 @@
-import doctest
 import json
 from pathlib import Path
 
-import datasets
-import evaluate
 import pytest
 
 import eyechart.metrics
@@ -32,50 +29,6 @@ def test_scores(metric) -> None:
     assert scores["choice_distribution"]["predicted"] == {"A": 0.25, "B": 0.5, "C": 0.0, "none": 0.25}
     assert scores["fallback"] == "wrong" and "seed" not in scores
     assert json.loads(json.dumps(scores)) == scores
-
-
-def test_doctest(metric) -> None:
-    examples = doctest.DocTestParser().get_doctest(metric.inputs_description, {}, "choice_accuracy", None, 0)
-    assert examples.examples
-    assert doctest.DocTestRunner().run(examples).failed == 0
-
-
-def test_loads_from_the_checkout(monkeypatch: pytest.MonkeyPatch, metric) -> None:
-    monkeypatch.chdir(Path(__file__).parents[3])
-    assert evaluate.load("metrics/choice_accuracy").compute(**ROWS) == metric.compute(**ROWS)
-
-
-def test_dataset_columns(metric) -> None:
-    rows = datasets.Dataset.from_dict(ROWS | {"kind": ["a", "a", "b", "b"]})
-    scores = metric.compute(
-        predictions=rows["predictions"],
-        references=rows["references"],
-        choices=rows["choices"],
-        groups={"kind": rows["kind"]},
-    )
-    assert scores["by_kind"]["b"]["accuracy"] == 0.5
-    assert scores["accuracy"] == 0.5
-
-
-def test_batches(metric) -> None:
-    for row in range(4):
-        metric.add_batch(**{name: column[row : row + 1] for name, column in ROWS.items()})
-    assert metric.compute()["accuracy"] == 0.5
-
-
-def test_combine() -> None:
-    metrics = {name: eyechart.metrics.load("choice_accuracy") for name in ("first", "second")}
-    scores = evaluate.combine(metrics).compute(**ROWS)
-    assert scores["first_accuracy"] == scores["second_accuracy"] == 0.5
-
-
-@pytest.mark.slow
-def test_two_processes(tmp_path: Path, two_processes) -> None:
-    halves = [{name: column[:2] for name, column in ROWS.items()}, {name: column[2:] for name, column in ROWS.items()}]
-    main, other = two_processes("choice_accuracy", "", tmp_path, json.dumps(halves))
-    assert main.returncode == 0, main.stderr
-    assert json.loads(main.stdout)["n"] == 4 and json.loads(main.stdout)["accuracy"] == 0.5
-    assert json.loads(other.stdout) is None
 
 
 @pytest.mark.parametrize("argument", [{"groups": {"kind": ["a"] * 4}}, {"questions": ["?"] * 4}])

@@ -1,10 +1,7 @@
-import doctest
 import json
 import math
 from pathlib import Path
 
-import datasets
-import evaluate
 import numpy as np
 import pytest
 
@@ -95,49 +92,6 @@ def test_more_rounds_converge(metric) -> None:
     # Fig. 3: with rounds, the ranking of a judge that answers by known scores comes to agree with these scores.
     found = [metric.compute(**_rows(n=160, rounds=rounds), resamples=1)["plcc"] for rounds in (1, 3, 12)]
     assert found[0] < found[1] < found[2] and found[2] > 0.96
-
-
-def test_doctest(metric) -> None:
-    examples = doctest.DocTestParser().get_doctest(metric.inputs_description, {}, "paired_comparison", None, 0)
-    assert examples.examples
-    assert doctest.DocTestRunner().run(examples).failed == 0
-
-
-def test_loads_from_the_checkout(monkeypatch: pytest.MonkeyPatch, metric) -> None:
-    monkeypatch.chdir(Path(__file__).parents[3])
-    assert evaluate.load("metrics/paired_comparison").compute(**_rows()) == metric.compute(**_rows())
-
-
-def test_dataset_columns(metric) -> None:
-    pools = _pools(_rows(), _rows(seed=1))
-    rows = datasets.Dataset.from_dict(pools)
-    found = metric.compute(**{name: rows[name] for name in pools})
-    assert found == metric.compute(**pools)
-
-
-def test_combine(metric) -> None:
-    both = evaluate.combine({"first": metric, "second": eyechart.metrics.load("paired_comparison")})
-    found = both.compute(**_rows())
-    alone = metric.compute(**_rows())
-    assert found["first_srcc"] == found["second_srcc"] == alone["srcc"]
-    assert found["first_scores"] == alone["scores"]
-
-
-def test_batches(metric) -> None:
-    rows = _rows()
-    for start in (0, 60):
-        metric.add_batch(**{name: values[start : start + 60] for name, values in rows.items()})
-    assert metric.compute() == metric.compute(**rows)
-
-
-@pytest.mark.slow
-def test_two_processes(tmp_path: Path, two_processes, metric) -> None:
-    rows = _rows()
-    halves = [{k: v[:50] for k, v in rows.items()}, {k: v[50:] for k, v in rows.items()}]
-    main, other = two_processes("paired_comparison", "", tmp_path, json.dumps(halves))
-    assert main.returncode == 0, main.stderr
-    assert json.loads(main.stdout) == metric.compute(**rows)
-    assert json.loads(other.stdout) is None
 
 
 def test_pools_that_two_processes_cannot_gather(metric) -> None:

@@ -1,10 +1,7 @@
-import doctest
 import json
 import math
 from pathlib import Path
 
-import datasets
-import evaluate
 import numpy as np
 import pytest
 
@@ -53,49 +50,6 @@ def test_both_configurations_agree(logits, scores) -> None:
     found = logits.compute(**rows)
     for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"):
         assert found[name] == pytest.approx(given[name], abs=1e-7)
-
-
-def test_doctest(logits) -> None:
-    examples = doctest.DocTestParser().get_doctest(logits.inputs_description, {}, "softmax_iqa", None, 0)
-    assert examples.examples
-    assert doctest.DocTestRunner().run(examples).failed == 0
-
-
-def test_loads_from_the_checkout(monkeypatch: pytest.MonkeyPatch, logits) -> None:
-    monkeypatch.chdir(Path(__file__).parents[3])
-    assert evaluate.load("metrics/softmax_iqa").compute(**_rows()) == logits.compute(**_rows())
-    assert evaluate.load("metrics/softmax_iqa", "scores").config_name == "scores"
-
-
-def test_dataset_columns(logits) -> None:
-    rows = datasets.Dataset.from_dict(_rows() | {"half": ["a", "b"] * 30})
-    found = logits.compute(
-        predictions=rows["predictions"], references=rows["references"], groups={"half": rows["half"]}
-    )
-    assert found["by_half"]["a"]["n"] == 30
-    assert {**found, "by_half": None} == {**logits.compute(**_rows()), "by_half": None}
-
-
-def test_combine(logits) -> None:
-    both = evaluate.combine({"first": logits, "second": eyechart.metrics.load("softmax_iqa")})
-    found = both.compute(**_rows())
-    assert found["first_srcc"] == found["second_srcc"]
-
-
-@pytest.mark.slow
-def test_two_processes(tmp_path: Path, two_processes, logits) -> None:
-    rows = _rows()
-    halves = [{k: v[:30] for k, v in rows.items()}, {k: v[30:] for k, v in rows.items()}]
-    main, other = two_processes("softmax_iqa", "logits", tmp_path, json.dumps(halves))
-    assert main.returncode == 0, main.stderr
-    assert json.loads(main.stdout) == logits.compute(**rows)
-    assert json.loads(other.stdout) is None
-
-
-def test_groups_that_two_processes_cannot_gather(logits) -> None:
-    logits.num_process = 2
-    with pytest.raises(ValueError, match="groups cannot be used with num_process > 1"):
-        logits._compute(**_rows(), groups={"half": ["a"] * 60})
 
 
 def test_average_over_is_the_mean_of_the_groups(logits) -> None:
