@@ -33,9 +33,9 @@ def spatial_information(pixels: np.ndarray) -> float:
         >>> round(spatial_information(step), 6)
         2.0
     """
-    _check(pixels, 3)
-    luma = np.asarray(pixels, np.float64) @ np.array(_LUMA_WEIGHTS)
-    return float(np.hypot(_sobel(luma), _sobel(luma.T).T).std())
+    red, green, blue = _channels(pixels, 3)
+    luma = _LUMA_WEIGHTS[0] * red + _LUMA_WEIGHTS[1] * green + _LUMA_WEIGHTS[2] * blue
+    return float(np.sqrt(_sobel(luma) ** 2 + _sobel(luma.T).T ** 2).std())
 
 
 def colorfulness(pixels: np.ndarray) -> float:
@@ -56,8 +56,7 @@ def colorfulness(pixels: np.ndarray) -> float:
         >>> round(colorfulness(np.full((1, 1, 3), [255, 0, 0])), 3)
         85.53
     """
-    _check(pixels, 1)
-    red, green, blue = np.moveaxis(np.asarray(pixels, np.float64), -1, 0)
+    red, green, blue = _channels(pixels, 1)
     opponents = (red - green, (red + green) / 2 - blue)
     spread = np.sqrt(sum(channel.var() for channel in opponents))
     offset = np.sqrt(sum(channel.mean() ** 2 for channel in opponents))
@@ -70,7 +69,8 @@ def _sobel(luma: np.ndarray) -> np.ndarray:
     return change[:-2] + 2 * change[1:-1] + change[2:]
 
 
-def _check(pixels: np.ndarray, least: int) -> None:
+def _channels(pixels: np.ndarray, least: int) -> list[np.ndarray]:
     shape = np.shape(pixels)
     if len(shape) != 3 or shape[2] != 3 or min(shape[:2]) < least:
         raise UsageError(f"pixels must be RGB of shape (height >= {least}, width >= {least}, 3), found {shape}")
+    return [np.asarray(pixels)[..., channel].astype(np.float64) for channel in range(3)]
