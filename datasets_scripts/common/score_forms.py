@@ -43,6 +43,8 @@ class ScoreForm:
     """Column of the published standard deviation of the opinions."""
     ratings: tuple[str, ...] = ()
     """Columns of the counts or shares of the ratings 1, 2, ...; where given, quality is the mean rating."""
+    further: tuple[str, ...] = ()
+    """Further columns that must be there, because the script reads them."""
     worst: float | None = None
     """The worst score of a scale on which lower is better (quality is this minus the score); None where higher is."""
     all_columns: tuple[str, ...] = ()
@@ -58,8 +60,8 @@ class ScoreForm:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
-        return (self.image, self.score, *([] if self.std is None else [self.std]), *self.ratings)
+        """The columns that must be there."""
+        return (self.image, self.score, *([] if self.std is None else [self.std]), *self.ratings, *self.further)
 
     def name_of(self, raw: dict[str, Any], *, path: str, number: int) -> str:
         """Return a row's image name.

@@ -36,8 +36,8 @@ DISTORTIONS = {
 """Readable names of the types in file names; a type that is not listed keeps its own."""
 WORST = 1.0
 """DMOS of the worst image."""
-_SHEET_FORM = ScoreForm("image", "dmos", "dmos_std", worst=WORST, sheet="all_by_image", header_row=4)
 _KEY = ("image", "dst_type", "dst_lev")
+_SHEET_FORM = ScoreForm("image", "dmos", "dmos_std", further=_KEY, worst=WORST, sheet="all_by_image", header_row=4)
 _FILE_TYPES = {"noise": "AWGN", "jpeg": "JPEG", "jpeg 2000": "jpeg2000", "blur": "BLUR"}
 _NAME = re.compile(r"(?P<reference>[^.]+)\.(?P<type>[^.]+)\.(?P<level>\d)\.[^.]+")
 _FOLDERS = tuple(dict.fromkeys(name for code in DISTORTIONS for name in (code.lower(), code)))

@@ -27,9 +27,19 @@ from eyechart.datasets_scripts.common.score_forms import list_forms
 LIST_FOLDERS = ("train_files/exp1", "exp1", "")
 """Where the three official files may be."""
 OFFICIAL_FILES = ("train.csv", "val.csv", "test.csv")
-RATES = 4
-"""Rates at which each codec but HiFiC was run."""
-_FEWER_RATES = {"HiFiC": 3}
+CODECS = {
+    "CAEntropyMSIM": 4,
+    "FactMSE": 4,
+    "FRICwRNN": 4,
+    "HierarchMSE": 4,
+    "HierarchMSIM": 4,
+    "HiFiC": 3,
+    "HyperMSE": 4,
+    "JPEG": 4,
+    "VVC": 4,
+    "WebP": 4,
+}
+"""The codecs, as the folders call them, with the number of rates at which each was run."""
 # A crop's number, "_p1", follows the rate.
 _NAME = re.compile(r"(?:.*/)?(?P<codec>[^/]+)/(?P<stem>[^/]+)_(?P<rate>\d)(?P<crop>_p\d+)?\.[^./]+")
 _HOMEPAGE = "https://github.com/sherlockyy/LICQA"
@@ -76,10 +86,9 @@ class Mm21(QualityBuilder):
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
         match = _NAME.fullmatch(name)
-        if match is None:
+        if match is None or match["codec"] not in CODECS:
             return {}
-        rates = _FEWER_RATES.get(match["codec"], RATES)
-        rate = int(match["rate"])
+        rate, rates = int(match["rate"]), CODECS[match["codec"]]
         if not 1 <= rate <= rates:
             raise ValueError(f"image name {name!r} ends in rate {rate}; {match['codec']} has rates 1-{rates}")
         return {

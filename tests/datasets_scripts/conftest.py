@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,22 @@ def _write_image(path: Path, seed: int = 0) -> None:
 def write_image() -> Callable[..., None]:
     """Return a function that writes a small PNG of noise."""
     return _write_image
+
+
+@pytest.fixture
+def release_of(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a folder of text files, by their names, and small images."""
+
+    def write(texts: Mapping[str, str], images: Sequence[str] = ()) -> Path:
+        folder = tmp_path / "release"
+        for name, text in texts.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8", newline="")
+        for seed, name in enumerate(images):
+            _write_image(folder / name, seed)
+        return folder
+
+    return write
 
 
 _KADIS_ROWS = [("tree_01_01.png", "90.5"), ("tree_01_02.png", "70"), ("sea_25_05.png", " 8.25 ")]

@@ -1,0 +1,27 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eyechart.datasets_scripts import load_dataset
+
+pytestmark = pytest.mark.datasets36
+
+
+@pytest.mark.parametrize("place", ["", "SQAD/", "images/"])
+def test_a_folder_with_scores(release_of: Callable[..., Path], place: str) -> None:
+    scores = "image,mos\n12.jpg,7.75\n14122017104.JPG, 77.5\n"
+    folder = release_of({"mos.csv": scores}, [f"{place}12.jpg", f"{place}14122017104.JPG"])
+    part = load_dataset("sqad", data_dir=folder, split="test")
+    assert part["id"][:] == ["12.jpg", "14122017104.JPG"]
+    assert part["quality"][:] == part["released_score"][:] == [7.75, 77.5]
+    assert {image.size for image in part["image"]} == {(10, 8)}
+
+
+def test_the_scores_of_the_2afc_paper(reference: Path, tmp_path: Path) -> None:
+    labels = json.loads((reference / "two-afc" / "Coarse_grained_mixed.json").read_text(encoding="utf-8"))["SQAD"]
+    (tmp_path / "sqad.json").write_text(json.dumps(labels), encoding="utf-8")
+    part = load_dataset("sqad", data_files=str(tmp_path / "sqad.json"), images="skip", split="test")
+    assert len(part) == 100
+    assert (round(min(part["quality"]), 1), round(max(part["quality"]), 1)) == (7.7, 77.7)
