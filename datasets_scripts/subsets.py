@@ -17,6 +17,8 @@ class Subset:
     """Its columns: "multiple choice", "quality", "pairs" or "description"."""
     configs: tuple[str, ...] = ("default",)
     """Configurations, the default one first."""
+    other_kinds: tuple[tuple[str, str], ...] = ()
+    """Configurations with columns of another kind, each with that kind."""
     private: tuple[str, ...] = ()
     """Splits whose answers or texts the authors keep to themselves; an export blanks those that a user has."""
     gated: bool = False
@@ -28,6 +30,15 @@ class Subset:
     def module(self) -> str:
         """Import name of the loading script."""
         return f"eyechart.datasets_scripts.{self.name}.{self.name}"
+
+    def kind_of(self, config: str) -> str:
+        """Return the kind of the columns of a configuration.
+
+        Examples:
+            >>> SUBSETS["aesbench"].kind_of("empathy"), SUBSETS["aesbench"].kind_of("interpretation")
+            ('multiple choice', 'description')
+        """
+        return dict(self.other_kinds).get(config, self.kind)
 
 
 # Those of which pairs can be made.
@@ -48,6 +59,14 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
     {
         subset.name: subset
         for subset in (
+            Subset(
+                "aesbench",
+                "multiple choice",
+                configs=("perception", "empathy", "assessment", "interpretation"),
+                other_kinds=(("interpretation", "description"),),
+                private=("test",),
+                gated=True,
+            ),
             Subset("agiqa3k", "quality"),
             Subset("cgiqa6k", "quality", configs=("all", "game", "movie")),
             Subset("csiq", "quality"),

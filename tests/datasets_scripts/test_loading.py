@@ -67,7 +67,7 @@ def pixels(value: Any) -> Any:
 
 @every_config
 def test_columns_are_those_of_the_kind(name: str, config: str) -> None:
-    kind = KINDS[SUBSETS[name].kind]
+    kind = KINDS[SUBSETS[name].kind_of(config)]
     features = load_builder(name, config).info.features
     groups = dict(list(features.items())[len(kind) :])
     assert list(features)[: len(kind)] == list(kind)
