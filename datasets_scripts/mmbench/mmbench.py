@@ -16,6 +16,8 @@ Rows are the unrotated ones. Where a split holds rotated ones too (see `eyechart
 they are checked: a violation is an error of that row. `question_id` is the release's index, a row's id
 `<split>-<index>`.
 
+Files that are downloaded are compared with their published checksums; those in `data_dir` are taken as they are.
+
 A missing option or hint is an empty or null cell, or "nan", which is how pandas writes one. Every other text is kept as
 it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the last option.
 """
@@ -24,6 +26,7 @@ import math
 import os
 from collections.abc import Iterator
 from collections.abc import Mapping
+from itertools import takewhile
 from string import ascii_uppercase
 from typing import Any
 from typing import ClassVar
@@ -157,9 +160,10 @@ class MMBench(BenchmarkBuilder):
 
     def _how_to_get(self) -> str:
         urls = [_DOWNLOADS[names[0]][0] + names[0] for names in FILES[self.config.name].values()]
+        hub = "" if self.config.name.endswith("v11") else " The same data are on the Hub in lmms-lab/MMBench."
         return (
             f"Configuration {self.config.name!r} of MMBench is {' and '.join(urls)}: put the files into one folder and "
-            "give it as data_dir. The same data are on the Hub in lmms-lab/MMBench."
+            f"give it as data_dir.{hub}"
         )
 
     def _read(self, path: str) -> list[Row]:
@@ -217,7 +221,7 @@ def _fields(raw: dict[str, Any]) -> dict[str, Any]:
         index = _text(raw, "index")
         if not (index.isascii() and index.isdecimal()):
             raise ValueError(f"field 'index' must be a whole number, found {raw['index']!r}")
-        options = [_text(raw, letter) for letter in ascii_uppercase if letter in raw]
+        options = [_text(raw, letter) for letter in takewhile(raw.__contains__, ascii_uppercase)]
         while options and options[-1] in ("", "nan"):
             options.pop()
         hint, answer = _text(raw, "hint"), _text(raw, "answer").upper()
