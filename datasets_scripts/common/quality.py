@@ -48,7 +48,7 @@ def quality_features() -> datasets.Features:
 class QualityBuilder(BenchmarkBuilder):
     """Base of the scripts of image quality databases."""
 
-    SPLITS = ("test",)
+    SPLITS: ClassVar[tuple[str, ...]] = ("test",)
     FORMS: ClassVar[tuple[ScoreForm, ...]] = list_forms()
     """Forms of score files that are read, the preferred one first."""
     SCORE_FILES: ClassVar[tuple[str, ...]] = ("mos.csv",)

@@ -14,7 +14,7 @@ from typing import Any
 if TYPE_CHECKING:
     import numpy as np
 
-# MAT files of version 5 begin with 116 bytes of free text.
+# MAT files of version 5 begin with 116 bytes of free text, which SciPy fills with the time.
 _MAT_TEXT = b"MATLAB 5.0 MAT-file".ljust(116)
 
 
@@ -30,10 +30,10 @@ def write_xlsx(path: Path, sheet: str, rows: Iterable[Sequence[Any]]) -> None:
     from openpyxl import Workbook
 
     book = Workbook()
-    table = book.active
-    table.title = sheet
+    book.remove(book.worksheets[0])
+    table = book.create_sheet(sheet)
     for row in rows:
-        table.append(row)
+        table.append(list(row))
     made = io.BytesIO()
     book.save(made)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def write_mat(path: Path, variables: Mapping[str, "np.ndarray"]) -> None:
     """Write a MAT file of version 5; arrays of objects become cell arrays."""
     from scipy.io import savemat
 
-    made = io.BytesIO()
-    savemat(made, dict(variables))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_MAT_TEXT + made.getvalue()[len(_MAT_TEXT) :])
+    savemat(str(path), dict(variables))
+    with open(path, "r+b") as file:
+        file.write(_MAT_TEXT)
