@@ -1,4 +1,5 @@
 import ast
+import doctest
 import json
 import os
 import re
@@ -38,6 +39,10 @@ for folder in sys.argv[1:]:
         print(json.dumps(client.predict(text, configuration, api_name="/compute")), flush=True)
     page.close(verbose=False)
 """
+
+
+def test_doctests() -> None:
+    assert doctest.testmod(space).failed == 0
 
 
 def test_examples_and_card() -> None:
