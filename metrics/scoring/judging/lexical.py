@@ -9,7 +9,7 @@ It is of no paper, and no stand-in for a language model: results name it. It rea
 - relevance: the share of clauses with a statement; 2 from 0.8 on, 0 for none. Emotion, interest and originality count
   for AesBench only.
 - choices: the option that exact matching finds, else the one whose statements or words agree best with the answer, or
-  X; a yes or a no follows from whether the answer agrees with the question's statements.
+  X; a yes or a no follows from whether the answer agrees with the question's statements, or repeats its words.
 - marking from 1 to 5: 5 where the answer is or names the correct one, 4 where its statements agree, 1 where they
   contradict it, else by the share of common words.
 
@@ -32,6 +32,7 @@ from eyechart.metrics.scoring.choice_text import split_words
 from eyechart.metrics.scoring.choices import extract_choice
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.judging.lexicon import AESTHETIC
+from eyechart.metrics.scoring.judging.lexicon import NEGATORS
 from eyechart.metrics.scoring.judging.lexicon import Statement
 from eyechart.metrics.scoring.judging.lexicon import phrases
 from eyechart.metrics.scoring.judging.lexicon import read_clauses
@@ -136,12 +137,11 @@ def best_option(question: str, options: Sequence[str], answer: str) -> str | Non
     named = extract_choice(answer, options)
     if named is not None:
         return named
-    said, words = read_statements(answer), _content_words(answer)
     keys = [comparison_key(option) for option in options]
     if sorted(keys) == ["no", "yes"]:
-        asked = read_statements(question)
-        agreed, contradicted = len(_agreeing(asked, said)), len(_contradicting(said, asked))
-        return None if agreed == contradicted else ascii_uppercase[keys.index("yes" if agreed > contradicted else "no")]
+        affirmed = _affirms(question, answer)
+        return None if affirmed is None else ascii_uppercase[keys.index("yes" if affirmed else "no")]
+    said, words = read_statements(answer), _content_words(answer)
     merits = []
     for option in options:
         stated, own = read_statements(option), _content_words(option)
@@ -175,6 +175,19 @@ def mark(question: str, reference: str, answer: str) -> int:
         return 4
     given, true = _content_words(answer), _content_words(reference)
     return 1 + min(int(8 * len(given & true) / max(len(given) + len(true), 1)), 3)
+
+
+def _affirms(question: str, answer: str) -> bool | None:
+    """Whether an answer says what a question asks about; None where it says neither that nor the opposite."""
+    asked, said = read_statements(question), read_statements(answer)
+    agreed, contradicted = len(_agreeing(asked, said)), len(_contradicting(said, asked))
+    if asked:
+        return None if agreed == contradicted else agreed > contradicted
+    # "The microwave is silver" repeats "Is the microwave silver?", with or without a not.
+    words = _content_words(answer)
+    if not words or len(words & _content_words(question)) < _ALMOST_ALL * len(words):
+        return None
+    return NEGATORS.isdisjoint(split_words(normalise(answer)).folded)
 
 
 def _agreeing(stated: frozenset[Statement], said: frozenset[Statement]) -> set[Statement]:

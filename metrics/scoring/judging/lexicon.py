@@ -289,4 +289,5 @@ def _lexicon() -> dict[str, _Entry]:
     return entries | {phrase: _Entry(kind) for kind, listed in kinds for phrase in phrases(listed)}
 
 
+NEGATORS = frozenset(phrases(_NEGATORS))
 _LONGEST = max(len(phrase.split()) for phrase in _lexicon())

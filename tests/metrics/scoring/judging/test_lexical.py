@@ -163,10 +163,13 @@ def test_best_option(question: str, options: list[str], answer: str, letter: str
 @pytest.mark.parametrize(
     ("question", "reference", "answer", "marked"),
     [
-        # MMBench (arXiv:2307.06281), Table 5, with GPT's marks 5, 5, 5 and 5.
+        # MMBench (arXiv:2307.06281), Table 5, where GPT's marks are 5 too.
         ("On which side of the picture is the leather bag?", "right", "leather bag is on right side", 5),
         ("What is the pen made of?", "plastic", "pen is made of plastic##", 5),
         ("How does the silver lamp appear to be, on or off?", "off", "silver lamp appears to be off ##", 5),
+        ("Is the microwave silver and rectangular?", "Yes", "microwave is silver and rectangular", 5),
+        ("Is the microwave silver and rectangular?", "Yes", "The microwave is not silver.", 1),
+        ("Is the microwave silver and rectangular?", "Yes", "It stands on a table.", 1),
         ("Is it blurry?", "Yes", "It is out of focus.", 5),
         ("Is it blurry?", "Yes", "It is sharp.", 1),
         ("Is it blurry?", "no", "No, it is not.", 5),
@@ -176,7 +179,8 @@ def test_best_option(question: str, options: list[str], answer: str, letter: str
         ("What is it?", "a red wooden boat", "a boat and two tall trees by a lake", 2),
         ("What is it?", "a red wooden boat", "seven cats", 1),
         ("What is it?", "left", "It is not left but right.", 1),
-        # Table 5, where GPT's mark is 4: words alone do not know that a bicycle is a bike.
+        # Table 5, where GPT's marks are 5 and 4: words alone do not know that a girl is a woman and a bicycle a bike.
+        ("Who is wearing a shirt?", "girl", "woman is wearing shirt", 1),
         ("What does the male person ride on?", "bike", "bicycle", 1),
     ],
 )
