@@ -8,15 +8,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
 from PIL import Image
+
+from eyechart.datasets_scripts import register
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every test its own cache of prepared data sets."""
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "hf_datasets")
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the subsets for one test: `register` changes a table for good, so the test gets a copy of it."""
+    known = dict(datasets.packaged_modules._PACKAGED_DATASETS_MODULES)
+    for module in (datasets.packaged_modules, datasets.load):
+        monkeypatch.setattr(module, "_PACKAGED_DATASETS_MODULES", known)
+    register()
 
 
 def _write_image(path: Path, seed: int = 0) -> None:

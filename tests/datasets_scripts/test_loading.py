@@ -1,4 +1,4 @@
-"""The doors to the data, the cache, and what holds for every subset."""
+"""The doors to the data and the cache."""
 
 import json
 import logging
@@ -6,114 +6,23 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import SUBSETS
 from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import list_datasets
-from eyechart.datasets_scripts import load_builder
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import loading
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts import register
-from eyechart.datasets_scripts.common.description import description_features
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
-from eyechart.datasets_scripts.common.pairs import pair_features
-from eyechart.datasets_scripts.common.quality import quality_features
 
 Folder = Callable[..., Path]
 Row = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.datasets36
-SCRIPTS = Path(loading.__file__).parent
-CONFIGS = [(name, config) for name, subset in SUBSETS.items() for config in subset.configs]
-KINDS = {
-    "quality": quality_features(),
-    "multiple choice": multiple_choice_features([]),
-    "description": description_features(),
-    "pairs": pair_features(),
-}
-every_subset = pytest.mark.parametrize("name", list_datasets())
-every_config = pytest.mark.parametrize(("name", "config"), CONFIGS)
-
-
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the subsets for one test: `register` changes a table for good, so the test gets a copy of it."""
-    known = dict(datasets.packaged_modules._PACKAGED_DATASETS_MODULES)
-    for module in (datasets.packaged_modules, datasets.load):
-        monkeypatch.setattr(module, "_PACKAGED_DATASETS_MODULES", known)
-    register()
-
-
-def plain(rows: Any) -> list[dict[str, Any]]:
-    """Return rows with images as pixels, so that they can be compared."""
-    return [{key: pixels(value) for key, value in row.items()} for row in rows]
-
-
-def pixels(value: Any) -> Any:
-    if isinstance(value, list):
-        return [pixels(item) for item in value]
-    return (value.mode, value.size, value.tobytes()) if hasattr(value, "tobytes") else value
-
-
-@every_config
-def test_columns_are_those_of_the_kind(name: str, config: str) -> None:
-    kind = KINDS[SUBSETS[name].kind_of(config)]
-    features = load_builder(name, config).info.features
-    groups = dict(list(features.items())[len(kind) :])
-    assert list(features)[: len(kind)] == list(kind)
-    assert {column: features[column] for column in kind} == kind
-    assert set(map(str, groups.values())) <= {str(datasets.Value("string"))}
-    assert not groups or SUBSETS[name].kind == "multiple choice"
-
-
-@every_config
-def test_metadata_is_there(name: str, config: str) -> None:
-    info = load_builder(name, config).info
-    assert info.description and info.citation and info.license and info.homepage.startswith("https://")
-
-
-@every_config
-@pytest.mark.usefixtures("registered")
-def test_all_doors_give_the_same_rows(name: str, config: str) -> None:
-    folder = str(mini.release(name))
-    first = {split: plain(part) for split, part in load_dataset(name, config, data_dir=folder).items()}
-    streamed = load_dataset(name, config, data_dir=folder, streaming=True)
-    assert {split: plain(part) for split, part in streamed.items()} == first
-    shared = load_dataset(name, config, data_dir=folder, num_proc=2)
-    assert {split: plain(part) for split, part in shared.items()} == first
-    by_name = datasets.load_dataset(name, config, data_dir=folder)
-    assert {split: plain(part) for split, part in by_name.items()} == first
-    split = next(iter(first))
-    assert plain(datasets.load_dataset(name, config, data_dir=folder, split=split, streaming=True)) == first[split]
-
-
-@every_config
-@pytest.mark.skipif(int(version("datasets").split(".")[0]) >= 4, reason="datasets >= 4 takes no scripts by path")
-def test_scripts_load_by_path_on_datasets_3(name: str, config: str) -> None:
-    folder = mini.release(name)
-    by_path = datasets.load_dataset(str(SCRIPTS / name), config, data_dir=str(folder), trust_remote_code=True)
-    loaded = load_dataset(name, config, data_dir=folder)
-    assert plain(next(iter(by_path.values()))) == plain(next(iter(loaded.values())))
-
-
-@every_subset
-@pytest.mark.usefixtures("registered")
-def test_the_first_configuration_is_the_default_of_every_door(name: str) -> None:
-    folder = str(mini.release(name))
-    config = SUBSETS[name].configs[0]
-    assert load_builder(name, data_dir=folder).config.name == config
-    assert datasets.load_dataset_builder(name, data_dir=folder).config.name == config
-    assert datasets.load_dataset_builder(name, data_dir=folder, skip_bad=True).config.name == config
 
 
 @pytest.mark.usefixtures("registered")
@@ -262,11 +171,6 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     code += "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not {"datasets", "torch", "transformers", "numpy", "pandas", "pyarrow", "PIL"} & set(loaded)
-
-
-def test_the_table_names_every_script() -> None:
-    scripts = {path.parent.name for path in SCRIPTS.glob("*/*.py") if path.stem == path.parent.name}
-    assert scripts == set(list_datasets())
 
 
 def test_a_damaged_sidecar_is_named(kadis: Folder) -> None:
