@@ -1,22 +1,29 @@
 """The third door to the data: any subset as Parquet with embedded images and a dataset card, ready for the Hub.
 
-The folder is read by plain `datasets.load_dataset(folder)` on every version since 3.6.
+The folder is read by plain `datasets.load_dataset(folder, config)` on every version since 3.6. What the authors keep to
+themselves is left out of it, even where the user has it: answers and golden texts of the subset's private splits, and
+the images of gated subsets.
 """
 
-import json
 import os
 from collections.abc import Iterator
 from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.resources import files
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.left_out import SIDECAR
+from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.left_out import left_out
 from eyechart.datasets_scripts.common.paths import whole_folder
+from eyechart.datasets_scripts.export_card import Circumstances
+from eyechart.datasets_scripts.export_card import WrittenConfig
+from eyechart.datasets_scripts.export_card import WrittenSplit
+from eyechart.datasets_scripts.export_card import write_card
 from eyechart.datasets_scripts.loading import load_dataset
 from eyechart.datasets_scripts.subsets import find_subset
 
@@ -26,31 +33,24 @@ if TYPE_CHECKING:
 
 MAX_SHARD_BYTES = 500_000_000
 """A shard is closed once its rows take this many bytes in memory."""
+PRIVATE_COLUMNS = ("answer", "description")
+"""Columns that hold what is private in a private split."""
 _ROWS_PER_GROUP = 100
-
-
-@dataclass(frozen=True)
-class _WrittenSplit:
-    name: str
-    files: list[str]
-    """Relative to the exported folder."""
-    num_examples: int
-    num_bytes: int
-    private: bool
-    """Whether the split is a multiple-choice one without answers."""
+Folder = str | os.PathLike[str]
 
 
 def export(
     name: str,
-    config: str | None = None,
+    config: str | Sequence[str] | None = None,
     *,
-    out: str | os.PathLike[str],
-    data_dir: str | os.PathLike[str] | None = None,
+    out: Folder,
+    data_dir: Folder | Mapping[str, Folder] | None = None,
     skip_missing: bool = False,
     skip_bad: bool = False,
     options: Mapping[str, Any] | None = None,
+    i_have_the_rights: bool = False,
     num_proc: int | None = None,
-    cache_dir: str | os.PathLike[str] | None = None,
+    cache_dir: Folder | None = None,
     max_shard_bytes: int = MAX_SHARD_BYTES,
 ) -> Path:
     """Write all splits of a subset as Parquet shards with embedded images, and a dataset card.
@@ -59,12 +59,13 @@ def export(
 
     Args:
         name: A subset, see `list_datasets`.
-        config: A configuration of the subset; its first one by default.
+        config: A configuration of the subset or several, the default one first; all of them by default.
         out: Folder to write; must not exist or be empty.
-        data_dir: As for `load_dataset`; so are `skip_missing`, `skip_bad`, `options`, `num_proc` and `cache_dir`.
+        data_dir: As for `load_dataset`; where configurations have different folders, a mapping from one to the other.
         skip_missing: Leave out rows without an image; `left_out.json` lists them.
         skip_bad: Leave out malformed rows; `left_out.json` lists them.
-        options: Settings of this subset's own.
+        options: Settings of this subset's own, as for `load_dataset`.
+        i_have_the_rights: Write private answers and texts, and images of gated subsets, as well. The card says so.
         num_proc: Number of processes that prepare the data set.
         cache_dir: Folder of prepared data sets.
         max_shard_bytes: A shard is closed once its rows take this many bytes in memory.
@@ -77,42 +78,97 @@ def export(
         DataError: Something is wrong with the source files.
     """
     subset = find_subset(name)
+    sources = _sources([config] if isinstance(config, str) else list(config or subset.configs), data_dir)
     folder = Path(out).expanduser().absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"out must be a new or an empty folder, and {folder} is not")
-    parts = load_dataset(
+    images = i_have_the_rights or not subset.gated
+    load = partial(
+        load_dataset,
         name,
-        config,
-        data_dir=data_dir,
         skip_missing=skip_missing,
         skip_bad=skip_bad,
+        images="load" if images else "skip",
         options=options,
         num_proc=num_proc,
         cache_dir=cache_dir,
     )
     with whole_folder(folder) as unfinished:
-        (unfinished / "data").mkdir()
-        written = [_write_split(part, split, unfinished, max_shard_bytes) for split, part in parts.items()]
-        features = next(iter(parts.values())).features
-        _write_card(unfinished, name, config or subset.configs[0], features, written, left_out(parts))
+        written = []
+        for one, source in sources.items():
+            try:
+                parts = load(one, data_dir=source)
+            except DataError as error:
+                if config is None and len(sources) > 1:
+                    error.add_note(f"config={one!r}; config=... / --config exports only those that are named.")
+                raise
+            place = unfinished / ("data" if one == "default" else one)
+            place.mkdir()
+            splits = [
+                _write_split(part, place, split, split in subset.private, i_have_the_rights, max_shard_bytes)
+                for split, part in parts.items()
+            ]
+            written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, _told(left_out(parts))))
+        made = Circumstances(images, any(map(mini.is_release, sources.values())), options or {})
+        write_card(unfinished, subset, written, made)
         if folder.exists():
             folder.rmdir()
     return folder
 
 
-def _write_split(part: "datasets.Dataset", split: str, folder: Path, max_shard_bytes: int) -> _WrittenSplit:
+def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | None) -> dict[str, Folder | None]:
+    """Return the release's folder of each configuration."""
+    if not isinstance(data_dir, Mapping):
+        return dict.fromkeys(configs, data_dir)
+    for config in data_dir:
+        if config not in configs:
+            raise unknown_name("config in data_dir", config, configs)
+    missing = [config for config in configs if config not in data_dir]
+    if missing:
+        raise UsageError(f"data_dir names no folder for config {missing[0]!r}")
+    return {config: data_dir[config] for config in configs}
+
+
+def _told(items: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return what was left out without the folders of this machine, which are nobody's business."""
+    return [{**item, "path": os.path.basename(item["path"])} for item in items]
+
+
+def _write_split(
+    part: "datasets.Dataset", folder: Path, split: str, private: bool, has_rights: bool, max_shard_bytes: int
+) -> WrittenSplit:
+    column = next((name for name in PRIVATE_COLUMNS if name in part.column_names), None)
+    given = 0 if column is None else sum(map(bool, part[column]))
+    blanked = private and not has_rights and given > 0
+    tables = _embedded_tables(part, column if blanked else None)
+    files, size = _write_shards(tables, _portable_schema(part.features), folder, split, max_shard_bytes)
+    return WrittenSplit(
+        name=split,
+        files=[file.relative_to(folder.parent).as_posix() for file in files],
+        num_examples=part.num_rows,
+        num_bytes=size,
+        column=column,
+        given=given,
+        private=private,
+        blanked=blanked,
+    )
+
+
+def _write_shards(
+    tables: Iterator["pa.Table"], schema: "pa.Schema", folder: Path, split: str, max_shard_bytes: int
+) -> tuple[list[Path], int]:
+    """Write tables as `<split>-<number>-of-<count>.parquet` and return the files and the bytes they take in memory."""
     import pyarrow.parquet as pq
 
-    schema = _portable_schema(part.features)
     shards: list[Path] = []
     sizes: list[int] = []
     writer = None
     try:
-        for table in _embedded_tables(part):
+        for table in tables:
             if writer is None or sizes[-1] > max_shard_bytes:
                 if writer is not None:
                     writer.close()
-                shards.append(folder / "data" / f"{split}-{len(shards):05d}.parquet")
+                shards.append(folder / f"{split}-{len(shards):05d}.parquet")
                 sizes.append(0)
                 writer = pq.ParquetWriter(shards[-1], schema)
             writer.write_table(table.replace_schema_metadata(schema.metadata))
@@ -120,20 +176,23 @@ def _write_split(part: "datasets.Dataset", split: str, folder: Path, max_shard_b
     finally:
         if writer is not None:
             writer.close()
-    names = []
-    for index, shard in enumerate(shards):
-        final = shard.with_name(f"{split}-{index:05d}-of-{len(shards):05d}.parquet")
-        names.append(shard.rename(final).relative_to(folder).as_posix())
-    private = "answer" in part.column_names and not any(part["answer"])
-    return _WrittenSplit(split, names, part.num_rows, sum(sizes), private)
+    names = (f"{split}-{index:05d}-of-{len(shards):05d}.parquet" for index in range(len(shards)))
+    return [shard.rename(shard.with_name(name)) for shard, name in zip(shards, names, strict=True)], sum(sizes)
 
 
-def _embedded_tables(part: "datasets.Dataset") -> Iterator["pa.Table"]:
+def _embedded_tables(part: "datasets.Dataset", blank: str | None) -> Iterator["pa.Table"]:
+    """Yield the rows in groups, with image bytes instead of paths; the column `blank` is emptied."""
+    import pyarrow as pa
     from datasets.table import embed_table_storage
 
+    schema = part.features.arrow_schema
     for table in part.with_format("arrow").iter(batch_size=_ROWS_PER_GROUP):
+        if blank is not None:
+            place = table.column_names.index(blank)
+            empty = pa.array([""] * len(table), table.schema.field(place).type)
+            table = table.set_column(place, table.schema.field(place), empty)
         # to_parquet would store the images' paths instead of their bytes.
-        yield embed_table_storage(table.cast(part.features.arrow_schema))
+        yield embed_table_storage(table.cast(schema))
 
 
 def _portable_schema(features: "datasets.Features") -> "pa.Schema":
@@ -143,51 +202,3 @@ def _portable_schema(features: "datasets.Features") -> "pa.Schema":
         key: value.replace(b'"_type": "List"', b'"_type": "Sequence"') for key, value in schema.metadata.items()
     }
     return schema.with_metadata(metadata)
-
-
-def _write_card(
-    folder: Path,
-    name: str,
-    config: str,
-    features: "datasets.Features",
-    splits: list[_WrittenSplit],
-    skipped: list[dict[str, str]],
-) -> None:
-    from huggingface_hub import DatasetCard
-
-    card = DatasetCard((files("eyechart.hub_cards") / "datasets" / f"{name}.md").read_text(encoding="utf-8"))
-    card.data["configs"] = [
-        {"config_name": config, "data_files": [{"split": split.name, "path": split.files} for split in splits]}
-    ]
-    card.data["dataset_info"] = {
-        "config_name": config,
-        "features": _portable_yaml(features._to_yaml_list()),
-        "splits": [
-            {"name": split.name, "num_bytes": split.num_bytes, "num_examples": split.num_examples} for split in splits
-        ],
-        "download_size": sum((folder / file).stat().st_size for split in splits for file in split.files),
-        "dataset_size": sum(split.num_bytes for split in splits),
-    }
-    if skipped:
-        (folder / SIDECAR).write_text(json.dumps(skipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    card.text = card.text.rstrip() + "\n\n" + _export_section(splits, skipped)
-    card.save(folder / "README.md")
-
-
-def _portable_yaml(features: Any) -> Any:
-    """Call every list a sequence, as all versions of `datasets` understand it."""
-    if isinstance(features, list):
-        return [_portable_yaml(feature) for feature in features]
-    if isinstance(features, dict):
-        return {("sequence" if key == "list" else key): _portable_yaml(value) for key, value in features.items()}
-    return features
-
-
-def _export_section(splits: list[_WrittenSplit], skipped: list[dict[str, str]]) -> str:
-    lines = ["## This copy", "", "Made by `eyechart export`; images are embedded byte for byte.", ""]
-    for split in splits:
-        count = sum(item["split"] == split.name for item in skipped)
-        without = f"; {count} rows were left out, see `{SIDECAR}`" if count else ""
-        private = "; answers are private and not part of this copy" if split.private else ""
-        lines.append(f"- `{split.name}`: {split.num_examples} rows{without}{private}")
-    return "\n".join(lines) + "\n"

@@ -5,11 +5,13 @@ and rich are loaded before a command runs.
 """
 
 import datetime
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
+from typing import Any
 from typing import TypeVar
 
 import typer
@@ -17,6 +19,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.subsets import find_subset
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import DEFAULT_BATCH_SIZE
 from eyechart.evaluators.tasks import TASKS
@@ -122,9 +125,30 @@ def score(
 def export(
     subset: Annotated[str, typer.Argument(help="Data set, for example llvisionqa.")],
     out: Annotated[Path, typer.Option(help="Folder to write; must not exist or be empty.")],
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of the real release; without it the mini release is exported.")
+    config: Annotated[
+        list[str] | None, typer.Option(help="Configuration to export; all if none is given. Repeatable.")
     ] = None,
+    data_dir: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[CONFIG=]PATH",
+            help="Folder of the real release; without it the mini release is exported. Repeatable.",
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Setting of this data set's own, its value as JSON or text. Repeatable."
+        ),
+    ] = None,
+    push_to_hub: Annotated[
+        str | None, typer.Option(metavar="REPO", help="Upload to this data set repository; needs --data-dir.")
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Make a new repository public instead of private.")] = False,
+    i_have_the_rights: Annotated[
+        bool,
+        typer.Option("--i-have-the-rights", help="Export private answers and texts, and images given on request, too."),
+    ] = False,
     skip_bad: SkipBad = False,
     skip_missing: SkipMissing = False,
 ) -> None:
@@ -134,10 +158,29 @@ def export(
         from eyechart.datasets_scripts import mini
         from eyechart.datasets_scripts.export import export as export_subset
 
-        folder = mini.release(subset) if data_dir is None else data_dir
-        return export_subset(subset, out=out, data_dir=folder, skip_bad=skip_bad, skip_missing=skip_missing)
+        if push_to_hub is not None and not data_dir:
+            raise UsageError("--push-to-hub needs --data-dir: a mini release is not the benchmark")
+        if public and push_to_hub is None:
+            raise UsageError("--public says how to make the repository of --push-to-hub, which is not given")
+        configs = config or find_subset(subset).configs
+        folders = _parse_data_dirs(data_dir or [f"{mini.release(subset)}"], tuple(configs), "config")
+        return export_subset(
+            subset,
+            config,
+            out=out,
+            data_dir=folders.get("", folders),
+            options=_parse_options(option or []),
+            i_have_the_rights=i_have_the_rights,
+            skip_bad=skip_bad,
+            skip_missing=skip_missing,
+        )
 
-    print(f"Exported to {_checked(write)}")
+    folder = _checked(write)
+    print(f"Exported to {folder}")
+    if push_to_hub is not None:
+        from eyechart.datasets_scripts import hub
+
+        print(f"Uploaded to {_checked(lambda: hub.push_to_hub(folder, push_to_hub, public=public))}")
 
 
 @app.command("tasks")
@@ -201,20 +244,34 @@ def _plan(
     return plan
 
 
-def _parse_data_dirs(values: list[str], subsets: tuple[str, ...]) -> dict[str, str]:
-    """Subset to folder; "" is the key of a folder given without a subset."""
+def _parse_data_dirs(values: list[str], names: tuple[str, ...], kind: str = "subset") -> dict[str, str]:
+    """Subset or configuration to folder; "" is the key of a folder given without one."""
     folders: dict[str, str] = {}
     for value in values:
-        subset, equals, path = value.partition("=")
+        name, equals, path = value.partition("=")
         # A path may itself hold a "=".
         if not equals or Path(value).exists():
-            subset, path = "", value
-        elif subset not in subsets:
-            raise unknown_name("subset in --data-dir", subset, subsets)
-        if subset in folders:
-            raise UsageError(f"--data-dir is given twice for {subset or 'all subsets'}: {folders[subset]} and {path}")
-        folders[subset] = path
+            name, path = "", value
+        elif name not in names:
+            raise unknown_name(f"{kind} in --data-dir", name, names)
+        if name in folders:
+            raise UsageError(f"--data-dir is given twice for {name or f'all {kind}s'}: {folders[name]} and {path}")
+        folders[name] = path
     return folders
+
+
+def _parse_options(values: list[str]) -> dict[str, Any]:
+    """Name to value; what is no JSON is text."""
+    options: dict[str, Any] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or name in options:
+            raise UsageError(f"--option {value!r} is not NAME=VALUE, or gives NAME again")
+        try:
+            options[name] = json.loads(text)
+        except ValueError:
+            options[name] = text
+    return options
 
 
 def _checked(call: Callable[[], Value]) -> Value:

@@ -10,6 +10,7 @@
     │   ├── BadAnnotationError           an annotation file, or one row of it, is malformed
     │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
     │   └── BadArchiveError              an archive is corrupt, locked, too large, or would write where it must not
+    ├── HubError                         the Hub refused what was asked of it, or cannot be reached
     └── ModelError                       a model cannot be used for what is asked of it
 """
 
@@ -68,6 +69,10 @@ class BadImageError(DataError):
 
 class BadArchiveError(DataError):
     """An archive is corrupt, locked, too large, or would write where it must not."""
+
+
+class HubError(EyechartError):
+    """The Hub refused what was asked of it, or cannot be reached."""
 
 
 class ModelError(EyechartError):

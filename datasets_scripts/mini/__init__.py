@@ -5,6 +5,7 @@
 
 import hashlib
 import importlib
+import os
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
@@ -47,6 +48,11 @@ def release(name: str) -> Path:
         if not folder.is_dir():
             raise
     return folder
+
+
+def is_release(folder: str | os.PathLike[str] | None) -> bool:
+    """Tell whether a folder is one that `release` returned."""
+    return folder is not None and Path(folder).resolve().parent == (eyechart_home() / "mini").resolve()
 
 
 def write(name: str, folder: Path) -> None:

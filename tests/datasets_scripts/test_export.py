@@ -1,15 +1,18 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import datasets
 import pytest
 
+from eyechart.datasets_scripts import SUBSETS
 from eyechart.datasets_scripts import list_datasets
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import MissingImagesError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.export import export
 
@@ -37,22 +40,31 @@ def rows(part: datasets.Dataset) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", list_datasets())
-def test_plain_load_dataset_reads_the_folder_row_for_row(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("eyechart.datasets_scripts.export._ROWS_PER_GROUP", 20)
+def test_plain_load_dataset_reads_the_folder_row_for_row(name: str, tmp_path: Path) -> None:
     release = mini.release(name)
-    folder = export(name, out=tmp_path / "out", data_dir=release, max_shard_bytes=100_000)
-    source = load_dataset(name, data_dir=release)
-    read = datasets.load_dataset(str(folder))
-    assert list(read) == list(source)
-    for split, part in source.items():
-        assert read[split].features == part.features
-        assert rows(read[split]) == rows(part)
-    split = next(iter(source))
-    assert len(list((folder / "data").glob(f"{split}-*.parquet"))) > 1
-    streamed = datasets.load_dataset(str(folder), split=split, streaming=True)
-    assert [row["id"] for row in streamed] == source[split]["id"][:]
+    folder = export(name, out=tmp_path / "out", data_dir=release, max_shard_bytes=300_000, i_have_the_rights=True)
+    configs = SUBSETS[name].configs
+    for config in configs:
+        source = load_dataset(name, config, data_dir=release)
+        read = datasets.load_dataset(str(folder), config)
+        assert list(read) == list(source)
+        for split, part in source.items():
+            assert read[split].features == part.features
+            assert rows(read[split]) == rows(part)
+        split = next(iter(source))
+        streamed = datasets.load_dataset(str(folder), config, split=split, streaming=True)
+        assert [row["id"] for row in streamed] == source[split]["id"][:]
+    # Without a configuration, it is the first one, as through the other doors.
+    assert (
+        datasets.load_dataset(str(folder), split=split).num_rows == load_dataset(name, data_dir=release)[split].num_rows
+    )
+
+
+def test_shards_are_closed_once_they_are_large(tmp_path: Path) -> None:
+    folder = export("kadis700k", out=tmp_path / "out", data_dir=mini.release("kadis700k"), max_shard_bytes=300_000)
+    names = sorted(path.name for path in (folder / "data").iterdir())
+    assert len(names) > 1
+    assert names == [f"test-{index:05d}-of-{len(names):05d}.parquet" for index in range(len(names))]
 
 
 def test_the_images_are_in_the_files(tmp_path: Path, kadis: Callable[..., Path]) -> None:
@@ -74,7 +86,7 @@ def test_parquet_files_need_no_card(tmp_path: Path, llvisionqa: Callable[..., Pa
 
 
 def test_the_card_says_where_it_comes_from(tmp_path: Path, llvisionqa: Callable[..., Path]) -> None:
-    card = (export("llvisionqa", out=tmp_path / "out", data_dir=llvisionqa()) / "README.md").read_text(encoding="utf-8")
+    card = card_of(export("llvisionqa", out=tmp_path / "out", data_dir=llvisionqa()))
     for text in (
         "license: cc-by-nc-sa-4.0",
         "config_name: default",
@@ -86,17 +98,90 @@ def test_the_card_says_where_it_comes_from(tmp_path: Path, llvisionqa: Callable[
 
 
 def test_what_was_left_out_is_listed(tmp_path: Path, kadis: Callable[..., Path]) -> None:
-    source = kadis(images=["tree_01_01.png"])
-    with pytest.raises(MissingImagesError):
+    source = kadis(rows=[("tree_01_01.png", "1"), ("tree_01_02.png", "2"), ("sea_25_05.png", "x")])
+    (source / "tree_01_02.png").unlink()
+    with pytest.raises(BadAnnotationError):
         export("kadis700k", out=tmp_path / "out", data_dir=source)
     assert not (tmp_path / "out").exists()
-    folder = export("kadis700k", out=tmp_path / "out", data_dir=source, skip_missing=True)
-    assert "- `test`: 1 rows; 2 rows were left out" in (folder / "README.md").read_text(encoding="utf-8")
-    assert [item["id"] for item in json.loads((folder / "left_out.json").read_text(encoding="utf-8"))] == [
-        "tree_01_02.png",
-        "sea_25_05.png",
+    folder = export("kadis700k", out=tmp_path / "out", data_dir=source, skip_missing=True, skip_bad=True)
+    assert "- `test`: 1 rows; 2 rows were left out" in card_of(folder)
+    listed = json.loads((folder / "left_out.json").read_text(encoding="utf-8"))
+    # Nothing tells where the data were on this machine.
+    assert [(item["config"], item["id"], item["path"]) for item in listed] == [
+        ("default", "tree_01_02.png", "tree_01_02.png"),
+        ("default", "4", "mos.csv"),
     ]
     assert len(datasets.load_dataset(str(folder), split="test")) == 1
+    for file in folder.rglob("*"):
+        assert file.is_dir() or str(tmp_path).encode() not in file.read_bytes()
+
+
+def card_of(folder: Path) -> str:
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_private_answers_are_left_out_without_the_rights(
+    tmp_path: Path, llvisionqa: Callable[..., Path], qa_row: Callable[..., dict[str, Any]]
+) -> None:
+    source = llvisionqa(test=[qa_row(number) for number in range(3)])
+    folder = export("llvisionqa", out=tmp_path / "out", data_dir=source)
+    read = datasets.load_dataset(str(folder))
+    assert read["dev"]["answer"][:] == ["B"] * 3 and read["test"]["answer"][:] == [""] * 3
+    assert read["test"]["options"][0] == ["Blur", "Noise", "None"] and read["test"][0]["images"][0].size == (10, 8)
+    assert "- `test`: 3 rows; 3 answers are private and were left out\n" in card_of(folder)
+    folder = export("llvisionqa", out=tmp_path / "all", data_dir=source, i_have_the_rights=True)
+    assert datasets.load_dataset(str(folder), split="test")["answer"][:] == ["B"] * 3
+    assert "- `dev`: 3 rows\n- `test`: 3 rows; answers are private, this copy is not for others\n" in card_of(folder)
+
+
+def test_private_descriptions_are_left_out_without_the_rights(tmp_path: Path) -> None:
+    folder = export("lldescribe", out=tmp_path / "out", data_dir=mini.release("lldescribe"))
+    assert set(datasets.load_dataset(str(folder), split="test")["description"]) == {""}
+    assert "- `test`: 70 rows; 63 descriptions are private and were left out\n" in card_of(folder)
+
+
+@pytest.mark.parametrize("name", ["kadis700k", "llvisionqa"])
+def test_images_of_gated_subsets_are_left_out_without_the_rights(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eyechart.datasets_scripts.export.find_subset", lambda name: replace(SUBSETS[name], gated=True))
+    release = mini.release(name)
+    folder = export(name, out=tmp_path / "out", data_dir=release)
+    source, read = load_dataset(name, data_dir=release, images="skip"), datasets.load_dataset(str(folder))
+    for split, part in source.items():
+        assert read[split].features == part.features
+        assert rows(read[split]) == rows(part)
+        column = read[split]["image" if name == "kadis700k" else "images"]
+        assert all(not image for image in column[:])
+    assert sum(file.stat().st_size for file in folder.rglob("*")) < 200_000
+    assert "The authors give the images only to those who ask: they are not part of this copy." in card_of(folder)
+    folder = export(name, out=tmp_path / "all", data_dir=release, i_have_the_rights=True)
+    assert "The authors give the images only to those who ask: this copy is not for others." in card_of(folder)
+    split = next(iter(source))
+    assert rows(datasets.load_dataset(str(folder), split=split)) == rows(load_dataset(name, data_dir=release)[split])
+
+
+def test_configurations_may_have_folders_of_their_own(tmp_path: Path) -> None:
+    folders = {"single": mini.release("llvisionqa"), "pair": mini.release("llvisionqa_pairs")}
+    options = {"refusal_position": "first"}
+    folder = export("llsavisionqa", out=tmp_path / "out", data_dir=folders, options=options)
+    assert datasets.get_dataset_config_names(str(folder)) == ["single", "pair"]
+    for config, count in (("single", 180), ("pair", 96)):
+        read = datasets.load_dataset(str(folder), config, split="dev")
+        assert (read.num_rows, set(read["refusal"])) == (count, {"A"})
+    for text in ('`refusal_position` is "first".', "- `pair`, `dev`: 96 rows\n", "mini release of eyechart"):
+        assert text in card_of(folder)
+
+
+def test_some_of_the_configurations(tmp_path: Path, llvisionqa: Callable[..., Path]) -> None:
+    source = llvisionqa()
+    with pytest.raises(MissingFileError, match=r"none of q-bench2-a1-dev\.jsonl") as caught:
+        export("llsavisionqa", out=tmp_path / "out", data_dir=source)
+    assert caught.value.__notes__ == ["config='pair'; config=... / --config exports only those that are named."]
+    folder = export("llsavisionqa", "single", out=tmp_path / "out", data_dir=source)
+    assert datasets.load_dataset(str(folder), split="dev")["refusal"][:] == ["D"] * 3
+    assert [path.name for path in sorted(folder.iterdir())] == ["README.md", "single"]
+    assert "mini release" not in card_of(folder)
 
 
 def test_nothing_is_overwritten_or_left_behind(
@@ -113,7 +198,7 @@ def test_nothing_is_overwritten_or_left_behind(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("eyechart.datasets_scripts.export._write_card", fail)
+        patch.setattr("eyechart.datasets_scripts.export.write_card", fail)
         with pytest.raises(KeyboardInterrupt):
             export("kadis700k", out=out, data_dir=kadis())
     assert list(out.iterdir()) == [] and not list(tmp_path.glob(".out-*"))
@@ -121,5 +206,13 @@ def test_nothing_is_overwritten_or_left_behind(
 
 
 def test_unknown_names(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown config of subset 'llsavisionqa' 'pairs'; did you mean 'pair'"):
+        export("llsavisionqa", ["single", "pairs"], out=tmp_path / "out", data_dir=mini.release("llsavisionqa"))
+    for folders, reason in (
+        ({"singel": tmp_path}, "unknown config in data_dir 'singel'; did you mean 'single'"),
+        ({"single": tmp_path}, "data_dir names no folder for config 'pair'"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            export("llsavisionqa", out=tmp_path / "out", data_dir=folders)
     with pytest.raises(UsageError, match="did you mean 'kadis700k'"):
         export("kadis-700k", out=tmp_path / "out")

@@ -1,0 +1,147 @@
+"""The card of an exported data set: that of `hub_cards/datasets`, what its files hold and what was left out."""
+
+import json
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+from eyechart.datasets_scripts.common.left_out import SIDECAR
+from eyechart.datasets_scripts.subsets import Subset
+
+if TYPE_CHECKING:
+    import datasets
+
+
+@dataclass(frozen=True)
+class WrittenSplit:
+    """One split in files."""
+
+    name: str
+    files: list[str]
+    """Relative to the exported folder."""
+    num_examples: int
+    num_bytes: int
+    column: str | None
+    """Name of the column of answers or golden texts, if there is one."""
+    given: int
+    """How many rows of the source have one."""
+    private: bool
+    """Whether the authors keep them to themselves."""
+    blanked: bool
+    """Whether they were left out for that reason."""
+
+
+@dataclass(frozen=True)
+class WrittenConfig:
+    """One configuration in files."""
+
+    name: str
+    features: "datasets.Features"
+    splits: list[WrittenSplit]
+    left_out: list[dict[str, str]]
+    """What the loader left out, without folders of the machine at hand."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """How a copy was made, as its card tells it."""
+
+    images: bool
+    """Whether the images are in it."""
+    mini: bool
+    """Whether its source is a mini release."""
+    options: Mapping[str, Any]
+    """Settings of the subset's own that differ from the default."""
+
+
+def write_card(folder: Path, subset: Subset, configs: Sequence[WrittenConfig], made: Circumstances) -> None:
+    """Write `README.md`, and `left_out.json` where something was left out.
+
+    Args:
+        folder: The exported folder, with all data files.
+        subset: The subset.
+        configs: What was written; the first is the default one.
+        made: How.
+    """
+    from huggingface_hub import DatasetCard
+
+    card = DatasetCard((files("eyechart.hub_cards") / "datasets" / f"{subset.name}.md").read_text(encoding="utf-8"))
+    several = len(configs) > 1
+    card.data["configs"] = [
+        {
+            "config_name": config.name,
+            "data_files": [{"split": split.name, "path": split.files} for split in config.splits],
+            **({"default": True} if several and config is configs[0] else {}),
+        }
+        for config in configs
+    ]
+    infos = [_info(folder, config) for config in configs]
+    card.data["dataset_info"] = infos if several else infos[0]
+    skipped = [{"config": config.name, **item} for config in configs for item in config.left_out]
+    if skipped:
+        (folder / SIDECAR).write_text(json.dumps(skipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    card.text = card.text.rstrip() + "\n\n" + _section(subset, configs, made)
+    card.save(folder / "README.md")
+
+
+def _info(folder: Path, config: WrittenConfig) -> dict[str, Any]:
+    return {
+        "config_name": config.name,
+        "features": _portable(config.features._to_yaml_list()),
+        "splits": [
+            {"name": split.name, "num_bytes": split.num_bytes, "num_examples": split.num_examples}
+            for split in config.splits
+        ],
+        "download_size": sum((folder / file).stat().st_size for split in config.splits for file in split.files),
+        "dataset_size": sum(split.num_bytes for split in config.splits),
+    }
+
+
+def _portable(features: Any) -> Any:
+    """Call every list a sequence, as all versions of `datasets` understand it."""
+    if isinstance(features, list):
+        return [_portable(feature) for feature in features]
+    if isinstance(features, dict):
+        return {("sequence" if key == "list" else key): _portable(value) for key, value in features.items()}
+    return features
+
+
+def _section(subset: Subset, configs: Sequence[WrittenConfig], made: Circumstances) -> str:
+    lines = [f"Made by `eyechart export` {version('eyechart')}."]
+    if made.mini:
+        lines.append(
+            "Its source is a mini release of eyechart: made-up items in the layout of the benchmark, not the benchmark."
+        )
+    if not made.images:
+        lines.append("The authors give the images only to those who ask: they are not part of this copy.")
+    elif subset.gated:
+        lines.append("The authors give the images only to those who ask: this copy is not for others.")
+    else:
+        lines.append("Images are embedded byte for byte.")
+    lines += [f"`{name}` is {json.dumps(value)}." for name, value in made.options.items()]
+    several = len(configs) > 1
+    listed = [
+        f"- {f'`{config.name}`, ' if several else ''}`{split.name}`: {_contents(split, config.left_out)}"
+        for config in configs
+        for split in config.splits
+    ]
+    return "\n".join(["## This copy", "", *lines, "", *listed, ""])
+
+
+def _contents(split: WrittenSplit, left_out: Sequence[Mapping[str, str]]) -> str:
+    count = sum(item["split"] == split.name for item in left_out)
+    text = f"{split.num_examples} rows"
+    if count:
+        text += f"; {count} rows were left out, see `{SIDECAR}`"
+    if split.blanked:
+        text += f"; {split.given} {split.column}s are private and were left out"
+    elif split.column and not split.given:
+        text += f"; {split.column}s are private and not part of this copy"
+    elif split.private:
+        text += f"; {split.column}s are private, this copy is not for others"
+    return text

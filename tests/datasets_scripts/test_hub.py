@@ -1,0 +1,224 @@
+"""Uploads with the real client of the Hub, to a small server that stands in for the Hub on this machine."""
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import HubError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.export import export
+from eyechart.datasets_scripts.hub import push_to_hub
+from eyechart.evaluators.cli import app
+
+TOKEN = "hf_of_this_test"
+# The Hub's own client uses an argument of its HTTP library that is deprecated there.
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload raw bytes:DeprecationWarning")
+
+
+class StandIn(ThreadingHTTPServer):
+    """Keeps repositories in memory: `repos[name]` has `private`, `files` and `commits`."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.address = f"http://127.0.0.1:{self.server_port}"
+        self.repos: dict[str, dict[str, Any]] = {}
+        self.blobs: dict[str, bytes] = {}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: StandIn
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _reply(self, value: Any, status: int = 200) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            chunks = []
+            while size := int(self.rfile.readline(), 16):
+                chunks.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            return b"".join(chunks)
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def do_GET(self) -> None:
+        name = self.path.removeprefix("/api/datasets/")
+        if name in self.server.repos:
+            self._reply({"id": name, "private": self.server.repos[name]["private"], "sha": "0", "tags": []})
+        else:
+            self._reply({"error": "Repository not found"}, 404)
+
+    def do_PUT(self) -> None:
+        self.server.blobs[self.path.removeprefix("/upload/")] = self._body()
+        self._reply({})
+
+    def do_POST(self) -> None:
+        body, path = self._body(), self.path
+        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self._reply({"error": "Invalid credentials"}, 401)
+        elif path == "/api/repos/create":
+            self._create(json.loads(body))
+        elif path == "/api/validate-yaml":
+            self._reply({"errors": [], "warnings": []})
+        elif "/preupload/" in path:
+            files = [file["path"] for file in json.loads(body)["files"]]
+            modes = {file: "lfs" if file.endswith(".parquet") else "regular" for file in files}
+            answer = [{"path": file, "uploadMode": mode, "shouldIgnore": False} for file, mode in modes.items()]
+            self._reply({"files": answer})
+        elif path.endswith("/info/lfs/objects/batch"):
+            wanted = json.loads(body)["objects"]
+            actions = [{"upload": {"href": f"{self.server.address}/upload/{item['oid']}"}} for item in wanted]
+            answer = [{**item, "actions": action} for item, action in zip(wanted, actions, strict=True)]
+            self._reply({"transfer": "basic", "objects": answer})
+        else:
+            self._commit(path.removeprefix("/api/datasets/").partition("/commit/")[0], body)
+
+    def _create(self, asked: dict[str, Any]) -> None:
+        name = f"{asked.get('organization') or 'me'}/{asked['name']}"
+        if asked["name"] == "forbidden":
+            return self._reply({"error": "You don't have the rights to create this"}, 403)
+        status = 409 if name in self.server.repos else 200
+        if status == 200:
+            private = asked.get("private", asked.get("visibility") == "private")
+            self.server.repos[name] = {"private": private, "files": {}, "commits": []}
+        self._reply({"url": f"{self.server.address}/datasets/{name}"}, status)
+
+    def _commit(self, name: str, body: bytes) -> None:
+        repo = self.server.repos[name]
+        for line in body.splitlines():
+            value = json.loads(line)["value"]
+            match json.loads(line)["key"]:
+                case "header":
+                    repo["commits"].append(value["summary"])
+                case "file":
+                    repo["files"][value["path"]] = base64.b64decode(value["content"])
+                case "lfsFile":
+                    data = self.server.blobs[value["oid"]]
+                    assert hashlib.sha256(data).hexdigest() == value["oid"] and len(data) == value["size"]
+                    repo["files"][value["path"]] = data
+        address = f"{self.server.address}/datasets/{name}/commit/1"
+        self._reply({"commitUrl": address, "commitOid": "1", "success": True})
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    with StandIn() as server:
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", server.address)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def exported(tmp_path: Path, kadis: Callable[..., Path]) -> Path:
+    return export("kadis700k", out=tmp_path / "exported", data_dir=kadis())
+
+
+def stored(hub: StandIn, name: str, folder: Path) -> Path:
+    """Write a repository's files into a folder."""
+    for path, data in hub.repos[name]["files"].items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return folder
+
+
+def test_what_is_uploaded_is_what_was_exported(hub: StandIn, exported: Path, tmp_path: Path) -> None:
+    address = push_to_hub(exported, "me/kadis", endpoint=hub.address)
+    assert address == f"{hub.address}/datasets/me/kadis"
+    repo = hub.repos["me/kadis"]
+    assert repo["private"] and repo["commits"] == ["Upload what eyechart exported"]
+    local = {path.relative_to(exported).as_posix(): path.read_bytes() for path in exported.rglob("*") if path.is_file()}
+    assert repo["files"] == local
+    part = datasets.load_dataset(str(stored(hub, "me/kadis", tmp_path / "stored")), split="test")
+    assert part["quality"][:] == [90.5, 70.0, 8.25] and part[0]["image"].size == (10, 8)
+
+
+def test_a_second_upload_goes_to_the_same_repository(hub: StandIn, exported: Path) -> None:
+    for _ in range(2):
+        push_to_hub(exported, "me/kadis")
+    assert len(hub.repos["me/kadis"]["commits"]) == 2
+
+
+def test_a_public_repository_has_to_be_meant(hub: StandIn, exported: Path) -> None:
+    push_to_hub(exported, "me/open", public=True)
+    assert not hub.repos["me/open"]["private"]
+    with pytest.raises(UsageError, match="repo='me/open' is public; public=True / --public says that it is meant"):
+        push_to_hub(exported, "me/open")
+    assert len(hub.repos["me/open"]["commits"]) == 1
+
+
+def test_refusals(hub: StandIn, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="is not an exported folder: it holds no README"):
+        push_to_hub(tmp_path, "me/kadis")
+    with pytest.raises(UsageError, match="repo='a/b/c' cannot be a repository"):
+        push_to_hub(exported, "a/b/c")
+    with pytest.raises(HubError, match=r"was not uploaded to me/forbidden: .*403(.|\n)*hf auth login"):
+        push_to_hub(exported, "me/forbidden")
+    monkeypatch.setenv("HF_TOKEN", "hf_of_another")
+    with pytest.raises(HubError, match=r"was not uploaded to me/kadis: .*401"):
+        push_to_hub(exported, "me/kadis")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(HubError, match="offline mode is enabled"):
+        push_to_hub(exported, "me/kadis")
+    assert hub.repos == {}
+
+
+def test_the_command_exports_and_uploads(hub: StandIn, tmp_path: Path, llvisionqa: Callable[..., Path]) -> None:
+    command = ["export", "llsavisionqa", "--config", "single", "--data-dir", f"single={llvisionqa()}"]
+    command += ["--option", "refusal_position=0", "--push-to-hub", "me/qa", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert f"Uploaded to {hub.address}/datasets/me/qa" in done.output
+    part = datasets.load_dataset(str(stored(hub, "me/qa", tmp_path / "stored")), split="dev")
+    assert part["refusal"][:] == ["A"] * 3 and part["options"][0][0] == "I don't know"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--push-to-hub", "me/qa"], "--push-to-hub needs --data-dir: a mini release is not the benchmark"),
+        (["--public"], "--public says how to make the repository of --push-to-hub"),
+        (["--config", "singel"], "did you mean 'single'?"),
+        (["--data-dir", "dual=x"], "unknown config in --data-dir 'dual'"),
+        (["--option", "refusal_position"], "--option 'refusal_position' is not NAME=VALUE"),
+        (["--option", "refusal_position=middle"], "refusal_position='middle' is none of 'last'"),
+        (["--option", "position=1"], "unknown option of subset 'llsavisionqa' 'position'"),
+    ],
+)
+def test_wrong_usage_of_the_command(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, ["export", "llsavisionqa", *arguments, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and message in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_leaves_private_texts_out_unless_told_otherwise(tmp_path: Path) -> None:
+    for number, (arguments, count) in enumerate([([], 0), (["--i-have-the-rights"], 63)]):
+        out = tmp_path / str(number)
+        command = ["export", "lldescribe", "--data-dir", str(mini.release("lldescribe")), "--out", str(out)]
+        assert CliRunner().invoke(app, [*command, *arguments]).exit_code == 0
+        assert sum(map(bool, datasets.load_dataset(str(out), split="test")["description"])) == count
