@@ -201,6 +201,37 @@ def bootstrap_correlations(
     return found[0], found[1]
 
 
+def bootstrap_srcc_pairs(
+    first: ArrayLike, second: ArrayLike, references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> FloatArray:
+    """Bootstrap replicates of the SRCC of two predictions of the same references, both on the same resamples.
+
+    Args:
+        first: Scores, shape (n,).
+        second: Other scores of the same items, shape (n,).
+        references: Opinion scores, shape (n,).
+        rng: Source of the draws.
+        resamples: Number of resamples.
+
+    Returns:
+        Replicates, shape (2, resamples); nan where a resample is constant.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> found = bootstrap_srcc_pairs([1, 2, 3, 4], [9, 6, 5, 2], [1, 3, 4, 5], rng, resamples=2)
+        >>> found.round(6).tolist()
+        [[1.0, 1.0], [-1.0, -1.0]]
+    """
+    names = ("first", "second", "references")
+    columns = [check_numbers(name, values) for name, values in zip(names, (first, second, references), strict=True)]
+    n = check_lengths(**dict(zip(names, columns, strict=True)))
+    ranks = [np.unique(column, return_inverse=True)[1] for column in columns]
+    found = np.empty((2, resamples))
+    for index, counts in enumerate(resampled_counts(n, rng, resamples)):
+        found[:, index] = [_weighted_srcc(rank, ranks[2], counts) for rank in ranks[:2]]
+    return found
+
+
 # einsum, not `@`: threaded BLAS waits longer than it computes on vectors this short, up to tenfold on a busy machine.
 def _weighted_srcc(rank_x: np.ndarray, rank_y: np.ndarray, counts: FloatArray) -> float:
     mid_x, variance_x = _centred_midranks(rank_x, counts)
