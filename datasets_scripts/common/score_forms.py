@@ -77,6 +77,11 @@ class ScoreForm:
 
         Raises:
             BadAnnotationError: A number is missing or malformed, or the ratings are.
+
+        Examples:
+            >>> form = ScoreForm(image="image", score="dmos", worst=1.0)
+            >>> form.scores_of({"image": "a.png", "dmos": "0.25"}, path="scores.csv", number=2)
+            {'quality': 0.75, 'quality_std': None, 'released_score': 0.25}
         """
         score = number_field(raw, self.score, path=path, number=number)
         quality = score if self.worst is None else self.worst - score
@@ -99,6 +104,13 @@ def list_forms(worst: float | None = None) -> tuple[ScoreForm, ...]:
 
     Args:
         worst: The worst score of the database's scale where lower is better, else None.
+
+    Returns:
+        The form of Q-Bench's lists, that of Waterloo's, and `PLAIN`.
+
+    Examples:
+        >>> [(form.image, form.score, form.worst) for form in list_forms(worst=1.0)]
+        [('img_path', 'gt_score', 1.0), ('dis_img_path', 'score', 1.0), ('image', 'mos', None)]
     """
     return (
         ScoreForm(image="img_path", score="gt_score", worst=worst),

@@ -17,7 +17,7 @@ from eyechart.datasets_scripts.common.kadid import KADID_DISTORTIONS
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
 from eyechart.datasets_scripts.mini.distortions import LEVELS
 from eyechart.datasets_scripts.mini.distortions import psnr
-from eyechart.datasets_scripts.mini.quality import LAYOUTS
+from eyechart.datasets_scripts.mini.layouts import LAYOUTS
 from eyechart.datasets_scripts.mini.quality import release_shots
 from eyechart.datasets_scripts.mini.score_files import write_mat
 from eyechart.datasets_scripts.mini.score_files import write_xlsx
