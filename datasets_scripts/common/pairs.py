@@ -50,6 +50,11 @@ def pair_rows(pool: Pool, rounds: Sequence[Sequence[tuple[int, int]]]) -> list[d
 
     Returns:
         Rows in order of the rounds, without those pairs of which an image was left out.
+
+    Examples:
+        >>> images = [{"id": name, "images": [], "quality": 1, "released_score": 1} for name in "ab"]
+        >>> [row["id"] for row in pair_rows(Pool("sea", "csiq", [*images, None]), [[(1, 0)], [(0, 2)], [(0, 1)]])]
+        ['sea-00-000', 'sea-02-000']
     """
     rows = []
     for number, pairs in enumerate(rounds):

@@ -151,7 +151,7 @@ def test_the_first_configuration_is_the_default_of_every_door(name: str) -> None
 def test_metadata_is_there(name: str, config: str) -> None:
     info = load_builder(name, config).info
     assert info.description and info.citation.startswith("@") and info.license
-    assert info.homepage.startswith(("https://", "http://"))
+    assert info.homepage.startswith("https://")
 
 
 @every_subset
