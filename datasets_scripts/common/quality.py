@@ -19,6 +19,7 @@ from eyechart.datasets_scripts.common.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.paths import first_file
 from eyechart.datasets_scripts.common.paths import release_folder
 from eyechart.datasets_scripts.common.readers import Row
@@ -67,6 +68,10 @@ class QualityBuilder(BenchmarkBuilder):
         chosen = chosen_data_files(self.config, suffixes)
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
+            for key in chosen:
+                # "train" is the key of files that were given without one.
+                if key not in ("train", "test"):
+                    raise unknown_name("split in data_files", key, ["test"])
             files = tuple(file for part in chosen.values() for file in part)
             return self._splits(files, data_dir or os.path.dirname(files[0]))
         if data_dir is not None:

@@ -22,6 +22,7 @@ from eyechart.datasets_scripts.common.builder import Annotation
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.quality import QualityBuilder
 from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.readers import clean_text
 from eyechart.datasets_scripts.common.readers import first_csv_fields
 from eyechart.datasets_scripts.common.score_forms import ScoreForm
 from eyechart.datasets_scripts.common.score_forms import list_forms
@@ -66,7 +67,10 @@ class Koniq10k(QualityBuilder):
     IMAGE_ARCHIVES = ("koniq10k_1024x768.zip", "koniq10k_512x384.zip")
     DOWNLOADS = MappingProxyType(
         {
-            "scores": "https://raw.githubusercontent.com/subpic/koniq/master/metadata/koniq10k_distributions_sets.csv",
+            "scores": (
+                "https://raw.githubusercontent.com/subpic/koniq/1c271570ac83aeb6aa8e7ff25449f3299b0d2e53/metadata/"
+                "koniq10k_distributions_sets.csv"
+            ),
             "images": "https://datasets.vqa.mmsp-kn.de/archives/koniq10k_1024x768.zip",
         }
     )
@@ -95,6 +99,7 @@ class Koniq10k(QualityBuilder):
     def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
         if "set" not in raw:
             return True
-        if raw["set"] not in OFFICIAL_SETS:
-            raise unknown_name("set", raw["set"], OFFICIAL_SETS)
-        return split in ("test", OFFICIAL_SETS[raw["set"]])
+        part = clean_text(raw["set"])
+        if part not in OFFICIAL_SETS:
+            raise unknown_name("set", part, OFFICIAL_SETS)
+        return split in ("test", OFFICIAL_SETS[part])

@@ -60,6 +60,14 @@ def test_lists_hold_published_scores(release_of: Folder, name: str, form: str) -
     assert load_dataset(name, data_dir=folder, data_files=file, split="test")[0]["image"].size == (10, 8)
 
 
+def test_data_files_describe_test_alone(release_of: Folder) -> None:
+    folder = release_of({"scores.csv": PLAIN}, IMAGES)
+    file = str(folder / "scores.csv")
+    assert list(load_dataset("koniq10k", data_files={"test": file})) == ["test"]
+    with pytest.raises(UsageError, match=r"unknown split in data_files 'official_test'; .*Available: test"):
+        load_dataset("koniq10k", data_files={"official_test": file})
+
+
 @every_database
 def test_images_are_found_in_every_folder_that_the_script_names(release_of: Folder, name: str) -> None:
     for number, place in enumerate(script(name).IMAGE_FOLDERS):

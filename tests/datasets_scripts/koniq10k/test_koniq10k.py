@@ -17,7 +17,7 @@ SETS = """\
 image_name,c1,c2,c3,c4,c5,c_total,MOS,SD,set
 1.jpg,0.0,0.0,0.25,0.5,0.25,4,75.5,0.8,training
 2.jpg,1.0,0.0,0.0,0.0,0.0,4,4.5,0.0,validation
-3.jpg,0.0,0.0,0.0,0.0,1.0,4,88.5,0.0,test
+3.jpg,0.0,0.0,0.0,0.0,1.0,4,88.5,0.0,test 
 4.jpg,0.5,0.5,0.0,0.0,0.0,4,12.25,0.5,training
 """
 # As the file is written: quoted, with counts.
