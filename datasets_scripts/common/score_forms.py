@@ -161,8 +161,8 @@ def _text_form(path: str, forms: Sequence[ScoreForm]) -> ScoreForm:
     for form in texts:
         if form.all_columns and _is_data(first_csv_fields(path, form.delimiter), form):
             return form
-    # Reading it as the form that it resembles most gives the error that helps most.
-    with_header = [form for form in texts if not form.all_columns]
+    # Reading it as the form that it resembles most gives the error that helps most; of equals, the plainest.
+    with_header = [form for form in reversed(texts) if not form.all_columns]
     return max(with_header, key=lambda form: len(set(form.columns) & set(header)) / len(form.columns))
 
 
