@@ -3,12 +3,13 @@
 Randomness is a NumPy Generator that the caller seeds and passes in.
 """
 
+import math
 import zlib
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binomtest
+from scipy.special import ndtri
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UndefinedScoreError
@@ -42,8 +43,13 @@ def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float
     """
     if n < 1 or not 0 <= successes <= n:
         raise InputError(f"successes={successes}, n={n}; needed: 0 <= successes <= n and n >= 1")
-    interval = binomtest(int(successes), int(n)).proportion_ci(confidence_level=level, method="wilson")
-    return float(interval.low), float(interval.high)
+    # Not scipy.stats.binomtest, which computes a p-value of no use here and takes a hundred times as long.
+    z = float(ndtri((1 + level) / 2))
+    share, shrinkage = successes / n, 1 + z * z / n
+    centre = (share + z * z / (2 * n)) / shrinkage
+    half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / shrinkage
+    # Rounding would leave about 1e-17 where the ends are exact.
+    return centre - half if successes else 0.0, centre + half if successes < n else 1.0
 
 
 def percentile_interval(replicates: FloatArray, level: float = LEVEL) -> tuple[float, float]:
