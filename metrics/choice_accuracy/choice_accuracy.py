@@ -14,7 +14,8 @@ import evaluate
 from eyechart.metrics.scoring.accuracy import choice_scores
 from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import decide
-from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.decisions import extraction_settings
+from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.replies import Judge
 
@@ -63,7 +64,7 @@ Returns:
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
-    judge_template, rounds, fallback, seed: The settings that apply.
+    judge, judge_template, rounds, fallback, seed: The settings that apply.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -115,17 +116,9 @@ class ChoiceAccuracy(evaluate.Metric):
         fallback: str = "wrong",
         seed: int = 0,
     ) -> dict[str, Any]:
-        for name, value in (("groups", groups), ("questions", questions)):
-            if self.num_process > 1 and value is not None:
-                raise InputError(
-                    f"{name} cannot be used with num_process > 1: only predictions, references and choices are gathered"
-                )
+        check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
         checked = check_groups(groups, len(predictions))
         extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed)
         decisions = decide(predictions, references, choices, extraction)
         scores = choice_scores(decisions, references, choices, checked)
-        settings = {"fallback": fallback, "seed": seed} if fallback == "random" else {"fallback": fallback}
-        if judge is not None:
-            settings |= {"judge_template": judge_template, "rounds": rounds}
-            settings |= {"judge_asked": decisions.asked, "judge_failed_rounds": decisions.failed_rounds}
-        return scores | settings
+        return scores | extraction_settings(extraction, decisions)

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.choice_text import comparison_key
-from eyechart.metrics.scoring.decisions import STEPS
 from eyechart.metrics.scoring.decisions import Decisions
+from eyechart.metrics.scoring.decisions import extraction_shares
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths
-from eyechart.metrics.scoring.inputs import rows_by_value
+from eyechart.metrics.scoring.inputs import map_groups
 from eyechart.metrics.scoring.intervals import wilson_interval
 
 NO_LETTER = "none"
@@ -84,13 +84,15 @@ def choice_distribution(
         n_letters: Number of letters to list.
 
     Returns:
-        `predicted` and `correct`, each letter to share; both sum to 1, `predicted` with the share of "none".
+        `predicted` and `correct`, each letter to share; both sum to 1, `predicted` with the share of "none". nan
+        without rows.
 
     Examples:
         >>> choice_distribution(["A", None], ["A", "B"], 2)
         {'predicted': {'A': 0.5, 'B': 0.0, 'none': 0.5}, 'correct': {'A': 0.5, 'B': 0.5}}
     """
-    n = check_lengths(predicted=predicted, correct=correct)
+    # Counts of no rows over nan are nan, as shares of nothing should be.
+    n = check_lengths(predicted=predicted, correct=correct) if predicted or correct else float("nan")
     letters = ascii_uppercase[:n_letters]
     said, true = Counter(predicted), Counter(correct)
     return {
@@ -127,22 +129,18 @@ def choice_scores(
             UndefinedScoreWarning,
             stacklevel=2,
         )
-    for name, values in groups.items():
-        by_value = {
-            value: _scores_of(rows, decisions, references, choices) for value, rows in rows_by_value(values).items()
-        }
-        for part in by_value.values():
+    by_group = map_groups(groups, lambda part, rows: _scores_of(rows, decisions, references, choices))
+    for values in by_group.values():
+        for part in values.values():
             if "yes_no" in part and not (part["yes_no"]["n_yes"] and part["yes_no"]["n_no"]):
                 del part["yes_no"]
-        scores[f"by_{name}"] = by_value
-    return scores
+    return scores | by_group
 
 
 def _scores_of(
     rows: Sequence[int], decisions: Decisions, references: Sequence[str], choices: Sequence[Sequence[str]]
 ) -> dict[str, Any]:
     n, flags = len(rows), decisions.correct[list(rows)]
-    steps = Counter(decisions.steps[row] for row in rows)
     answers = [choices[row][ascii_uppercase.index(references[row])] for row in rows]
     yes_no = yes_no_scores(flags, answers)
     return {
@@ -151,7 +149,7 @@ def _scores_of(
         "random_guess": random_guess([len(choices[row]) for row in rows]),
         "n": n,
         **({} if yes_no is None else {"yes_no": yes_no}),
-        "extraction": {step: steps[step] / n for step in STEPS},
+        "extraction": extraction_shares([decisions.steps[row] for row in rows]),
         "choice_distribution": choice_distribution(
             [decisions.letters[row] for row in rows],
             [references[row] for row in rows],

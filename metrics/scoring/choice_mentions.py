@@ -7,8 +7,9 @@ mention does not count. Each function takes the words of `choice_text.split_word
 
 from collections.abc import Iterator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from string import ascii_uppercase
+from typing import NamedTuple
 
 from eyechart.metrics.scoring.choice_negation import CLAUSE_MARKS
 from eyechart.metrics.scoring.choice_negation import JOINERS
@@ -29,6 +30,10 @@ _CUE_COPULAS = frozenset({"is", "be", "was", "是", "为", "為"})
 _CUE_REACH = 6
 _BEFORE_LETTER = _CUE_NOUNS | _LABEL_NOUNS | _CUE_VERBS | _CUE_COPULAS | frozenset("案项項")
 
+# The letters of so many options, upper and lower case.
+_LETTERS_OF = [
+    (frozenset(ascii_uppercase[:n]), frozenset(ascii_uppercase[:n].lower())) for n in range(len(ascii_uppercase) + 1)
+]
 # A bare capital behind one of these names something else: "image B", "vitamin C".
 _OTHER_NAMES = frozenset(
     {"image", "picture", "photo", "figure", "fig", "panel", "plan", "vitamin", "grade", "type", "class", "hepatitis"}
@@ -46,8 +51,7 @@ _AFTER_LETTER = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Mentions:
+class Mentions(NamedTuple):
     """What a reply names.
 
     Attributes:
@@ -74,43 +78,45 @@ def find_mentions(reply: Words, options: Sequence[str]) -> Mentions:
         >>> find_mentions(split_words("B. It is dark, not bright"), ["Bright", "Dark"])
         Mentions(letters=frozenset({'B'}), texts=frozenset({'B'}))
     """
-    present = set(reply.folded)
     phrases = {
         letter: phrase
         for letter, phrase in zip(ascii_uppercase, map(option_phrase, options), strict=False)
-        if phrase.words and phrase.words[0] in present
+        if phrase.words and phrase.joined in reply.joined
     }
-    denials = find_denials(reply, present)
-    letters, opening = _letters(reply, options, denials, list(phrases.values()))
-    texts = {
-        letter: phrase
-        for letter, phrase in phrases.items()
-        if any(
-            phrase.words not in _YES_NO or _asserts(reply, first, opening)
-            for first in _affirmed(reply, phrase, denials)
-        )
-    }
+    candidates = _candidates(reply, len(options))
+    if not phrases and not candidates:
+        return Mentions(frozenset(), frozenset())
+    denials = find_denials(reply)
+    letters, opening = _letters(reply, candidates, options, denials, list(phrases.values()))
+    texts = {letter: phrase for letter, phrase in phrases.items() if _named(reply, phrase, denials, opening)}
     return Mentions(frozenset(letters), frozenset(_longest(texts)))
+
+
+def _named(reply: Words, phrase: Phrase, denials: Denials | None, opening: int) -> bool:
+    """Whether the reply names an option by its text."""
+    yes_or_no = phrase.words in _YES_NO
+    return any(not yes_or_no or _asserts(reply, first, opening) for first in _affirmed(reply, phrase, denials))
 
 
 def _affirmed(reply: Words, phrase: Phrase, denials: Denials | None) -> Iterator[int]:
     """First words of the places where a phrase stands as a whole and is not denied."""
-    endings = {gap for gap in reply.distinct_gaps if ends_sentence(gap)} if phrase.breaks else None
     position, index, counted = reply.joined.find(phrase.joined), 0, 0
     while position >= 0:
         # Counting on from the last match keeps the search linear.
         index += reply.joined.count("\n", counted, position)
         counted, end = position, index + len(phrase.words)
         if not (denials and denials.text(index, end)) and not (
-            endings and _crosses(reply.gaps[index + 1 : end], endings, phrase.breaks)
+            phrase.breaks and _crosses_sentence(reply.gaps[index + 1 : end], phrase.breaks)
         ):
             yield index
         position = reply.joined.find(phrase.joined, position + len(phrase.joined) - 1)
 
 
-def _crosses(gaps: Sequence[str], endings: set[str], breaks: Sequence[bool]) -> bool:
+def _crosses_sentence(gaps: Sequence[str], breaks: Sequence[bool]) -> bool:
     """Whether a sentence ends in one of the gaps where none ends in the option."""
-    return any(gap in endings and not allowed for gap, allowed in zip(gaps, breaks, strict=True))
+    if gaps.count(" ") == len(gaps):
+        return False
+    return any(ends_sentence(gap) and not allowed for gap, allowed in zip(gaps, breaks, strict=True))
 
 
 def _asserts(reply: Words, position: int, opening: int) -> bool:
@@ -130,6 +136,8 @@ def _asserts(reply: Words, position: int, opening: int) -> bool:
 
 def _longest(texts: dict[str, Phrase]) -> list[str]:
     """Letters of the phrases that are not part of another one."""
+    if len(texts) < 2:
+        return list(texts)
     return [
         letter
         for letter, phrase in texts.items()
@@ -138,13 +146,17 @@ def _longest(texts: dict[str, Phrase]) -> list[str]:
 
 
 def _letters(
-    reply: Words, options: Sequence[str], denials: Denials | None, phrases: Sequence[Phrase]
+    reply: Words,
+    candidates: Sequence[int],
+    options: Sequence[str],
+    denials: Denials | None,
+    phrases: Sequence[Phrase],
 ) -> tuple[set[str], int]:
     """Letters named as letters, two at most, and the first word behind an opening label such as "B." or "Option B"."""
     named: set[str] = set()
     opening = 0
     covered: set[int] | None = None
-    for position in _candidates(reply, len(options)):
+    for position in candidates:
         letter = reply.words[position].upper()
         if (letter in named and position > 1) or (covered and position in covered):
             continue
@@ -168,17 +180,24 @@ def _candidates(reply: Words, n_options: int) -> list[int]:
     Sifts out what a long text is full of: lower-case letters behind no cue, articles, and letters that a sign joins to
     the word before.
     """
-    upper = frozenset(ascii_uppercase[:n_options])
-    lower = frozenset(ascii_uppercase[:n_options].lower())
+    upper, lower = _LETTERS_OF[n_options]
     words, folded, gaps = reply.words, reply.folded, reply.gaps
-    joining = {gap for gap in reply.distinct_gaps if gap == "." or _joins(gap)}
-    first = [index for index, word in enumerate(words[:2]) if word in upper or word in lower]
-    return first + [
+    single = [index for index, word in enumerate(words) if word in upper or word in lower]
+    if not single:
+        return single
+    joining = set(filter(_joins_or_abbreviates, reply.distinct_gaps))
+    return [
         index
-        for index, (previous, gap, word) in enumerate(zip(folded[1:], gaps[2:], words[2:], strict=False), start=2)
-        if (word in upper and gap not in joining and not (word in _ARTICLES and _is_article(reply, index)))
-        or (word in lower and previous in _BEFORE_LETTER)
+        for index in single
+        if index < 2
+        or (folded[index - 1] in _BEFORE_LETTER and not (words[index] in "ai" and gaps[index + 1] == " "))
+        or (words[index] in upper and gaps[index] not in joining and not _is_article(reply, index))
     ]
+
+
+@lru_cache(maxsize=1024)
+def _joins_or_abbreviates(gap: str) -> bool:
+    return gap == "." or _joins(gap)
 
 
 def _joins(gap: str) -> bool:
@@ -187,8 +206,8 @@ def _joins(gap: str) -> bool:
 
 
 def _is_article(reply: Words, position: int) -> bool:
-    """Whether a capital A (or I) is plainly no letter: behind no cue, before a word that an article may precede."""
-    if position + 1 == len(reply.words) or reply.gaps[position + 1] != " ":
+    """Whether a letter is plainly an A (or I) of its own: behind no cue, before a word that an article may precede."""
+    if reply.words[position] not in _ARTICLES or reply.gaps[position + 1] != " " or position + 1 == len(reply.words):
         return False
     previous, following = reply.folded[position - 1], reply.words[position + 1]
     return (
@@ -204,7 +223,7 @@ def _covered(reply: Words, denials: Denials | None, phrases: Sequence[Phrase]) -
     return {
         position
         for phrase in phrases
-        if phrase.has_letter
+        if len(phrase.words) > 1 and any(len(word) == 1 for word in phrase.words)
         for first in _affirmed(reply, phrase, denials)
         for position in range(first, first + len(phrase.words))
     }
@@ -226,7 +245,7 @@ def _is_letter(reply: Words, position: int, options: Sequence[str]) -> bool:
     closed = last or _closes(after, following)
     if word.islower():
         opens = position == 0 and (last or after.startswith((".", ")", ":", "]")))
-        return opens or (_after_cue(reply, position) and (word not in "ai" or closed))
+        return opens or ((word not in "ai" or closed) and _after_cue(reply, position))
     named_by = reply.folded[position - 1] if position and not before.strip() else ""
     if named_by in _OTHER_NAMES or named_by.isdecimal():
         return False

@@ -7,9 +7,10 @@ in MMBench, Sec. 3.2, step 1, which has no such rule: without it, "not A" would 
 
 from bisect import bisect_left
 from bisect import bisect_right
-from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from string import ascii_uppercase
+from typing import NamedTuple
 
 from eyechart.metrics.scoring.choice_text import Words
 
@@ -47,8 +48,7 @@ _OPPOSITE_SUFFIXES = frozenset({"free", "less"})
 _DENYING = _PAIR_STARTS | _CJK_NEGATORS | _REJECTIONS | _OPPOSITE_PREFIXES | _OPPOSITE_SUFFIXES
 
 
-@dataclass(frozen=True)
-class Denials:
+class Denials(NamedTuple):
     """What a reply denies.
 
     Attributes:
@@ -106,22 +106,23 @@ class Denials:
         return behind or (first > 0 and gaps[first] in _COMPOUND_GAPS and folded[first - 1] in _OPPOSITE_PREFIXES)
 
 
-def find_denials(reply: Words, present: set[str]) -> Denials | None:
+def find_denials(reply: Words) -> Denials | None:
     """The denials of a reply, or None where no word of it can deny anything.
 
     Args:
         reply: The reply's words.
-        present: The set of its folded words.
 
     Examples:
         >>> from eyechart.metrics.scoring.choice_text import split_words
-        >>> words = split_words("It is not dark, it is bright")
-        >>> denials = find_denials(words, set(words.folded))
+        >>> denials = find_denials(split_words("It is not dark, it is bright"))
         >>> denials.text(3, 4), denials.text(6, 7)
         (True, False)
     """
     folded = reply.folded
-    negating = {word for word in present if word in _NEGATORS or word.endswith("n't")}
+    present = set(folded)
+    negating = present & _NEGATORS
+    if "n't\n" in reply.joined:
+        negating |= {word for word in present if word.endswith("n't")}
     if not negating and present.isdisjoint(_DENYING):
         return None
     negators = [index for index, word in enumerate(folded) if word in negating] if negating else []
@@ -131,13 +132,18 @@ def find_denials(reply: Words, present: set[str]) -> Denials | None:
         pairs = [index for index, pair in enumerate(pairwise(folded), start=1) if pair in _NEGATOR_PAIRS]
         negators = sorted(negators + pairs)
     cjk = [] if present.isdisjoint(_CJK_NEGATORS) else [i for i, word in enumerate(folded) if word in _CJK_NEGATORS]
-    breaking = {gap for gap in reply.distinct_gaps if " - " in gap or not CLAUSE_MARKS.isdisjoint(gap)}
+    breaking = set(filter(_ends_clause, reply.distinct_gaps))
     breaks = [
         index
         for index, (gap, word) in enumerate(zip(reply.gaps, folded, strict=False))
         if gap in breaking or word in _CLAUSE_WORDS
     ]
     return Denials(reply, negators, cjk, breaks)
+
+
+@lru_cache(maxsize=1024)
+def _ends_clause(gap: str) -> bool:
+    return " - " in gap or not CLAUSE_MARKS.isdisjoint(gap)
 
 
 def _any_between(positions: list[int], start: int, end: int) -> bool:

@@ -9,8 +9,8 @@ inside a word belongs to it (`3.5`, `isn't`).
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 _CJK = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 
@@ -45,8 +45,7 @@ _LONGEST_LIGATURE = "\ufdfa"
 _MINUS = re.compile(r"(?<![\w)\].])-(?=\d)")
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """A text as words and the gaps between them.
 
     Attributes:
@@ -126,38 +125,48 @@ def comparison_key(text: str) -> str:
         >>> comparison_key(" **Very blurry.** ")
         'very blurry'
     """
-    text = strip_markdown(normalise(text))
+    return stripped_key(strip_markdown(normalise(text)))
+
+
+def stripped_key(text: str) -> str:
+    """`comparison_key` of a text that `normalise` and `strip_markdown` have passed."""
     return (text.rstrip(_FINAL_PUNCTUATION + " ") or text).casefold()
 
 
-@dataclass(frozen=True)
-class Phrase:
+def has_key(option: str, key: str) -> bool:
+    """Whether this is an option's `comparison_key`, of which length alone rules out most."""
+    return (len(option) >= len(key) or not option.isascii()) and comparison_key(option) == key
+
+
+class Phrase(NamedTuple):
     """An option's text, prepared for searching.
 
     Attributes:
         words: Its folded words.
         joined: The same as one string, as in `Words.joined`.
         breaks: For each gap between its words, whether a sentence ends there.
-        has_letter: Whether one of several words is a single letter, which could be taken for an option's letter.
     """
 
     words: tuple[str, ...]
     joined: str
     breaks: tuple[bool, ...]
-    has_letter: bool
 
 
 @lru_cache(maxsize=8192)
 def option_phrase(option: str) -> Phrase:
     """An option's text as a phrase."""
+    words = option.casefold().split(" ")
+    if option.isascii() and all(map(str.isalnum, words)):
+        # Most options are plain words, which need no closer look.
+        return Phrase(tuple(words), "\n" + "\n".join(words) + "\n", (False,) * (len(words) - 1))
     parts = split_words(normalise(option))
-    has_letter = len(parts.words) > 1 and any(len(word) == 1 and word.isascii() for word in parts.words)
-    return Phrase(tuple(parts.folded), parts.joined, tuple(ends_sentence(gap) for gap in parts.gaps[1:-1]), has_letter)
+    return Phrase(tuple(parts.folded), parts.joined, tuple(ends_sentence(gap) for gap in parts.gaps[1:-1]))
 
 
+@lru_cache(maxsize=1024)
 def ends_sentence(gap: str) -> bool:
     """Whether a sentence ends in this gap, so that a phrase cannot run across it."""
-    return gap != " " and any(mark in gap for mark in ".!?;\n。")
+    return any(mark in gap for mark in ".!?;\n。")
 
 
 def drop_reasoning(text: str) -> str:

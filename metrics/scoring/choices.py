@@ -20,13 +20,21 @@ from eyechart.metrics.scoring.choice_mentions import find_mentions
 from eyechart.metrics.scoring.choice_text import comparison_key
 from eyechart.metrics.scoring.choice_text import drop_reasoning
 from eyechart.metrics.scoring.choice_text import explicit_answers
+from eyechart.metrics.scoring.choice_text import has_key
 from eyechart.metrics.scoring.choice_text import normalise
+from eyechart.metrics.scoring.choice_text import option_phrase
 from eyechart.metrics.scoring.choice_text import split_words
 from eyechart.metrics.scoring.choice_text import strip_markdown
+from eyechart.metrics.scoring.choice_text import stripped_key
 from eyechart.metrics.scoring.errors import InputError
 
 _LONE_LETTER_WRAPPING = " \t\n*_`\"'()[]{}.,:;!"
-_LABELLED = re.compile(r"\(?([A-Z])[.):]\s+(.{1,200})")
+_CUE = r"(?:(?:the|my) )?(?:(?:final|correct|best|right) )?(?:answer|option|choice)(?: is)?(?:\s?[:=]|\s)[\s*]{0,4}"
+_CUE_WORDS = frozenset({"the", "my", "final", "correct", "best", "right", "answer", "option", "choice", "is"})
+_CUED = re.compile(rf"(?P<cue>(?i:{_CUE}))[(\[\"*]{{0,3}}(?P<letter>[A-Z])[)\]\"*]{{0,3}}[.!]?")
+_LABELLED = re.compile(rf"(?P<cue>(?i:{_CUE}))?\(?(?P<letter>[A-Z])[.):]\s+(?P<text>.+)")
+# In a longer text, what follows a label would be looked for behind each of many blanks.
+_PLAIN_LENGTH = 256
 
 
 def extract_choice(text: str, options: Sequence[str]) -> str | None:
@@ -55,6 +63,11 @@ def extract_choice(text: str, options: Sequence[str]) -> str | None:
         True
     """
     check_options(options)
+    return extract_checked(text, options)
+
+
+def extract_checked(text: str, options: Sequence[str]) -> str | None:
+    """`extract_choice` for options that `check_options` has passed."""
     text = drop_reasoning(text)
     contained = explicit_answers(text)
     if not contained:
@@ -94,16 +107,34 @@ def _one_named(text: str, options: Sequence[str]) -> str | None:
         lone = ""
     named = {lone} if lone else set()
     # An option verbatim needs no rule, and tells apart texts that differ in punctuation alone ("x > y", "x < y").
-    key = comparison_key(text) if len(text) < 1024 else ""
-    equal = [letter for letter, option in zip(ascii_uppercase, options, strict=False) if comparison_key(option) == key]
+    key = stripped_key(text) if len(text) < 1024 else ""
+    equal = [letter for letter, option in zip(ascii_uppercase, options, strict=False) if has_key(option, key)]
     if key and len(equal) == 1:
         named.update(equal)
-    elif (labelled := _LABELLED.fullmatch(text)) and labelled[1] in ascii_uppercase[: len(options)]:
-        # The commonest form of all, "C. text", decided without reading it word by word.
-        own = options[ascii_uppercase.index(labelled[1])]
-        if comparison_key(labelled[2]) == comparison_key(own):
-            return labelled[1]
+    named = named or _plainly_named(text, options)
     if not named:
         mentions = find_mentions(split_words(text), options)
         named = set(mentions.letters | mentions.texts)
     return named.pop() if len(named) == 1 else None
+
+
+def _plainly_named(text: str, options: Sequence[str]) -> set[str]:
+    """The letter in the commonest forms of all, "The answer is C." and "Answer: C. text", without reading each word."""
+    if len(text) > _PLAIN_LENGTH:
+        return set()
+    labelled = _LABELLED.fullmatch(text)
+    found = labelled or _CUED.fullmatch(text)
+    if not found or found["letter"] not in ascii_uppercase[: len(options)]:
+        return set()
+    own = options[ascii_uppercase.index(found["letter"])]
+    if labelled and comparison_key(labelled["text"]) != comparison_key(own):
+        return set()
+    # An option such as "A" or "right" may be what the cue names.
+    if found["cue"] and any(map(_may_be_cue, options)):
+        return set()
+    return {found["letter"]}
+
+
+def _may_be_cue(option: str) -> bool:
+    last = option_phrase(option).words[-1:]
+    return any(word in _CUE_WORDS or (len(word) == 1 and word.isalpha()) for word in last)

@@ -6,24 +6,31 @@ choice is off unless asked for. A row that no step decides counts as wrong.
 """
 
 import hashlib
+from collections import Counter
+from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from string import ascii_uppercase
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.choices import check_options
-from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.choices import extract_checked
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_letter
 from eyechart.metrics.scoring.inputs import check_member
+from eyechart.metrics.scoring.inputs import rows_by_value
+from eyechart.metrics.scoring.intervals import check_seed
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import ask
 from eyechart.metrics.scoring.judging.replies import check_judge
+from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.replies import majority
 from eyechart.metrics.scoring.judging.replies import parse_letter
 from eyechart.metrics.scoring.judging.replies import parse_score
@@ -31,6 +38,8 @@ from eyechart.metrics.scoring.judging.replies import parse_score
 STEPS = ("exact", "judge", "random", "unmatched")
 TEMPLATES = ("mmbench_choice", "q_bench_vote")
 FALLBACKS = ("wrong", "random")
+
+_LETTERS_OF = {n: frozenset(ascii_uppercase[:n]) for n in range(len(ascii_uppercase) + 1)}
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,9 @@ class Extraction:
         rounds: Replies asked for per row.
         fallback: What an undecided row becomes: "wrong", or "random", a choice among the options and X.
         seed: Seed of the random choice.
+        question_ids: Question of each row, from which, with `seed` and rotation, the random choice is drawn; the row
+            number where None.
+        rotations: Rotation of each row, for the same; 0 where None.
     """
 
     questions: Sequence[str] | None = None
@@ -52,6 +64,8 @@ class Extraction:
     rounds: int = 5
     fallback: str = "wrong"
     seed: int = 0
+    question_ids: Sequence[str] | None = None
+    rotations: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,10 +107,17 @@ def decide(
         >>> found.letters, found.correct.tolist(), found.steps
         (['B', None], [True, False], ['exact', 'unmatched'])
     """
-    _check_rows(predictions, references, choices, extraction)
-    letters: list[str | None] = [
-        extract_choice(text, options) for text, options in zip(predictions, choices, strict=True)
-    ]
+    check_rows(predictions, references, choices, extraction)
+    return decide_checked(predictions, references, choices, extraction)
+
+
+def decide_checked(
+    predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]], extraction: Extraction
+) -> Decisions:
+    """`decide` for arguments that `check_rows` has passed."""
+    letters: list[str | None] = [None] * len(predictions)
+    for row in _visiting_order(len(predictions), extraction.question_ids):
+        letters[row] = extract_checked(predictions[row], choices[row])
     steps = ["unmatched" if letter is None else "exact" for letter in letters]
     correct = np.array([letter == reference for letter, reference in zip(letters, references, strict=True)], dtype=bool)
     asked = failed = 0
@@ -110,9 +131,16 @@ def decide(
                 letters[row], correct[row], steps[row] = *verdict, "judge"
                 continue
         if extraction.fallback == "random":
-            letters[row] = random_choice(len(choices[row]), extraction.seed, row)
+            letters[row] = _drawn(row, len(choices[row]), extraction)
             correct[row], steps[row] = letters[row] == references[row], "random"
     return Decisions(letters, correct, steps, asked, failed)
+
+
+def _visiting_order(n: int, question_ids: Sequence[str] | None) -> Iterable[int]:
+    """Rows, those of one question together: they share their options, of which extraction keeps the latest at hand."""
+    if question_ids is None:
+        return range(n)
+    return chain.from_iterable(rows_by_value(question_ids).values())
 
 
 def _judged(
@@ -138,6 +166,12 @@ def _judged(
     return (None if letter in (None, "X") else (str(letter), letter == reference)), failed
 
 
+def _drawn(row: int, n_options: int, extraction: Extraction) -> str | None:
+    question = row if extraction.question_ids is None else extraction.question_ids[row]
+    rotation = 0 if extraction.rotations is None else extraction.rotations[row]
+    return random_choice(n_options, extraction.seed, question, rotation)
+
+
 def random_choice(n_options: int, seed: int, question_id: object, rotation: int = 0) -> str | None:
     """A letter among the options, or None for X, as step 3 of MMBench draws it.
 
@@ -152,27 +186,78 @@ def random_choice(n_options: int, seed: int, question_id: object, rotation: int 
     return ascii_uppercase[index] if index < n_options else None
 
 
-def _check_rows(
+def extraction_shares(steps: Sequence[str]) -> dict[str, float]:
+    """Share of rows that each step decided; nan without rows.
+
+    Examples:
+        >>> extraction_shares(["exact", "exact", "judge", "unmatched"])
+        {'exact': 0.5, 'judge': 0.25, 'random': 0.0, 'unmatched': 0.25}
+    """
+    counts = Counter(steps)
+    return {step: counts[step] / len(steps) if steps else float("nan") for step in STEPS}
+
+
+def extraction_settings(extraction: Extraction, *decisions: Decisions) -> dict[str, Any]:
+    """The settings of a result that say how replies became choices, and what the judge was asked.
+
+    Args:
+        extraction: How replies became choices.
+        decisions: What became of them.
+
+    Examples:
+        >>> extraction_settings(Extraction(fallback="random", seed=3))
+        {'fallback': 'random', 'seed': 3}
+    """
+    settings: dict[str, Any] = {"fallback": extraction.fallback}
+    if extraction.fallback == "random":
+        settings["seed"] = extraction.seed
+    if extraction.judge is not None:
+        settings |= {"judge": judge_name(extraction.judge), "judge_template": extraction.judge_template}
+        settings |= {"rounds": extraction.rounds, "judge_asked": sum(part.asked for part in decisions)}
+        settings["judge_failed_rounds"] = sum(part.failed_rounds for part in decisions)
+    return settings
+
+
+def check_rows(
     predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]], extraction: Extraction
 ) -> None:
-    n = check_lengths(predictions=predictions, references=references, choices=choices)
+    """Refuse what `decide` cannot decide.
+
+    Raises:
+        InputError: An argument is malformed; the message names it and the first offending row.
+    """
+    check_lengths(predictions=predictions, references=references, choices=choices)
     check_member("judge_template", extraction.judge_template, TEMPLATES)
     check_member("fallback", extraction.fallback, FALLBACKS)
     check_count("rounds", extraction.rounds)
+    check_seed(extraction.seed)
     if extraction.judge is not None:
         check_judge(extraction.judge)
         if extraction.questions is None:
             raise InputError("questions is missing; a judge has to see the question of each row")
         check_lengths(predictions=predictions, questions=extraction.questions)
-    for row in range(n):
-        if not isinstance(predictions[row], str):
-            raise InputError(f'predictions[{row}] is {predictions[row]!r}; it must be a string ("" if there is none)')
-        options = choices[row]
-        if (
-            not isinstance(options, Sequence)
-            or isinstance(options, str)
-            or not all(isinstance(o, str) for o in options)
-        ):
-            raise InputError(f"choices[{row}] is {choices[row]!r}; it must be a list of strings")
-        check_options(choices[row], row)
-        check_letter("references", row, references[row], len(choices[row]))
+    for row, (text, options, reference) in enumerate(zip(predictions, choices, references, strict=True)):
+        if not _plainly_sound(text, options, reference):
+            _check_row(row, text, options, reference)
+
+
+def _plainly_sound(text: object, options: Sequence[str], reference: object) -> bool:
+    """A quick test that nearly every row passes; `_check_row` takes a closer look at the others."""
+    return (
+        type(text) is str
+        and type(options) is list
+        and {str}.issuperset(map(type, options))
+        and len(set(options)) == len(options)
+        and type(reference) is str
+        and reference in _LETTERS_OF.get(len(options), ())
+    )
+
+
+def _check_row(row: int, text: object, options: Sequence[str], reference: object) -> None:
+    if not isinstance(text, str):
+        raise InputError(f'predictions[{row}] is {text!r}; it must be a string ("" if there is none)')
+    listed = isinstance(options, Sequence) and not isinstance(options, str)
+    if not listed or not all(isinstance(option, str) for option in options):
+        raise InputError(f"choices[{row}] is {options!r}; it must be a list of strings")
+    check_options(options, row)
+    check_letter("references", row, reference, len(options))

@@ -1,5 +1,6 @@
 """Checks of arguments. Each error names the argument and the first offending row."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -141,6 +142,23 @@ def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str
     return checked
 
 
+def check_gathered(num_process: int, gathered: Sequence[str], **arguments: object) -> None:
+    """Refuse arguments that a metric cannot collect from several processes.
+
+    Args:
+        num_process: Number of processes.
+        gathered: Names of the columns that `evaluate` gathers.
+        arguments: The other arguments with a value per row; None where not given.
+
+    Raises:
+        InputError: There are several processes and one of the arguments is given.
+    """
+    given = [name for name, value in arguments.items() if value is not None]
+    if num_process > 1 and given:
+        columns = f"{', '.join(gathered[:-1])} and {gathered[-1]}"
+        raise InputError(f"{given[0]} cannot be used with num_process > 1: only {columns} are gathered")
+
+
 def check_member(argument: str, value: object, allowed: Sequence[str]) -> None:
     """Refuse a value that is not in a list of allowed ones, naming the nearest.
 
@@ -161,10 +179,10 @@ def rows_by_value(values: Sequence[str]) -> dict[str, list[int]]:
         >>> rows_by_value(["what", "how", "what"])
         {'what': [0, 2], 'how': [1]}
     """
-    rows: dict[str, list[int]] = {}
+    rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, value in enumerate(values):
-        rows.setdefault(value, []).append(row)
-    return rows
+        rows[value].append(row)
+    return dict(rows)
 
 
 def map_groups(

@@ -96,6 +96,18 @@ def test_random_fallback_depends_on_seed_and_row_alone() -> None:
     assert _decide([VAGUE] * 9, fallback="random", seed=1).letters != many.letters
 
 
+def test_random_fallback_follows_question_and_rotation() -> None:
+    questions, rotations = ["p", "q", "p", "q"], [0, 0, 1, 1]
+    found = _decide([VAGUE] * 4, fallback="random", seed=7, question_ids=questions, rotations=rotations)
+    assert found.letters == [random_choice(3, 7, *row) for row in zip(questions, rotations, strict=True)]
+    assert found.correct.tolist() == [letter == "C" for letter in found.letters]
+
+
+def test_rows_of_a_question_need_not_stand_together() -> None:
+    found = _decide(["A", "Dark", "nothing", "C"], question_ids=["p", "q", "p", "q"], rotations=[0, 0, 1, 1])
+    assert found.letters == ["A", "B", None, "C"] and found.correct.tolist() == [False, False, False, True]
+
+
 def test_random_choice_is_uniform_over_options_and_x() -> None:
     counts = Counter(random_choice(3, 0, question) for question in range(4000))
     assert set(counts) == {"A", "B", "C", None}
@@ -114,6 +126,9 @@ def test_random_choice_is_uniform_over_options_and_x() -> None:
         ({"choices": [OPTIONS, "abc"]}, r"choices\[1\] is 'abc'"),
         ({"choices": [OPTIONS, None]}, r"choices\[1\] is None"),
         ({"choices": [OPTIONS, ["a", "b", "a"]]}, r"choices\[1\] holds 'a' twice"),
+        ({"choices": [OPTIONS, ("a", "b", "b")]}, r"choices\[1\] holds 'b' twice"),
+        ({"choices": [OPTIONS, ["a", 2]]}, r"choices\[1\] is \['a', 2\]; it must be a list of strings"),
+        ({"choices": [OPTIONS, [str(number) for number in range(27)]]}, r"choices\[1\] holds 27 options"),
         ({"choices": [OPTIONS, []]}, r"references\[1\] is 'A'; allowed: none"),
         ({"predictions": ["A", None]}, r"predictions\[1\] is None"),
         ({"predictions": [], "references": [], "choices": []}, "predictions is empty"),
@@ -131,6 +146,8 @@ def test_bad_rows(arguments: dict, message: str) -> None:
         ({"judge_template": "q_bench_votes"}, "Did you mean 'q_bench_vote'"),
         ({"fallback": "guess"}, "fallback is 'guess'; allowed: 'wrong', 'random'"),
         ({"rounds": 0}, "rounds is 0"),
+        ({"seed": -1}, "seed is -1; it must be a whole number of at least 0"),
+        ({"seed": "1"}, "seed is '1'"),
         ({"judge": len}, "questions is missing"),
         ({"judge": "gpt-4"}, "judge is 'gpt-4'"),
         ({"judge": len, "questions": []}, "questions has 0 rows"),
