@@ -212,7 +212,7 @@ class Evaluator(evaluate.Evaluator):
         """The backend for what `compute` takes as `model_or_pipeline`, checked for what the task asks of it."""
         _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
         backend = resolve_backend(model_or_pipeline, device=device)
-        backend.check(words=bool(self.definition.words))
+        backend.check(self.definition.wanted)
         return backend
 
     def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:

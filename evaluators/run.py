@@ -76,7 +76,7 @@ def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], option
     backend = make_backend()
     _make_folder(folder)
     for task, _, _, _ in plan:
-        backend.check(words=bool(task.words))
+        backend.check(task.wanted)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
     failed: list[tuple[str, str]] = []

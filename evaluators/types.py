@@ -27,6 +27,15 @@ class ImagePlace(Enum):
 
 IMAGE = ImagePlace.IMAGE
 
+
+class Wanted(Enum):
+    """What a request wants of a model."""
+
+    TEXT = "text"
+    LOGITS = "next-token logits"
+    LOSSES = "losses of given continuations"
+
+
 Prompt = tuple[str | ImagePlace, ...]
 """Texts and image places, in the order the model sees them."""
 
@@ -46,20 +55,59 @@ class Request:
     prefill: str = ""
     """How the reply begins, given to the model."""
     words: tuple[str, ...] = ()
-    """Words whose next-token logits are wanted; empty when text is wanted."""
+    """Words whose next-token logits are wanted; empty otherwise."""
+    continuations: tuple[str, ...] = ()
+    """Texts whose losses as what follows the prompt and `prefill` are wanted; empty otherwise."""
     max_new_tokens: int = 32
+    """The longest text wanted, in tokens."""
     pass_name: str = "main"
     """Which of several passes over the same row: "main", "rotation:1", "forced", "reversed"."""
+
+    def __post_init__(self) -> None:
+        """Refuse a request for two things at once."""
+        if self.words and self.continuations:
+            raise ValueError(f"request {self.id!r} wants logits and losses; it may want one of them")
+
+    @property
+    def wanted(self) -> Wanted:
+        """Losses where there are continuations, logits where there are words, else text."""
+        if self.continuations:
+            return Wanted.LOSSES
+        return Wanted.LOGITS if self.words else Wanted.TEXT
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How well a model predicts a given text.
+
+    Attributes:
+        total: Sum of the negative log-likelihoods of the text's tokens, in nats; lower is likelier.
+        tokens: Number of the text's tokens, at least 1.
+    """
+
+    total: float
+    tokens: int
+
+    @property
+    def mean(self) -> float:
+        """Negative log-likelihood per token, in nats."""
+        return self.total / self.tokens
 
 
 @dataclass(frozen=True)
 class Response:
-    """What a backend says to one request: text, logits, or why there is neither."""
+    """What a backend says to one request: text, logits, losses, or why there is none of them."""
 
     request: Request
     text: str | None = None
     logits: Mapping[str, float] | None = None
-    """Next-token logit of each word asked for."""
+    """Next-token logit of each word asked for, up to a constant that all words share (so log-probabilities too)."""
+    losses: tuple[Loss, ...] | None = None
+    """Loss of each continuation asked for."""
+    floored: tuple[str, ...] = ()
+    """Words whose logit is only an upper bound, as the server returned no more than its most probable tokens."""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """Tokens that a server charged for: "prompt_tokens", "completion_tokens"."""
     options: tuple[str, ...] | None = None
     """The options as they were shown, where the backend knows better than the request (answers made elsewhere)."""
     error: DataError | None = None
@@ -77,8 +125,14 @@ class Backend(Protocol):
     def name(self) -> str:
         """The model's id or folder."""
 
-    def check(self, words: bool) -> None:
-        """Raise `ModelError` if the backend can't give next-token logits (`words`) or text (otherwise)."""
+    def check(self, wanted: Wanted) -> None:
+        """Raise `ModelError` if the backend can't give this."""
+
+    def identity(self) -> dict[str, Any] | None:
+        """All that an answer depends on besides its request, as JSON values: the key of stored answers.
+
+        None where that cannot be told, as for a function: such answers are never stored.
+        """
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Yield one response per request, in any order, as they become ready."""

@@ -11,6 +11,7 @@ from eyechart.evaluators.backends.chat import decode_images
 from eyechart.evaluators.backends.chat import to_messages
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Wanted
 
 
 class FunctionBackend:
@@ -32,8 +33,13 @@ class FunctionBackend:
         """The function's name."""
         return getattr(self._function, "__qualname__", type(self._function).__qualname__)
 
-    def check(self, words: bool) -> None:
-        """Nothing can be known before the function is called."""
+    def check(self, wanted: Wanted) -> None:
+        """Refuse losses; whether the function gives text or logits is known when it is called."""
+        if wanted is Wanted.LOSSES:
+            raise ModelError(f"{self.name} is a function, which gives text or logits but no {wanted.value}.")
+
+    def identity(self) -> None:
+        """Unknown: the function may change while its name stays."""
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Call the function for one request after the other."""

@@ -15,8 +15,10 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Wanted
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,13 @@ class PredictionsFileBackend:
         """The model that made the answers."""
         return self._name
 
-    def check(self, words: bool) -> None:
-        """Whether the file holds what is asked is known only item by item."""
+    def check(self, wanted: Wanted) -> None:
+        """Refuse losses; whether the file holds the texts or logits is known only item by item."""
+        if wanted is Wanted.LOSSES:
+            raise ModelError(f"a predictions file holds text or logits but no {wanted.value}.")
+
+    def identity(self) -> None:
+        """Unknown: what is read from a file needs no store."""
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Look each request up; one that is not in the file, or lacks what was asked, is an error of that item."""

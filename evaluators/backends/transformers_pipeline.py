@@ -27,6 +27,7 @@ from eyechart.evaluators.backends.image_sizes import count_downscaled
 from eyechart.evaluators.backends.image_sizes import size_settings
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Wanted
 
 if TYPE_CHECKING:
     import torch
@@ -124,8 +125,13 @@ class TransformersBackend:
         """The model's id or folder."""
         return self._name
 
-    def check(self, words: bool) -> None:
-        """A local model gives both text and logits."""
+    def check(self, wanted: Wanted) -> None:
+        """Refuse losses."""
+        if wanted is Wanted.LOSSES:
+            raise ModelError(f"this backend gives no {wanted.value} so far.")
+
+    def identity(self) -> None:
+        """Not told so far."""
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Answer in batches of requests of the same kind and similar length."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
+from eyechart.evaluators.types import Wanted
 
 
 class Kind(Enum):
@@ -51,3 +52,8 @@ class Task:
     max_new_tokens: int = 32
     metric_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the metric's compute."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """What its requests want of a model."""
+        return Wanted.LOGITS if self.words else Wanted.TEXT
