@@ -2,9 +2,12 @@
 
 import io
 import zipfile
+from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 from typing import Any
+from xml.etree.ElementTree import iterparse
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
@@ -15,10 +18,12 @@ from eyechart.datasets_scripts.common.readers import clean_text
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
-    from openpyxl.worksheet.worksheet import Worksheet
+    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
-MAX_BYTES = 200 * 2**20
+MAX_BYTES = 64 * 2**20
 """Most bytes that a workbook may unpack to; the largest one of the benchmarks has about 4 MiB."""
+MAX_ROWS = 2**20
+"""Number of the last row of any sheet."""
 
 
 def read_xlsx_rows(path: str, required: Sequence[str], *, sheet: str = "", header_row: int = 1) -> list[Row]:
@@ -38,11 +43,45 @@ def read_xlsx_rows(path: str, required: Sequence[str], *, sheet: str = "", heade
         BadAnnotationError: Not an XLSX file, no such sheet, merged or doubled headings, or a required column is
             missing.
     """
-    book = _open_workbook(path)
-    if sheet and sheet not in book.sheetnames:
-        raise BadAnnotationError(f"no such sheet: {unknown_name('sheet', sheet, book.sheetnames)}", path=path)
-    table = book[sheet] if sheet else book.worksheets[0]
-    _check_merged(path, table, header_row)
+    try:
+        with closing(_open_workbook(path)) as book:
+            table = _find_sheet(path, book, sheet)
+            _check_merged(path, table, header_row)
+            return _rows(path, table, required, header_row)
+    except FileNotFoundError as error:
+        raise MissingFileError("the annotation file is not there", path=path) from error
+    except BadAnnotationError:
+        raise
+    # openpyxl raises whatever the damage led it to: BadZipFile, KeyError, ValueError, TypeError, ParseError, ...
+    except Exception as error:
+        raise BadAnnotationError(f"cannot be read as XLSX: {type(error).__name__}: {error}", path=path) from error
+
+
+def _open_workbook(path: str) -> "Workbook":
+    from openpyxl import load_workbook
+
+    # openpyxl leaves a file open that it fails to read, hence the stream.
+    with open(path, "rb") as file:
+        stream = io.BytesIO(file.read())
+    with zipfile.ZipFile(stream) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > MAX_BYTES:
+        raise BadAnnotationError(f"unpacks to {size:,} bytes; a workbook may have {MAX_BYTES:,}", path=path)
+    # Row by row: a whole sheet would be laid out in memory, down to the last cell that has as much as a border.
+    return load_workbook(stream, read_only=True, data_only=True, keep_links=False)
+
+
+def _find_sheet(path: str, book: "Workbook", name: str) -> "ReadOnlyWorksheet":
+    tables = {table.title: table for table in book.worksheets}
+    if name and name not in tables:
+        raise BadAnnotationError(f"no such sheet: {unknown_name('sheet', name, tables)}", path=path)
+    table: ReadOnlyWorksheet = tables[name] if name else next(iter(tables.values()))
+    # What a sheet says of its own size may be wrong, and would cut rows off.
+    table.reset_dimensions()
+    return table
+
+
+def _rows(path: str, table: "ReadOnlyWorksheet", required: Sequence[str], header_row: int) -> list[Row]:
     headings = next(table.iter_rows(min_row=header_row, max_row=header_row, values_only=True), ())
     columns = {
         index: clean_text(str(heading))
@@ -50,38 +89,32 @@ def read_xlsx_rows(path: str, required: Sequence[str], *, sheet: str = "", heade
         if heading is not None and str(heading).strip()
     }
     check_header(path, list(columns.values()), required, row=header_row)
-    cells = table.iter_rows(min_row=header_row + 1, values_only=True)
+    cells = table.iter_rows(min_row=header_row + 1, max_col=max(columns) + 1, values_only=True)
     rows: list[Row] = []
     for number, values in enumerate(cells, header_row + 1):
+        if number > MAX_ROWS:
+            raise BadAnnotationError(f"the sheet has rows beyond {MAX_ROWS:,}, the last that XLSX allows", path=path)
+        # A gap between two rows comes as rows without cells.
         row: dict[str, Any] = {name: values[index] for index, name in columns.items()}
         if any(value is not None for value in row.values()):
             rows.append((number, row))
     return rows
 
 
-def _open_workbook(path: str) -> "Workbook":
-    from openpyxl import load_workbook
+def _check_merged(path: str, table: "ReadOnlyWorksheet", header_row: int) -> None:
+    from openpyxl.worksheet.cell_range import CellRange
 
-    try:
-        # openpyxl leaves a file open that it fails to read, hence the stream.
-        with open(path, "rb") as file:
-            stream = io.BytesIO(file.read())
-        with zipfile.ZipFile(stream) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > MAX_BYTES:
-            raise BadAnnotationError(f"unpacks to {size:,} bytes; a workbook may have {MAX_BYTES:,}", path=path)
-        return load_workbook(stream, data_only=True, keep_links=False)
-    except FileNotFoundError as error:
-        raise MissingFileError("the annotation file is not there", path=path) from error
-    except BadAnnotationError:
-        raise
-    # It raises whatever the damage led it to: BadZipFile, KeyError, ValueError, TypeError, ParseError, ...
-    except Exception as error:
-        raise BadAnnotationError(f"cannot be read as XLSX: {type(error).__name__}: {error}", path=path) from error
-
-
-def _check_merged(path: str, table: "Worksheet", header_row: int) -> None:
-    for cells in table.merged_cells.ranges:
+    for reference in _merged_cells(table):
+        cells = CellRange(reference)
         if cells.min_row <= header_row <= cells.max_row:
             reason = f"the header has merged cells ({cells.coord}); every column needs a heading in a cell of its own"
             raise BadAnnotationError(reason, path=path, row=header_row)
+
+
+def _merged_cells(table: "ReadOnlyWorksheet") -> Iterator[str]:
+    """Yield the merged ranges, such as "A1:B1", of which a sheet that is read row by row does not tell."""
+    with table._get_source() as source:
+        for _, element in iterparse(source):
+            if element.tag.endswith("}mergeCell"):
+                yield element.attrib["ref"]
+            element.clear()

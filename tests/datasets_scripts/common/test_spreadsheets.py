@@ -1,3 +1,4 @@
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,17 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
 
 pytestmark = pytest.mark.datasets36
+MERGED = '<mergeCells count="1"><mergeCell ref="{}"/></mergeCells>'
+
+
+def rewritten(workbook: Path, change: Callable[[str], str]) -> str:
+    """Return the path of a copy of a workbook with the text of its first sheet changed."""
+    copy = workbook.with_name("changed.xlsx")
+    with zipfile.ZipFile(workbook) as whole, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as changed:
+        for name in whole.namelist():
+            text = whole.read(name).decode()
+            changed.writestr(name, change(text) if name.endswith("sheet1.xml") else text)
+    return str(copy)
 
 
 @pytest.fixture
@@ -107,15 +119,40 @@ def test_a_workbook_that_unpacks_to_too_much(workbook: Callable[..., str], monke
         read_xlsx_rows(path, ["image"])
 
 
-def test_entities_do_not_expand(workbook: Callable[..., str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("merge", ["", "A3:XFD1048576"])
+def test_a_small_file_whose_cells_reach_far(tmp_path: Path, merge: str) -> None:
+    """A sheet of 2**34 cells, of which one in the last corner or a merged range is all that is written."""
+    book = openpyxl.Workbook()
+    table = book.active
+    for row in (["image", "mos"], ["a.png", 1]):
+        table.append(row)
+    table.cell(row=2**20, column=2**14, value="far")
+    book.save(tmp_path / "plain.xlsx")
+    end = "</sheetData>" + (MERGED.format(merge) if merge else "")
+    path = rewritten(tmp_path / "plain.xlsx", lambda text: text.replace("</sheetData>", end))
+    started = time.process_time()
+    assert read_xlsx_rows(path, ["image", "mos"]) == [(2, {"image": "a.png", "mos": 1})]
+    assert time.process_time() - started < 30
+
+
+def test_rows_that_no_sheet_can_have(workbook: Callable[..., str]) -> None:
+    path = workbook(s=[["image"], ["a.png"]])
+    far = rewritten(Path(path), lambda text: text.replace('<row r="2"', '<row r="99999999999"'))
+    with pytest.raises(BadAnnotationError, match=r"the sheet has rows beyond 1,048,576, the last that XLSX allows"):
+        read_xlsx_rows(far, ["image"])
+
+
+def test_a_sheet_that_understates_its_size_is_read_whole(workbook: Callable[..., str]) -> None:
+    path = workbook(s=[["image", "mos"], ["a.png", 1], ["b.png", 2]])
+    cut = rewritten(Path(path), lambda text: text.replace('ref="A1:B3"', 'ref="A1:A2"'))
+    assert [row["mos"] for _, row in read_xlsx_rows(cut, ["image", "mos"])] == [1, 2]
+
+
+def test_entities_do_not_expand(workbook: Callable[..., str]) -> None:
     """A sheet that declares nested entities ("billion laughs") is refused, not expanded."""
     entities = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(12))
     head = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a0 "ha">{entities}]>'
-    with zipfile.ZipFile(workbook(s=[["image"]])) as whole, zipfile.ZipFile(tmp_path / "bomb.xlsx", "w") as bomb:
-        for name in whole.namelist():
-            text = whole.read(name).decode()
-            if name.endswith("sheet1.xml"):
-                text = head + text.replace("<sheetData>", "<sheetData><row><c t='str'><v>&a12;</v></c></row>")
-            bomb.writestr(name, text)
-    with pytest.raises(BadAnnotationError, match=r"bomb\.xlsx: cannot be read as XLSX"):
-        read_xlsx_rows(str(tmp_path / "bomb.xlsx"), ["image"])
+    cell = "<sheetData><row><c t='str'><v>&a12;</v></c></row>"
+    path = rewritten(Path(workbook(s=[["image"]])), lambda text: head + text.replace("<sheetData>", cell))
+    with pytest.raises(BadAnnotationError, match=r"cannot be read as XLSX"):
+        read_xlsx_rows(path, ["image"])
