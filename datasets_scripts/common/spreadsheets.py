@@ -18,7 +18,7 @@ from eyechart.datasets_scripts.common.readers import clean_text
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
-    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+    from openpyxl.worksheet.worksheet import Worksheet
 
 MAX_BYTES = 64 * 2**20
 """Most bytes that a workbook may unpack to; the largest one of the benchmarks has about 4 MiB."""
@@ -71,17 +71,17 @@ def _open_workbook(path: str) -> "Workbook":
     return load_workbook(stream, read_only=True, data_only=True, keep_links=False)
 
 
-def _find_sheet(path: str, book: "Workbook", name: str) -> "ReadOnlyWorksheet":
+def _find_sheet(path: str, book: "Workbook", name: str) -> "Worksheet":
     tables = {table.title: table for table in book.worksheets}
     if name and name not in tables:
         raise BadAnnotationError(f"no such sheet: {unknown_name('sheet', name, tables)}", path=path)
-    table: ReadOnlyWorksheet = tables[name] if name else next(iter(tables.values()))
+    table: Any = tables[name] if name else next(iter(tables.values()))
     # What a sheet says of its own size may be wrong, and would cut rows off.
     table.reset_dimensions()
     return table
 
 
-def _rows(path: str, table: "ReadOnlyWorksheet", required: Sequence[str], header_row: int) -> list[Row]:
+def _rows(path: str, table: "Worksheet", required: Sequence[str], header_row: int) -> list[Row]:
     headings = next(table.iter_rows(min_row=header_row, max_row=header_row, values_only=True), ())
     columns = {
         index: clean_text(str(heading))
@@ -101,7 +101,7 @@ def _rows(path: str, table: "ReadOnlyWorksheet", required: Sequence[str], header
     return rows
 
 
-def _check_merged(path: str, table: "ReadOnlyWorksheet", header_row: int) -> None:
+def _check_merged(path: str, table: "Worksheet", header_row: int) -> None:
     from openpyxl.worksheet.cell_range import CellRange
 
     for reference in _merged_cells(table):
@@ -111,7 +111,7 @@ def _check_merged(path: str, table: "ReadOnlyWorksheet", header_row: int) -> Non
             raise BadAnnotationError(reason, path=path, row=header_row)
 
 
-def _merged_cells(table: "ReadOnlyWorksheet") -> Iterator[str]:
+def _merged_cells(table: Any) -> Iterator[str]:
     """Yield the merged ranges, such as "A1:B1", of which a sheet that is read row by row does not tell."""
     with table._get_source() as source:
         for _, element in iterparse(source):
