@@ -9,9 +9,11 @@
     │   ├── MissingImagesError           annotated images are not there
     │   ├── BadAnnotationError           an annotation file, or one row of it, is malformed
     │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
-    │   └── BadArchiveError              an archive is corrupt, locked, too large, or would write where it must not
+    │   ├── BadArchiveError              an archive is corrupt, locked, too large, or would write where it must not
+    │   └── EndpointError                a server did not answer one request, or not in the form it must have
     ├── HubError                         the Hub refused what was asked of it, or cannot be reached
-    └── ModelError                       a model cannot be used for what is asked of it
+    ├── ModelError                       a model cannot be used for what is asked of it
+    └── StoreError                       the store of answers cannot be read or written
 """
 
 import difflib
@@ -71,12 +73,29 @@ class BadArchiveError(DataError):
     """An archive is corrupt, locked, too large, or would write where it must not."""
 
 
+class EndpointError(DataError):
+    """A server did not answer one request, or not in the form it must have.
+
+    Attributes:
+        status: The HTTP status of a refusal; None where there was no answer, or one that cannot be used.
+    """
+
+    def __init__(self, reason: str, *, status: int | None = None) -> None:
+        """Keep the reason and the status."""
+        super().__init__(reason)
+        self.status = status
+
+
 class HubError(EyechartError):
     """The Hub refused what was asked of it, or cannot be reached."""
 
 
 class ModelError(EyechartError):
     """A model cannot be used for what is asked of it."""
+
+
+class StoreError(EyechartError):
+    """The store of answers cannot be read or written; what it holds is kept."""
 
 
 def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError:
