@@ -191,13 +191,19 @@ class Evaluator(evaluate.Evaluator):
             split=loaded.split,
             model=backend.name,
             scores=scores,
-            settings={**self.settings(), "limit": limit, "data": loaded.describe(), "model": backend.settings()},
+            settings={
+                **self.settings(),
+                "limit": limit,
+                "data": loaded.describe(),
+                "model": {**backend.settings(), **_told_by(answered)},
+            },
             left_out=[*loaded.left_out, *malformed, *failed, *(private if scores is not None else [])],
             predictions=[self._record(item, response) for item in answered for response in item.responses],
             timings={
                 "model_seconds": model_seconds,
                 "metric_seconds": time.perf_counter() - start - model_seconds,
                 "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
+                "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
             },
             note=note,
         )
@@ -304,6 +310,19 @@ class Evaluator(evaluate.Evaluator):
                     raise unknown_name("column", given, loaded.dataset.column_names)
                 loaded = loaded.with_dataset(loaded.dataset.rename_column(given, name))
         return loaded
+
+
+def _told_by(answered: Sequence[Answered]) -> dict[str, Any]:
+    """The model's settings that only its answers tell, so that stored answers tell the same as new ones."""
+    responses = [response for item in answered for response in item.responses]
+    told: dict[str, Any] = {}
+    if responses[0].rendered_prompt is not None:
+        told["rendered_prompt"] = responses[0].rendered_prompt
+    downscaled = [count for response in responses if (count := response.images_downscaled) is not None]
+    images = sum(len(response.request.images) for response in responses)
+    if images and len(downscaled) == len(responses):
+        told["downscaled_share"] = sum(downscaled) / images
+    return told
 
 
 def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:

@@ -135,8 +135,10 @@ def _run_task(planned: Planned, backend: Backend, options: RunOptions, messages:
         warnings.simplefilter("default")
         evaluation = _evaluate(task, loaded, backend, options, messages)
     told = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    seconds = evaluation.timings["model_seconds"]
-    lines = [f"{len(evaluation.predictions)} answers in {seconds:.1f} s", *(f"warning: {text}" for text in told)]
+    seconds, stored = evaluation.timings["model_seconds"], evaluation.timings["answers_from_store"]
+    origin = f", {stored:.0f} of them from the store" if stored else ""
+    answers = f"{len(evaluation.predictions)} answers in {seconds:.1f} s{origin}"
+    lines = [answers, *(f"warning: {text}" for text in told)]
     for line in lines:
         messages.print(f"{task.name}: {line}", markup=False, highlight=False, soft_wrap=True)
     return replace(evaluation, warnings=list(told))

@@ -110,6 +110,12 @@ class Response:
     """Tokens that a server charged for: "prompt_tokens", "completion_tokens"."""
     options: tuple[str, ...] | None = None
     """The options as they were shown, where the backend knows better than the request (answers made elsewhere)."""
+    rendered_prompt: str | None = None
+    """The prompt as the model's chat template writes it, images as their marks; None where a server does that."""
+    images_downscaled: int | None = None
+    """How many of the request's images the model saw with fewer pixels than they have; None where nothing tells."""
+    stored: bool = field(default=False, compare=False)
+    """Whether it comes from the response store and was not asked for now."""
     error: DataError | None = None
     """Why the request could not be answered, for example an image that cannot be read."""
 
@@ -138,7 +144,10 @@ class Backend(Protocol):
         """Yield one response per request, in any order, as they become ready."""
 
     def settings(self) -> dict[str, Any]:
-        """Everything about the model and its use that can change an answer; complete after `answer`."""
+        """Everything about the model and its use that can change an answer; complete after `answer`.
+
+        What differs between answers belongs into the `Response`, as stored ones are not asked for again.
+        """
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,7 @@ class Evaluation:
     predictions: list[dict[str, Any]] = field(default_factory=list)
     """One record per response: the columns of `predictions.parquet`."""
     timings: dict[str, float] = field(default_factory=dict)
-    """Seconds, and items per second."""
+    """Seconds, items per second, and how many answers came from the store, as these took no time."""
     warnings: list[str] = field(default_factory=list)
     """What was warned of while scoring, for example an undefined correlation."""
     note: str = ""

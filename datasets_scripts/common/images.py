@@ -40,12 +40,8 @@ def open_image(
     Raises:
         BadImageError: The image is missing, empty, corrupt, truncated, not an image, or larger than `max_pixels`.
     """
-    data, path = _bytes_and_path(source)
-    name = name or path or "image"
-    if data is None:
-        data = _read(path, name)
-    if not data:
-        raise BadImageError("the image is empty (0 bytes)", path=name)
+    name = name or _path(source) or "image"
+    data = encoded_bytes(source, name=name)
     with _quiet_pillow:
         try:
             with Image.open(io.BytesIO(data)) as image:
@@ -64,13 +60,34 @@ def open_image(
             raise BadImageError(reason, path=name) from error
 
 
-def _bytes_and_path(source: bytes | str | os.PathLike[str] | Mapping[str, object]) -> tuple[bytes | None, str | None]:
-    if isinstance(source, bytes):
-        return source, None
+def encoded_bytes(source: bytes | str | os.PathLike[str] | Mapping[str, object], *, name: str | None = None) -> bytes:
+    """Read one image without decoding it.
+
+    Args:
+        source: As `open_image` takes it.
+        name: What errors call the image; the path by default.
+
+    Returns:
+        The bytes of the file, at least one.
+
+    Raises:
+        BadImageError: The image is missing or empty.
+    """
+    data = source.get("bytes") if isinstance(source, Mapping) else source
+    path = _path(source)
+    name = name or path or "image"
+    if not isinstance(data, bytes):
+        data = _read(path, name)
+    if not data:
+        raise BadImageError("the image is empty (0 bytes)", path=name)
+    return data
+
+
+def _path(source: bytes | str | os.PathLike[str] | Mapping[str, object]) -> str | None:
     if isinstance(source, Mapping):
-        data, path = source.get("bytes"), source.get("path")
-        return (data if isinstance(data, bytes) else None), (path if isinstance(path, str) else None)
-    return None, os.fspath(source)
+        path = source.get("path")
+        return path if isinstance(path, str) else None
+    return None if isinstance(source, bytes) else os.fspath(source)
 
 
 def _read(path: str | None, name: str) -> bytes:
