@@ -6,6 +6,7 @@ that an edit of either is noticed.
 """
 
 import importlib
+import os
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -113,7 +114,7 @@ def load_builder(
     The arguments are those of `load_dataset`; `only_splits` names the splits to prepare, all by default.
 
     Raises:
-        UsageError: Unknown subset, configuration or value.
+        UsageError: Unknown subset, configuration or value, or the cache folder cannot be made.
         MissingFileError: `data_dir` or one of `data_files` is not there.
     """
     subset = find_subset(name)
@@ -126,6 +127,7 @@ def load_builder(
     settings: dict[str, Any] = {"skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
     settings |= {"only_splits": tuple(only_splits), "own_data_files": data_files is not None}
     settings |= _checked_options(subset, options or {})
+    _make_cache_folder(cache_dir)
     try:
         return _builder_class(subset)(
             config_name=config or subset.configs[0],
@@ -155,6 +157,18 @@ def register() -> None:
 
     known = packaged_modules._PACKAGED_DATASETS_MODULES
     known.update({name: (subset.module, _script_hash(subset)) for name, subset in SUBSETS.items()})
+
+
+def _make_cache_folder(cache_dir: str | PathLike[str] | None) -> None:
+    """Make the folder of prepared data sets, as `datasets` does itself, for an error that says what it is."""
+    from datasets import config
+
+    folder = os.path.expanduser(fspath(cache_dir or config.HF_DATASETS_CACHE))
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        reason = f"the cache folder {folder} cannot be used: {error.strerror}; cache_dir says which to use"
+        raise UsageError(reason) from error
 
 
 def _builder_class(subset: Subset) -> type["BenchmarkBuilder"]:

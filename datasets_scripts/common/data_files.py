@@ -12,6 +12,7 @@ from datasets.data_files import get_data_patterns
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.paths import is_image
 
 if TYPE_CHECKING:
     from eyechart.datasets_scripts.common.builder import BenchmarkConfig
@@ -25,16 +26,23 @@ def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> d
 
     Args:
         config: The builder's configuration.
-        suffixes: Endings of the annotation files that the subset reads; a pick with any other file is not the user's.
+        suffixes: Endings of the annotation files that the subset reads.
+
+    Raises:
+        UsageError: The user named a file with another ending.
     """
     if not config.data_files:
         return None
     files = {str(split): [str(file) for file in part] for split, part in config.data_files.items()}
-    if not all(file.lower().endswith(suffixes) for part in files.values() for file in part):
+    other = [file for part in files.values() for file in part if not file.lower().endswith(suffixes)]
+    # Nobody names images; a folder of them is not listed a second time.
+    if not config.own_data_files and (
+        any(map(is_image, other)) or files == _automatic_data_files(config.data_dir, files)
+    ):
         return None
-    if config.own_data_files or files != _automatic_data_files(config.data_dir, files):
-        return files
-    return None
+    if other:
+        raise UsageError(f"data_files holds {other[0]}; it takes annotation files: {', '.join(sorted(suffixes))}")
+    return files
 
 
 def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[str, list[str]]:

@@ -92,7 +92,7 @@ class Koniq10k(QualityBuilder):
     def _splits(self, files: tuple[str, ...], data_dir: str) -> list[Annotation]:
         (whole,) = super()._splits(files, data_dir)
         # Only text files have a first line to look at; Q-Bench's list tells no sets.
-        if files[0].endswith(".json") or "set" not in first_csv_fields(files[0]):
+        if files[0].lower().endswith(".json") or "set" not in first_csv_fields(files[0]):
             return [whole]
         return [Annotation(split, files, whole.image_folders) for split in self.SPLITS]
 

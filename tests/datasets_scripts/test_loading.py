@@ -42,6 +42,25 @@ def test_a_registered_name_takes_data_files(kadis: Folder, monkeypatch: pytest.M
         datasets.load_dataset("kadis700k")
 
 
+@pytest.mark.usefixtures("registered")
+def test_data_files_of_another_kind_are_not_passed_over(kadis: Folder, tmp_path: Path) -> None:
+    folder = kadis()
+    other = tmp_path / "scores.tsv"
+    other.write_text("image\tmos\ntree_01_01.png\t1\n", encoding="utf-8")
+    message = r"data_files holds .*scores\.tsv; it takes annotation files: \.csv, \.json, \.txt"
+    with pytest.raises(UsageError, match=message):
+        load_dataset("kadis700k", data_dir=folder, data_files=str(other))
+    with pytest.raises(UsageError, match=message):
+        datasets.load_dataset("kadis700k", data_dir=str(folder), data_files=str(other))
+    # What datasets picks up in a folder is nobody's choice, with images and without.
+    (folder / "notes.tsv").touch()
+    assert len(datasets.load_dataset("kadis700k", data_dir=str(folder), split="test")) == 3
+    for image in folder.glob("*.png"):
+        image.unlink()
+    with pytest.raises(MissingImagesError):
+        datasets.load_dataset("kadis700k", data_dir=str(folder))
+
+
 def test_unknown_names(kadis: Folder) -> None:
     for arguments, message in (
         ({"name": "kadis700"}, "unknown subset 'kadis700'; did you mean 'kadis700k'"),
@@ -55,6 +74,14 @@ def test_unknown_names(kadis: Folder) -> None:
     ):
         with pytest.raises(UsageError, match=message):
             load_dataset(**{"name": "kadis700k", "data_dir": kadis(), **arguments})
+
+
+@pytest.mark.parametrize("place", ["a file", "a file/below", "/proc/nothing"])
+def test_a_cache_folder_that_cannot_be_made(kadis: Folder, tmp_path: Path, place: str) -> None:
+    (tmp_path / "a file").touch()
+    cache = tmp_path / place
+    with pytest.raises(UsageError, match=f"the cache folder {cache} cannot be used: .+; cache_dir says which to use"):
+        load_dataset("kadis700k", data_dir=kadis(), cache_dir=cache)
 
 
 def test_split_expressions(llvisionqa: Folder) -> None:

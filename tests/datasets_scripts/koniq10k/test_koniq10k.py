@@ -62,6 +62,12 @@ def test_scores_file_gives_the_same_without_splits(release_of: Folder) -> None:
         load_dataset("koniq10k", data_dir=folder, split="official_test")
 
 
+def test_a_list_whose_ending_is_in_capitals(release_of: Folder) -> None:
+    folder = release_of({"KONIQ.JSON": '[{"img_path": "1.jpg", "gt_score": "3.25 "}]'}, ["512x384/1.jpg"])
+    part = load_dataset("koniq10k", data_dir=folder, data_files=str(folder / "KONIQ.JSON"), split="test")
+    assert part["quality"][:] == [3.25]
+
+
 def test_larger_images_are_preferred(release_of: Folder) -> None:
     images = [f"{folder}/{image}" for folder in ("1024x768", "512x384") for image in IMAGES[:2]]
     folder = release_of({"koniq10k_scores_and_distributions.csv": SCORES}, images)
