@@ -113,8 +113,8 @@ def decide_passes(
         replace(
             extraction,
             questions=None if extraction.questions is None else [extraction.questions[row] for row in rows],
-            # A draw of its own: that of the first pass made these rows refusals.
-            question_ids=[f"{row} forced" for row in rows],
+            # A random choice depends on its row, not on how many were refused before it.
+            question_ids=[str(row) for row in rows],
         ),
     )
     refused = np.zeros(len(predictions), dtype=bool)

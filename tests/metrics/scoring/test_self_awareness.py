@@ -234,12 +234,23 @@ def test_random_fallback_draws_both_passes() -> None:
     assert found["score_rc"] == 100 * sum(letter in ("A", "B") for letter in passes.forced.letters) / 400
 
 
+def test_a_random_choice_does_not_depend_on_other_rows() -> None:
+    alone = _passes([VAGUE] * 60, [None] * 60, fallback="random")
+    mixed = _passes(["D"] * 30 + [VAGUE] * 30, ["A"] * 30 + [None] * 30, fallback="random")
+    drawn = int(alone.refused[30:].sum())
+    assert drawn > 1 and alone.forced.letters[-drawn:] == mixed.forced.letters[30:]
+
+
 def test_the_judge_is_not_asked_where_a_forced_reply_is_missing() -> None:
-    def never(messages: object, n: int) -> list[str]:
-        raise AssertionError
+    asked = []
+
+    def judge(messages: list[dict[str, str]], n: int) -> list[str]:
+        asked.append(messages)
+        return ["A"] * n
 
     with pytest.raises(InputError, match=r"forced_predictions\[1\] is None, but predictions\[1\] chooses the refusal"):
-        _passes([VAGUE, "D"], [None, None], judge=never)
+        _passes([VAGUE, "D"], [None, None], judge=judge)
+    assert not asked
 
 
 def test_a_refusal_that_the_judge_finds_needs_a_forced_reply_too() -> None:
