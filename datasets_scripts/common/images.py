@@ -8,8 +8,10 @@ import io
 import os
 import threading
 import warnings
+from collections.abc import Callable
 from collections.abc import Mapping
 from types import TracebackType
+from typing import TypeVar
 
 from PIL import Image
 
@@ -17,6 +19,8 @@ from eyechart.datasets_scripts.common.errors import BadImageError
 
 MAX_PIXELS = 100_000_000
 """Default limit of `open_image`; the largest images of the benchmarks have about 50 megapixels."""
+
+Value = TypeVar("Value")
 
 
 def open_image(
@@ -41,13 +45,41 @@ def open_image(
         BadImageError: The image is missing, empty, corrupt, truncated, not an image, or larger than `max_pixels`.
     """
     name = name or _path(source) or "image"
+    return _decoded(encoded_bytes(source, name=name), name, max_pixels, _to_rgb)
+
+
+def encoded_image(
+    source: bytes | str | os.PathLike[str] | Mapping[str, object],
+    *,
+    name: str | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> tuple[bytes, str]:
+    """Read one image without changing a byte, checked by decoding it.
+
+    Args:
+        source: As `open_image` takes it.
+        name: As `open_image` takes it.
+        max_pixels: As `open_image` takes it.
+
+    Returns:
+        The bytes of the file and their MIME type, by what they are and not by the file's name.
+
+    Raises:
+        BadImageError: As `open_image` raises it.
+    """
+    name = name or _path(source) or "image"
     data = encoded_bytes(source, name=name)
+    return data, _decoded(data, name, max_pixels, _mime_type)
+
+
+def _decoded(data: bytes, name: str, max_pixels: int, use: Callable[[Image.Image], Value]) -> Value:
+    """What `use` makes of the decoded image, while Pillow's warnings are ignored."""
     with _quiet_pillow:
         try:
             with Image.open(io.BytesIO(data)) as image:
                 _check_size(image.size, max_pixels, name)
                 image.load()
-                return _to_rgb(image)
+                return use(image)
         except BadImageError:
             raise
         except Image.DecompressionBombError as error:
@@ -58,6 +90,12 @@ def open_image(
         except Exception as error:
             reason = f"the image is corrupt or truncated: {type(error).__name__}: {error}"
             raise BadImageError(reason, path=name) from error
+
+
+def _mime_type(image: Image.Image) -> str:
+    # A JPEG with further pictures behind the first, as some cameras write it, is a JPEG to everyone else.
+    kind = "JPEG" if image.format == "MPO" else str(image.format)
+    return Image.MIME.get(kind, f"image/{kind.lower()}")
 
 
 def encoded_bytes(source: bytes | str | os.PathLike[str] | Mapping[str, object], *, name: str | None = None) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.images import encoded_image
 from eyechart.datasets_scripts.common.images import open_image
 
 pytestmark = pytest.mark.datasets36
@@ -129,3 +130,31 @@ def test_threads_leave_the_warning_filters_as_they_were() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert all(image.mode == "RGB" for image in pool.map(open_image, [data] * 200))
     assert warnings.filters == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "mime_type"),
+    [
+        ("PNG", "image/png"),
+        ("JPEG", "image/jpeg"),
+        ("MPO", "image/jpeg"),
+        ("BMP", "image/bmp"),
+        ("WEBP", "image/webp"),
+        ("GIF", "image/gif"),
+        ("TIFF", "image/tiff"),
+    ],
+)
+def test_an_encoded_image_is_the_files_bytes_and_its_true_kind(kind: str, mime_type: str, tmp_path: Path) -> None:
+    data = encoded(noise(), kind)
+    (tmp_path / "image.xyz").write_bytes(data)
+    assert encoded_image(tmp_path / "image.xyz") == (data, mime_type)
+    assert encoded_image({"bytes": data, "path": "elsewhere.png"}) == (data, mime_type)
+
+
+def test_an_encoded_image_is_refused_where_an_opened_one_is() -> None:
+    data = encoded(noise(), "PNG")
+    for bad in (b"", b"rubbish", data[: len(data) // 2], {"bytes": None, "path": "nowhere.png"}):
+        with pytest.raises(BadImageError):
+            encoded_image(bad)
+    with pytest.raises(BadImageError, match=r"elsewhere\.png: the image has .*limit is 1,000"):
+        encoded_image({"bytes": data, "path": "elsewhere.png"}, max_pixels=1000)
