@@ -6,13 +6,11 @@ logistic is the one of the VQEG reports, the 5-parameter one that of Sheikh, Sab
 A fit maximises agreement, which blinds Pearson to the sign; `fitted_plcc` puts the sign of the plain correlation back.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import least_squares
 from scipy.special import expit
 from scipy.stats import kendalltau
 from scipy.stats import rankdata
@@ -22,8 +20,13 @@ from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.inputs import check_numbers
+from eyechart.metrics.scoring.sigmoid import SigmoidFit
+from eyechart.metrics.scoring.sigmoid import fit_sigmoid
 
 FitName = Literal["logistic4", "logistic5"]
+_PARAMETERS = {"logistic4": 4, "logistic5": 5}
+# A fitted curve whose range is below this share of the references' spread is constant up to rounding.
+_FLAT = 1e-12
 
 
 def plcc(predictions: ArrayLike, references: ArrayLike) -> float:
@@ -88,8 +91,9 @@ class Fit:
 
     Attributes:
         name: "logistic4" or "logistic5".
-        parameters: b1, b2, ... of `logistic4` or `logistic5`, in the units of the data.
-        mapped: The mapped predictions, shape (n,).
+        parameters: b1, b2, ... of `logistic4` or `logistic5`, in the units of the data. Where the best fit is a limit
+            of the family, such as a line or an exponential, they are very large.
+        mapped: The mapped predictions, shape (n,); more exact than the function of such parameters.
         plcc: Pearson correlation of the mapped predictions with the opinion scores, with the sign of the plain one.
         rmse: Their root mean squared error, in the units of the opinion scores.
     """
@@ -124,8 +128,9 @@ def logistic5(x: FloatArray, b1: float, b2: float, b3: float, b4: float, b5: flo
 def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "logistic4") -> Fit:
     """Least-squares logistic from predictions to opinion scores.
 
-    The fit starts from several points and keeps the one with the smallest squared error; the first is the published
-    start max(y), min(y), mean(x), std(x)/4.
+    The search starts from the centre and width of the published start (mean(x), std(x)/4), from a grid over both and
+    from the best single step, and keeps the fit with the smallest squared error; "logistic5" starts from the best
+    "logistic4" too, and so is never worse.
 
     Args:
         predictions: Scores, shape (n,).
@@ -137,97 +142,52 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
 
     Raises:
         InputError: The lengths differ, or a value is not finite.
-        UndefinedScoreError: Fewer points than parameters plus one, a constant input, or no start converges.
+        UndefinedScoreError: Fewer points than parameters plus one, a constant input, or a constant best fit.
 
     Examples:
         >>> round(fit_logistic([0, 1, 2, 3, 4, 5], [0, 0, 1, 3, 4, 4]).plcc, 2)
         1.0
     """
-    check_member("fit", fit, tuple(_MODELS))
+    check_member("fit", fit, tuple(_PARAMETERS))
     x, y = _pair(predictions, references)
     plain = _pearson(x, y)
-    model, jacobian, starts = _MODELS[fit]
-    n_parameters = len(starts(x, y)[0])
-    if len(x) <= n_parameters:
-        raise UndefinedScoreError(f"{fit} needs at least {n_parameters + 1} points; there are {len(x)}")
-    # Standardised data make one set of tolerances fit every scale; both families are closed under the change.
-    u, v = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-
-    def residuals(b: FloatArray) -> FloatArray:
-        return model(u, *b) - v
-
-    def derivative(b: FloatArray) -> FloatArray:
-        return jacobian(u, *b)
-
-    fits = [least_squares(residuals, start, jac=derivative, method="lm") for start in starts(u, v)]
-    best = min((found for found in fits if np.isfinite(found.cost)), key=lambda found: found.cost, default=None)
-    if best is None:
-        raise UndefinedScoreError(f"{fit} converges from none of its starts")
-    mapped = model(u, *best.x) * y.std() + y.mean()
+    if len(x) <= _PARAMETERS[fit]:
+        raise UndefinedScoreError(f"{fit} needs at least {_PARAMETERS[fit] + 1} points; there are {len(x)}")
+    u, mx, sx = _standardised(x)
+    v, my, sy = _standardised(y)
+    found = fit_sigmoid(u, v, line=False)
+    if fit == "logistic5":
+        found = fit_sigmoid(u, v, line=True, starts=[found.curve])
+    if np.ptp(found.fitted) < _FLAT:
+        raise UndefinedScoreError(f"the best {fit} is constant; a correlation with a constant is undefined")
+    mapped = found.fitted * sy + my
     return Fit(
         name=fit,
-        parameters=_in_data_units(fit, best.x, x, y),
+        parameters=_parameters(fit, found, mx, sx, my, sy),
         mapped=mapped,
         plcc=float(np.copysign(abs(_pearson(mapped, y)), plain)),
-        rmse=float(np.sqrt(np.mean((mapped - y) ** 2))),
+        rmse=float(np.sqrt(np.mean((found.fitted - v) ** 2))) * sy,
     )
 
 
-def _in_data_units(fit: FitName, b: FloatArray, x: FloatArray, y: FloatArray) -> tuple[float, ...]:
-    """Parameters of the fit of standardised data, for the data themselves."""
-    mx, sx, my, sy = x.mean(), x.std(), y.mean(), y.std()
+def _standardised(values: FloatArray) -> tuple[FloatArray, float, float]:
+    """Values at mean 0 and spread 1, so that one set of starts and bounds fits every scale; the mean and the spread."""
+    mean = values.mean()
+    deviations = values - mean
+    # Scaling first keeps squares of very large and very small numbers in range.
+    largest = np.abs(deviations).max()
+    spread = largest * (deviations / largest).std()
+    return deviations / spread, float(mean), float(spread)
+
+
+def _parameters(fit: FitName, found: SigmoidFit, mx: float, sx: float, my: float, sy: float) -> tuple[float, ...]:
+    """b1, b2, ... for the data themselves, of which `found` fits the standardised ones."""
+    centre = found.curve.centre * sx + mx
     if fit == "logistic4":
-        units = [b[0] * sy + my, b[1] * sy + my, b[2] * sx + mx, abs(b[3]) * sx]
-    else:
-        slope = b[3] * sy / sx
-        units = [b[0] * sy, b[1] / sx, b[2] * sx + mx, slope, b[4] * sy + my - slope * mx]
-    return tuple(float(value) for value in units)
-
-
-def _jacobian4(x: FloatArray, b1: float, b2: float, b3: float, b4: float) -> FloatArray:
-    z = (x - b3) / abs(b4)
-    s = expit(z)
-    inner = (b1 - b2) * s * (1 - s) / abs(b4)
-    return np.column_stack([s, 1 - s, -inner, -inner * z * np.sign(b4)])
-
-
-def _jacobian5(x: FloatArray, b1: float, b2: float, b3: float, b4: float, b5: float) -> FloatArray:
-    s = expit(b2 * (x - b3))
-    inner = b1 * s * (1 - s)
-    return np.column_stack([s - 0.5, inner * (x - b3), -inner * b2, x, np.ones_like(x)])
-
-
-def _starts4(x: FloatArray, y: FloatArray) -> list[list[float]]:
-    """The published start, its mirror image for falling data, and a wide one, which is nearly a line."""
-    top, bottom, centre, width = y.max(), y.min(), x.mean(), x.std()
-    middle = y.mean()
-    slope = np.sign(np.dot(x - centre, y - middle)) * y.std()
-    return [
-        [top, bottom, centre, width / 4],
-        [bottom, top, centre, width / 4],
-        [middle + 8 * slope, middle - 8 * slope, centre, 4 * width],
-    ]
-
-
-def _starts5(x: FloatArray, y: FloatArray) -> list[list[float]]:
-    """The published start, both signs of a moderate one, and the line alone."""
-    centre, width, middle = x.mean(), x.std(), y.mean()
-    spread, slope = y.max() - y.min(), np.dot(x - centre, y - middle) / np.dot(x - centre, x - centre)
-    return [
-        [spread, 1 / width, centre, 0.0, middle],
-        [-spread, 1 / width, centre, 0.0, middle],
-        [spread / 4, 4 / width, centre, slope, middle - slope * centre],
-        [0.0, 1 / width, centre, slope, middle - slope * centre],
-    ]
-
-
-_Model = tuple[
-    Callable[..., FloatArray], Callable[..., FloatArray], Callable[[FloatArray, FloatArray], list[list[float]]]
-]
-_MODELS: dict[str, _Model] = {
-    "logistic4": (logistic4, _jacobian4, _starts4),
-    "logistic5": (logistic5, _jacobian5, _starts5),
-}
+        return ((found.level + found.height) * sy + my, found.level * sy + my, centre, sx / found.curve.slope)
+    line = found.line * sy / sx
+    level = (found.level + found.height / 2) * sy + my - line * mx
+    return (found.height * sy, found.curve.slope / sx, centre, line, level)
 
 
 def _pair(predictions: ArrayLike, references: ArrayLike) -> tuple[FloatArray, FloatArray]:
