@@ -17,6 +17,8 @@ from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError
 
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""Formats that are read, by Pillow's names. Pillow knows more, of which EPS would start another program."""
 MAX_PIXELS = 100_000_000
 """Default limit of `open_image`; the largest images of the benchmarks have about 50 megapixels."""
 
@@ -42,7 +44,8 @@ def open_image(
         is left as it is.
 
     Raises:
-        BadImageError: The image is missing, empty, corrupt, truncated, not an image, or larger than `max_pixels`.
+        BadImageError: The image is missing, empty, corrupt, truncated, not an image, of another format than `FORMATS`,
+            larger than `max_pixels`, or has pixels of 32 bits.
     """
     name = name or _path(source) or "image"
     return _decoded(encoded_bytes(source, name=name), name, max_pixels, _to_rgb)
@@ -76,16 +79,16 @@ def _decoded(data: bytes, name: str, max_pixels: int, use: Callable[[Image.Image
     """What `use` makes of the decoded image, while Pillow's warnings are ignored."""
     with _quiet_pillow:
         try:
-            with Image.open(io.BytesIO(data)) as image:
+            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
                 _check_size(image.size, max_pixels, name)
                 image.load()
                 return use(image)
-        except BadImageError:
-            raise
+        except BadImageError as error:
+            raise BadImageError(error.reason, path=name) from None
         except Image.DecompressionBombError as error:
             raise BadImageError(f"the image has more pixels than Pillow's limit allows: {error}", path=name) from error
         except Image.UnidentifiedImageError as error:
-            raise BadImageError("not an image, or of a format that Pillow does not know", path=name) from error
+            raise BadImageError(f"not an image, or of another format than {', '.join(FORMATS)}", path=name) from error
         # Pillow's decoders raise whatever the damage led them to: OSError, SyntaxError, struct.error, IndexError, ...
         except Exception as error:
             reason = f"the image is corrupt or truncated: {type(error).__name__}: {error}"
@@ -146,9 +149,13 @@ def _check_size(size: tuple[int, int], max_pixels: int, name: str) -> None:
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I;16"):
-        # A plain conversion would clip everything above 255 to white.
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
+        # Pillow holds 16 bits also in 32. A plain conversion would clip everything above 255 to white.
         image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    elif image.mode in ("I", "F"):
+        raise BadImageError(
+            f"the image has pixels of 32 bits (mode {image.mode}), of which black and white are unknown"
+        )
     return image.convert("RGB")
 
 

@@ -1,4 +1,5 @@
 import io
+import os
 import struct
 import warnings
 import zlib
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import EpsImagePlugin
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError
@@ -117,6 +119,37 @@ def test_the_exif_orientation_is_left_as_it_is() -> None:
 def test_sixteen_bit_grey_keeps_its_range() -> None:
     grey = Image.fromarray(np.array([[0, 256 * 100, 65535]], dtype=np.uint16))
     assert np.asarray(open_image(encoded(grey, "PNG")))[0, :, 0].tolist() == [0, 100, 255]
+
+
+def test_sixteen_bit_pixmaps_keep_their_range() -> None:
+    data = b"P5 3 1 65535\n" + np.array([0, 256 * 100, 65535], ">u2").tobytes()
+    assert np.asarray(open_image(data))[0, :, 0].tolist() == [0, 100, 255]
+
+
+@pytest.mark.parametrize("mode", ["I", "F"])
+def test_pixels_of_unknown_range_are_refused(mode: str) -> None:
+    with pytest.raises(BadImageError, match=rf"deep\.tif: the image has pixels of 32 bits \(mode {mode}\)"):
+        open_image(encoded(Image.new(mode, (4, 4)), "TIFF"), name="deep.tif")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for Ghostscript is a shell script")
+def test_no_program_is_started_for_an_image(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Pillow hands EPS, whatever the file is called, to Ghostscript."""
+    (tmp_path / "gs").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="utf-8")
+    (tmp_path / "gs").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)
+    eps = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
+    with pytest.raises(BadImageError, match=r"a\.png: not an image, or of another format than BMP, GIF, JPEG"):
+        open_image(eps, name="a.png")
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "YCbCr"])
+def test_every_other_mode_becomes_rgb(mode: str) -> None:
+    kind = "JPEG" if mode in ("CMYK", "YCbCr") else "PNG"
+    image = open_image(encoded(Image.new(mode, (1, 1)), kind))
+    assert (image.mode, image.size) == ("RGB", (1, 1))
 
 
 def test_transparent_palette_gives_rgb_without_a_warning() -> None:
