@@ -1,0 +1,79 @@
+"""What makes two requests the same question: the key under which an answer is stored."""
+
+import hashlib
+from typing import Any
+
+from PIL import Image
+
+from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.images import encoded_bytes
+from eyechart.evaluators.exact_json import encode
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Request
+
+
+class RequestKeys:
+    """Makes keys for the requests to one model.
+
+    A key is the SHA-256 of everything that an answer depends on: the backend's identity and the request's prompt,
+    images, beginning of the reply, words, continuations and length. Row id and pass name are no part of it. An image
+    counts by the bytes of its file; one that was decoded before it came here by its mode, size and pixels.
+
+    Args:
+        identity: From `Backend.identity`.
+
+    Examples:
+        >>> asked = Request("row 1", ("Is it sharp?",), images=())
+        >>> RequestKeys({"model": "a"}).key(asked).hex()[:16]
+        'ff255a9731ff260d'
+    """
+
+    def __init__(self, identity: dict[str, Any]) -> None:
+        """Keep the identity."""
+        self._identity = identity
+        # Requests about the same row hold the same image objects, which are kept so that no other takes their id.
+        self._digests: dict[int, tuple[Any, str]] = {}
+
+    def key(self, request: Request) -> bytes:
+        """The request's key, 32 bytes.
+
+        Raises:
+            BadImageError: One of its images cannot be read.
+        """
+        asked = {
+            # An image place is null, which no text is.
+            "prompt": [None if part is IMAGE else part for part in request.prompt],
+            "images": [self._digest(source) for source in request.images],
+            "prefill": request.prefill,
+            "words": request.words,
+            "continuations": request.continuations,
+            "max_new_tokens": request.max_new_tokens,
+        }
+        return hashlib.sha256(encode({"identity": self._identity, "request": asked}, sort_keys=True)).digest()
+
+    def _digest(self, source: Any) -> str:
+        known = self._digests.get(id(source))
+        if known is None:
+            known = self._digests[id(source)] = (source, image_digest(source))
+        return known[1]
+
+
+def image_digest(source: Any) -> str:
+    """A text that differs for different images.
+
+    Args:
+        source: One of `Request.images`.
+
+    Raises:
+        BadImageError: The image cannot be read.
+    """
+    if not isinstance(source, Image.Image):
+        data = encoded_bytes(source.read() if hasattr(source, "read") else source)
+        return f"file {hashlib.sha256(data).hexdigest()}"
+    try:
+        pixels = hashlib.sha256(source.tobytes()).hexdigest()
+    # Pillow decodes on first use, and its decoders raise whatever the damage led them to.
+    except Exception as error:
+        raise BadImageError(f"the image cannot be decoded: {type(error).__name__}: {error}") from error
+    palette = hashlib.sha256(bytes(source.getpalette() or ())).hexdigest()
+    return f"pixels {source.mode} {source.width}x{source.height} {palette} {pixels}"
