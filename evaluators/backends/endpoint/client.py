@@ -1,0 +1,238 @@
+"""One model on one server: asks, retries, counts."""
+
+import os
+import threading
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint.completion import Choice
+from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.backends.endpoint.completion import Usage
+from eyechart.evaluators.backends.endpoint.completion import parse_completion
+from eyechart.evaluators.backends.endpoint.failures import clean
+from eyechart.evaluators.backends.endpoint.failures import explain
+from eyechart.evaluators.backends.endpoint.failures import retries_of
+
+OPENAI_URL = "https://api.openai.com/v1"
+# Long, as a server that is asked by many at once lets them wait in line.
+DEFAULT_TIMEOUT = 300.0
+DEFAULT_MAX_RETRIES = 4
+# What servers answer to a field or a value that they do not take.
+REFUSED = (400, 422)
+_CONNECT_TIMEOUT = 10.0
+_OLD_LENGTH, _NEW_LENGTH = "max_tokens", "max_completion_tokens"
+
+Messages = Sequence[Mapping[str, Any]]
+"""Chat messages as OpenAI documents them."""
+
+
+@dataclass
+class Totals:
+    """What was asked so far."""
+
+    requests: int = 0
+    """Requests with an answer that could be used."""
+    retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """The same as JSON values."""
+        return asdict(self)
+
+
+class ChatClient:
+    """Asks one model on one server; several threads may use it at once.
+
+    The API key is read from the environment variable `OPENAI_API_KEY` and from nowhere else.
+
+    Args:
+        model: The model's name on the server.
+        base_url: The server's address, usually ending in `/v1`; None is that of the environment variable
+            `OPENAI_BASE_URL`, or else OpenAI's own.
+        timeout: Seconds to wait for an answer, above 0.
+        max_retries: How often a request is sent again after 408, 409, 429, 5xx, a broken connection or a timeout, after
+            a wait that doubles each time or that the server asks for (`Retry-After`); at least 0.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+    ) -> None:
+        """Check the settings; nothing is sent.
+
+        Raises:
+            UsageError: A setting is not allowed.
+        """
+        import openai
+
+        if timeout <= 0 or max_retries < 0:
+            raise UsageError(
+                f"timeout={timeout}, max_retries={max_retries} are not allowed; timeout is above 0, max_retries at "
+                "least 0."
+            )
+        self.model = model
+        self.base_url = _checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
+        self.timeout = timeout
+        self.max_retries = max_retries
+        self.length_field = _OLD_LENGTH
+        self.totals = Totals()
+        self._several_at_once = True
+        self._lock = threading.Lock()
+        self._key = _key()
+        self._client = openai.OpenAI(
+            # Local servers want none, but the package does.
+            api_key=self._key or "none",
+            base_url=self.base_url,
+            timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT)),
+            max_retries=max_retries,
+        )
+
+    def ask(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        top_logprobs: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Completion:
+        """One greedy reply.
+
+        Args:
+            messages: What was said so far.
+            max_tokens: The longest reply wanted, in tokens, at least 1.
+            top_logprobs: How many of the likeliest tokens are wanted at each place; None for none.
+            extra: Fields that only some servers know.
+
+        Returns:
+            A completion with exactly one choice.
+
+        Raises:
+            EndpointError: This request has no answer, or none that can be used.
+            ModelError: No request would have an answer, or the server does not return the likeliest tokens.
+        """
+        logprobs = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
+        completion = self._send(messages, {"temperature": 0.0, **logprobs, **(extra or {})}, max_tokens)
+        if len(completion.choices) != 1:
+            raise EndpointError(f"{self.base_url} returned {len(completion.choices)} replies; expected 1")
+        if top_logprobs is not None and not completion.choices[0].has_likeliest:
+            raise ModelError(
+                f"model '{self.model}': {self.base_url} returns no log-probabilities of the likeliest tokens, which were "
+                f"asked for with logprobs and top_logprobs={top_logprobs}, so there are no next-token logits. Use a "
+                "server that returns them, for example vLLM, or evaluate the model with transformers."
+            )
+        return completion
+
+    def replies(self, messages: Messages, n: int, *, max_tokens: int, temperature: float) -> list[str]:
+        """Several sampled replies to the same messages.
+
+        They are asked for at once, so that the prompt is paid for once; what a server leaves out of that, or all of
+        them where it refuses to give several, is asked for one by one.
+
+        Args:
+            messages: What was said so far.
+            n: How many replies, at least 1.
+            max_tokens: The longest reply wanted, in tokens, at least 1.
+            temperature: Of the sampling, at least 0.
+
+        Returns:
+            Exactly `n` texts.
+
+        Raises:
+            EndpointError: This request has no answer, or none that can be used.
+            ModelError: No request would have an answer.
+        """
+        fields = {"temperature": temperature}
+        found: list[Choice] = []
+        if n > 1 and self._several_at_once:
+            try:
+                found = self._send(messages, {**fields, "n": n}, max_tokens).choices
+            except EndpointError as error:
+                if error.status not in REFUSED:
+                    raise
+        at_once = len(found)
+        while len(found) < n:
+            choices = self._send(messages, fields, max_tokens).choices
+            if not choices:
+                raise EndpointError(f"{self.base_url} returned no reply; {n - len(found)} more were to come")
+            found += choices
+        if len(found) > n:
+            raise EndpointError(f"{self.base_url} returned {len(found)} replies; expected {n}")
+        # What was asked in vain once is not asked again.
+        self._several_at_once &= n == 1 or at_once > 1
+        return [choice.text for choice in found]
+
+    def _send(self, messages: Messages, fields: Mapping[str, Any], max_tokens: int) -> Completion:
+        length_field = self.length_field
+        try:
+            return self._create(messages, {**fields, length_field: max_tokens})
+        except EndpointError as error:
+            # OpenAI's newer models refuse the old name, and older servers do not know the new one.
+            if length_field != _OLD_LENGTH or error.status not in REFUSED or _NEW_LENGTH not in error.reason:
+                raise
+        self.length_field = _NEW_LENGTH
+        return self._create(messages, {**fields, _NEW_LENGTH: max_tokens})
+
+    def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
+        import openai
+
+        # Not the parsed answer: openai gives a string for HTML, and no error for a body of another form.
+        create: Any = self._client.chat.completions.with_raw_response.create
+        try:
+            raw = create(model=self.model, messages=messages, extra_body=fields)
+        except openai.APIError as error:
+            self._count(retries=retries_of(error))
+            # Without its cause, whose text could hold the key.
+            raise explain(error, self.base_url, self.timeout, self._key) from None
+        try:
+            completion = parse_completion(raw.content)
+        except ValueError as error:
+            reason = clean(f"{self.base_url} answered with status 200, but {error}", self._key)
+            raise EndpointError(reason) from None
+        usage = completion.usage or Usage()
+        self._count(1, raw.retries_taken, usage.prompt_tokens, usage.completion_tokens)
+        return completion
+
+    def _count(self, requests: int = 0, retries: int = 0, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        with self._lock:
+            self.totals.requests += requests
+            self.totals.retries += retries
+            self.totals.prompt_tokens += prompt_tokens
+            self.totals.completion_tokens += completion_tokens
+
+
+def _key() -> str:
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not (key.isascii() and key.isprintable()):
+        # The package's own error would show it.
+        raise UsageError("the environment variable OPENAI_API_KEY holds characters that a key cannot have.")
+    return key
+
+
+def _checked_url(url: str) -> str:
+    """The address without a slash at its end."""
+    if "@" in url or "?" in url:
+        # Not shown again: it may hold a password.
+        raise UsageError(
+            "base_url must not hold a user, a password or a query, as it is part of results. A key is read from the "
+            "environment variable OPENAI_API_KEY."
+        )
+    try:
+        parts = urlsplit(url)
+        allowed = parts.scheme in ("http", "https") and parts.hostname and not parts.fragment and parts.port != 0
+    except ValueError:
+        allowed = False
+    if not allowed:
+        raise UsageError(f"base_url={url!r} is not allowed; it has the form http://host:port/v1 or https://host/v1.")
+    return url.rstrip("/")

@@ -1,0 +1,74 @@
+"""Many calls at once, with a limit on how many and on how much waits."""
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def map_unordered(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
+    """Call a function on each item, in threads, and yield what it returns as soon as it is there.
+
+    At most `2 * workers` items are under way, those with a result that waits included, so that memory does not grow
+    with the number of items. After an error, an interruption or a `close` no call is begun any more; those under way
+    are left to themselves. The threads do not keep the process alive, as those of `concurrent.futures` would.
+
+    Args:
+        function: Called by several threads at once.
+        items: What to call it on.
+        workers: Number of calls at once, at least 1.
+
+    Raises:
+        Exception: What a call raised, the first of them.
+    """
+    todo: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Callable[[], Result]] = queue.SimpleQueue()
+    stopped = threading.Event()
+
+    def work() -> None:
+        while True:
+            item = todo.get()
+            if item is None or stopped.is_set():
+                return
+            done.put(_outcome(function, item))
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, len(items)))]
+    for thread in threads:
+        thread.start()
+    remaining = iter(items)
+    try:
+        under_way = 0
+        for item in itertools.islice(remaining, 2 * workers):
+            todo.put(item)
+            under_way += 1
+        while under_way:
+            outcome = done.get()
+            under_way -= 1
+            for item in itertools.islice(remaining, 1):
+                todo.put(item)
+                under_way += 1
+            yield outcome()
+    finally:
+        stopped.set()
+        for _ in threads:
+            todo.put(None)
+
+
+def _outcome(function: Callable[[Item], Result], item: Item) -> Callable[[], Result]:
+    """Call the function; give what returns or raises the same again."""
+    try:
+        result = function(item)
+    except Exception as error:
+        failure = error
+
+        def fail() -> Result:
+            raise failure
+
+        return fail
+    return lambda: result

@@ -1,0 +1,66 @@
+"""The log-probabilities of given words among the few likeliest tokens that a server returns.
+
+A server does not tell how it splits a word into tokens, so words are found by their text. A word is its whole token,
+with the blank before it or without. Where no such token is returned and the word is known to be several tokens, it is
+the longest returned token that it begins with.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+from eyechart.datasets_scripts.common.errors import ModelError
+
+# What OpenAI writes instead of the log-probability of a very unlikely token.
+_NO_VALUE = -9999.0
+# How tokenizers write a blank in the tokens themselves; some servers pass that on.
+_BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
+
+
+def find_words(
+    likeliest: Mapping[str, float], words: Sequence[str], is_several_tokens: Callable[[str], bool]
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The log-probability of each word's first token.
+
+    Args:
+        likeliest: Log-probabilities of the likeliest tokens at one place, by their texts.
+        words: The words that are compared.
+        is_several_tokens: Tells whether a word is known to be more than one token at that place; asked only about words
+            whose whole token is not there while a beginning of theirs is.
+
+    Returns:
+        The log-probability of each word, and the words whose token is not there: they have the smallest value there
+        is, an upper bound of theirs.
+
+    Raises:
+        ModelError: Two words begin with the same token.
+    """
+    values = {token: value for token, value in likeliest.items() if value > _NO_VALUE} or dict(likeliest)
+    tokens = {word: _token_of(word, values, is_several_tokens) for word in words}
+    for index, word in enumerate(words):
+        for other in words[:index]:
+            if tokens[word] is not None and tokens[word] == tokens[other]:
+                raise ModelError(
+                    f"the words '{other}' and '{word}' begin with the same token {tokens[word]!r}, so their next-token "
+                    "logits are one. Choose another pair of words."
+                )
+    lowest = min(values.values())
+    found = {word: lowest if token is None else values[token] for word, token in tokens.items()}
+    return found, tuple(word for word in words if tokens[word] is None)
+
+
+def plain(token: str) -> str:
+    """A token's text with its blanks as blanks."""
+    return token.translate(_BLANKS)
+
+
+def _token_of(word: str, values: Mapping[str, float], is_several_tokens: Callable[[str], bool]) -> str | None:
+    """The returned token that the word is or begins with."""
+    tokens = {plain(token): token for token in values}
+    for whole in (f" {word}", word):
+        if whole in tokens:
+            return tokens[whole]
+    beginnings = [text for text in tokens if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
+    if not beginnings or not is_several_tokens(word):
+        return None
+    return tokens[max(beginnings, key=len)]

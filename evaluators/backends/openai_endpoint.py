@@ -1,0 +1,189 @@
+"""A model behind an OpenAI-compatible chat-completions server: vLLM, SGLang, llama.cpp, `transformers serve`, OpenAI.
+
+Servers pass over what they do not know without a word. So what matters is checked in what comes back: one reply and no
+more, log-probabilities where they were asked for, and a reply whose beginning was given goes on with it.
+"""
+
+import threading
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint.client import DEFAULT_MAX_RETRIES
+from eyechart.evaluators.backends.endpoint.client import DEFAULT_TIMEOUT
+from eyechart.evaluators.backends.endpoint.client import ChatClient
+from eyechart.evaluators.backends.endpoint.client import Messages
+from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
+from eyechart.evaluators.backends.endpoint.pool import map_unordered
+from eyechart.evaluators.backends.endpoint.prefill import Way
+from eyechart.evaluators.backends.endpoint.prefill import continued
+from eyechart.evaluators.backends.endpoint.prefill import find_way
+from eyechart.evaluators.backends.endpoint.words import find_words
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Wanted
+
+DEFAULT_CONCURRENCY = 8
+DEFAULT_TOP_LOGPROBS = 20
+
+
+class OpenAIBackend:
+    """Answers with a model on a server, greedily.
+
+    The API key is read from the environment variable `OPENAI_API_KEY` and from nowhere else.
+
+    Args:
+        model: The model's name on the server.
+        base_url: The server's address, usually ending in `/v1`; None is that of the environment variable
+            `OPENAI_BASE_URL`, or else OpenAI's own.
+        concurrency: Requests at once, at least 1.
+        timeout: Seconds to wait for an answer, above 0.
+        max_retries: How often a request is sent again after 408, 409, 429, 5xx, a broken connection or a timeout; at
+            least 0.
+        top_logprobs: How many of the likeliest tokens to ask for where logits are wanted, at least 1; OpenAI and vLLM
+            give up to 20.
+    """
+
+    needs_images = True
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        top_logprobs: int = DEFAULT_TOP_LOGPROBS,
+    ) -> None:
+        """Check the settings; nothing is sent.
+
+        Raises:
+            UsageError: A setting is not allowed.
+        """
+        if concurrency < 1 or top_logprobs < 1:
+            raise UsageError(
+                f"concurrency={concurrency}, top_logprobs={top_logprobs} are not allowed; both are at least 1."
+            )
+        self._client = ChatClient(model, base_url=base_url, timeout=timeout, max_retries=max_retries)
+        self._concurrency = concurrency
+        self._top_logprobs = top_logprobs
+        self._lock = threading.Lock()
+        self._ways: dict[Wanted, Way] = {}
+        self._several_tokens: dict[tuple[str, str], bool] = {}
+        self._served: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        """The model's name on the server."""
+        return self._client.model
+
+    def check(self, wanted: Wanted) -> None:
+        """Refuse losses; whether the server gives log-probabilities is known when it is asked."""
+        if wanted is Wanted.LOSSES:
+            raise ModelError(
+                f"model '{self.name}': a chat-completions server gives text and the likeliest tokens but no "
+                f"{wanted.value}. Evaluate the model with transformers."
+            )
+
+    def identity(self) -> dict[str, Any]:
+        """Model, server and decoding."""
+        return {
+            "backend": "openai",
+            "name": self.name,
+            "base_url": self._client.base_url,
+            "decoding": "greedy",
+            "top_logprobs": self._top_logprobs,
+        }
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Ask for several answers at once and yield each when it is there.
+
+        Raises:
+            ModelError: The server refuses the key or the model, cannot be reached, or does not give what is wanted.
+        """
+        return map_unordered(self._respond, requests, self._concurrency)
+
+    def settings(self) -> dict[str, Any]:
+        """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
+
+        `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
+        beginning of a reply. Requests include those that try that out.
+        """
+        client = self._client
+        return {
+            **self.identity(),
+            "served": sorted(self._served),
+            "prefill": {wanted.value: way.name for wanted, way in self._ways.items()},
+            "length_field": client.length_field,
+            "concurrency": self._concurrency,
+            "timeout": client.timeout,
+            "max_retries": client.max_retries,
+            "asked": client.totals.as_dict(),
+        }
+
+    def _respond(self, request: Request) -> Response:
+        self.check(request.wanted)
+        try:
+            messages = to_chat_messages(request)
+            way = self._way(request, messages)
+            return self._score(request, messages, way) if request.words else self._generate(request, messages, way)
+        except DataError as error:
+            return Response(request, error=error)
+
+    def _generate(self, request: Request, messages: Messages, way: Way | None) -> Response:
+        completion = self._ask(messages, request.prefill, way, max_tokens=request.max_new_tokens)
+        return Response(request, text=completion.choices[0].text.strip(), usage=_usage(completion))
+
+    def _score(self, request: Request, messages: Messages, way: Way | None) -> Response:
+        completion = self._ask(messages, request.prefill, way, max_tokens=1, top_logprobs=self._top_logprobs)
+        tokens = completion.choices[0].tokens
+        if not tokens:
+            raise EndpointError(f"{self._client.base_url} returned a reply of no tokens")
+
+        def is_several_tokens(word: str) -> bool:
+            with self._lock:
+                key = (request.prefill, word)
+                if way is not None and key not in self._several_tokens:
+                    longer = self._ask(messages, f"{request.prefill} {word}", way, max_tokens=1)
+                    self._several_tokens[key] = _prompt_tokens(longer) - _prompt_tokens(completion) > 1
+                # Without a prefilled reply there is no place to put the word.
+                return self._several_tokens.get(key, False)
+
+        logits, floored = find_words(tokens[0].likeliest, request.words, is_several_tokens)
+        return Response(request, logits=logits, floored=floored, usage=_usage(completion))
+
+    def _way(self, request: Request, messages: Messages) -> Way | None:
+        """How the server goes on with a given beginning of a reply; None where there is none."""
+        if not request.prefill:
+            return None
+        # One request tries it out while the others wait.
+        with self._lock:
+            if request.wanted not in self._ways:
+                top_logprobs = self._top_logprobs if request.wanted is Wanted.LOGITS else None
+                self._ways[request.wanted] = find_way(self._client, messages, top_logprobs)
+            return self._ways[request.wanted]
+
+    def _ask(
+        self, messages: Messages, prefill: str, way: Way | None, *, max_tokens: int, top_logprobs: int | None = None
+    ) -> Completion:
+        if way is not None:
+            messages = continued(messages, prefill)
+        extra = way.extra if way is not None else None
+        completion = self._client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=extra)
+        if completion.model:
+            self._served.add(completion.model)
+        return completion
+
+
+def _prompt_tokens(completion: Completion) -> int:
+    return completion.usage.prompt_tokens if completion.usage else 0
+
+
+def _usage(completion: Completion) -> dict[str, int]:
+    return completion.usage.model_dump() if completion.usage else {}
