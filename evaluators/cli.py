@@ -1,27 +1,27 @@
-"""The command line: `eyechart run`, `eyechart score`, `eyechart export`, `eyechart tasks`.
+"""The command line: `eyechart run`, `eyechart score`, `eyechart export`, `eyechart tasks`, `eyechart store`.
 
 Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usage. Only the standard library, typer
 and rich are loaded before a command runs.
 """
 
+import contextlib
 import datetime
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
 from typing import Any
-from typing import TypeVar
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.subsets import find_subset
+from eyechart.evaluators import store_commands
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import DEFAULT_BATCH_SIZE
+from eyechart.evaluators.console import checked
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Task
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="An eye chart for multimodal LLMs.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-
-Value = TypeVar("Value")
+app.add_typer(store_commands.app, name="store")
 
 Tasks = Annotated[list[str] | None, typer.Argument(help="Tasks, as `eyechart tasks` lists them; all if none is given.")]
 Subset = Annotated[str | None, typer.Option(help="Data set to run on; the task's first by default.")]
@@ -74,9 +73,12 @@ def run(
     out: Out = None,
     skip_bad: SkipBad = False,
     skip_missing: SkipMissing = False,
+    no_store: Annotated[
+        bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
+    ] = False,
 ) -> None:
     """Evaluate a model; without arguments, the bundled tiny model on mini data."""
-    plan = _checked(lambda: _plan(tasks or [], subset, split, data_dir or []))
+    plan = checked(lambda: _plan(tasks or [], subset, split, data_dir or []))
 
     def backend() -> "Backend":
         from eyechart.evaluators.backends import resolve_backend
@@ -88,7 +90,7 @@ def run(
 
         return RunOptions(limit, seed, shuffle_seed, skip_bad, skip_missing)
 
-    _execute(plan, backend, options, out)
+    _execute(plan, backend, options, out, use_store=not no_store)
 
 
 @app.command()
@@ -106,7 +108,7 @@ def score(
     ] = False,
 ) -> None:
     """Score answers that were made elsewhere."""
-    plan = _checked(lambda: _plan([task], subset, split, data_dir or []))
+    plan = checked(lambda: _plan([task], subset, split, data_dir or []))
 
     def backend() -> "Backend":
         from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
@@ -118,7 +120,7 @@ def score(
 
         return RunOptions(limit, skip_bad=skip_bad)
 
-    _execute(plan, backend, options, out)
+    _execute(plan, backend, options, out, use_store=False)
 
 
 @app.command()
@@ -175,12 +177,12 @@ def export(
             skip_missing=skip_missing,
         )
 
-    folder = _checked(write)
+    folder = checked(write)
     print(f"Exported to {folder}")
     if push_to_hub is not None:
         from eyechart.datasets_scripts import hub
 
-        print(f"Uploaded to {_checked(lambda: hub.push_to_hub(folder, push_to_hub, public=public))}")
+        print(f"Uploaded to {checked(lambda: hub.push_to_hub(folder, push_to_hub, public=public))}")
 
 
 @app.command("tasks")
@@ -208,12 +210,20 @@ def _execute(
     make_backend: "Callable[[], Backend]",
     make_options: "Callable[[], RunOptions]",
     out: Path | None,
+    *,
+    use_store: bool,
 ) -> None:
+    from eyechart.evaluators.responses import ResponseStore
     from eyechart.evaluators.run import execute
 
     folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-    finished = _checked(lambda: execute(plan, make_backend, make_options(), folder))
-    raise typer.Exit(0 if finished else 1)
+
+    def finish() -> bool:
+        # Opened first: what is wrong with it shows before a model is loaded.
+        with ResponseStore.open() if use_store else contextlib.nullcontext() as store:
+            return execute(plan, make_backend, make_options(), folder, store)
+
+    raise typer.Exit(0 if checked(finish) else 1)
 
 
 def _plan(
@@ -272,15 +282,6 @@ def _parse_options(values: list[str]) -> dict[str, Any]:
         except ValueError:
             options[name] = text
     return options
-
-
-def _checked(call: Callable[[], Value]) -> Value:
-    """Run a step; an error that was raised on purpose becomes one line and an exit code."""
-    try:
-        return call()
-    except EyechartError as error:
-        print(f"eyechart: {error.explain()}", file=sys.stderr)
-        raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
 
 
 if __name__ == "__main__":

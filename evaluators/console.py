@@ -1,11 +1,30 @@
-"""Where the command line prints."""
+"""Where the command line prints, and how a command ends."""
 
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import typer
 from rich.console import Console
 
+from eyechart.datasets_scripts.common.errors import EyechartError
+from eyechart.datasets_scripts.common.errors import UsageError
+
 _PLAIN_WIDTH = 140
+
+Value = TypeVar("Value")
 
 
 def console(*, stderr: bool = False) -> Console:
     """A console that, where it is no terminal, does not fold lines to the 80 columns of an imagined one."""
     found = Console(stderr=stderr)
     return found if found.is_terminal else Console(stderr=stderr, width=_PLAIN_WIDTH)
+
+
+def checked(call: Callable[[], Value]) -> Value:
+    """Run a step; an error that was raised on purpose becomes one line and an exit code."""
+    try:
+        return call()
+    except EyechartError as error:
+        print(f"eyechart: {error.explain()}", file=sys.stderr)
+        raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error

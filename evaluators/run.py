@@ -20,9 +20,11 @@ from rich.progress import TimeRemainingColumn
 from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.console import console
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
+from eyechart.evaluators.responses import ResponseStore
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import write_run
 from eyechart.evaluators.table import notes
@@ -52,7 +54,13 @@ class RunOptions:
     """Leave out rows whose image is absent."""
 
 
-def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], options: RunOptions, folder: Path) -> bool:
+def execute(
+    plan: Sequence[Planned],
+    make_backend: Callable[[], Backend],
+    options: RunOptions,
+    folder: Path,
+    store: ResponseStore | None = None,
+) -> bool:
     """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
 
     A task that fails is reported and does not stop the others.
@@ -62,6 +70,7 @@ def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], option
         make_backend: Loads the model; called once, before any data is loaded.
         options: What holds for every task.
         folder: Where the results go; created if absent.
+        store: Gives the answers of earlier runs and keeps those of this one; None asks for all of them.
 
     Returns:
         Whether every task finished.
@@ -74,6 +83,8 @@ def execute(plan: Sequence[Planned], make_backend: Callable[[], Backend], option
     if not messages.is_terminal:
         _disable_progress_bars()
     backend = make_backend()
+    if store is not None:
+        backend = StoredBackend(backend, store)
     _make_folder(folder)
     for task, _, _, _ in plan:
         backend.check(task.wanted)

@@ -1,0 +1,85 @@
+"""`eyechart store`: what the response store holds, and how to make it smaller."""
+
+import datetime
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import responses
+from eyechart.evaluators.console import checked
+from eyechart.evaluators.console import console
+from eyechart.evaluators.responses import ResponseStore
+
+app = typer.Typer(
+    help="Stored answers of models, which `eyechart run` does not ask for again.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@app.command()
+def info() -> None:
+    """Say where the store is, what it holds, and whether it is whole."""
+    from rich.table import Table
+
+    def read() -> None:
+        with ResponseStore.open() as store:
+            store.check()
+            models, size = store.models(), store.size()
+        table = Table()
+        table.add_column("model")
+        for column in ("answers", "size", "first", "last"):
+            table.add_column(column, justify="right", no_wrap=True)
+        for model in models:
+            table.add_row(model.name, f"{model.answers:,}", _size(model.bytes), _date(model.first), _date(model.last))
+        answers = sum(model.answers for model in models)
+        print(f"{responses.default_path()}: {_answers(answers)}, {_size(size)} on the disk, undamaged")
+        if models:
+            console().print(table)
+
+    checked(read)
+
+
+@app.command()
+def prune(
+    model: Annotated[str | None, typer.Option(help="Remove this model's answers, named as by `store info`.")] = None,
+    older_than: Annotated[
+        float | None, typer.Option(metavar="DAYS", min=0, help="Remove answers stored more than so many days ago.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Remove all answers; also clears a damaged store, or one on a full disk.")
+    ] = False,
+) -> None:
+    """Remove stored answers, which are then asked for again. Two conditions remove what meets both."""
+
+    def remove() -> Mapping[str, int]:
+        if everything == (model is not None or older_than is not None):
+            raise UsageError("say what to remove: --all, or --model NAME, --older-than DAYS, or both of these")
+        if everything:
+            return responses.clear()
+        with ResponseStore.open() as store:
+            return store.prune(model=model, older_than=older_than)
+
+    def compact() -> int:
+        with ResponseStore.open() as store:
+            store.compact()
+            return store.size()
+
+    removed = checked(remove)
+    for name, count in removed.items():
+        print(f"{name}: {_answers(count)} removed")
+    print(f"{_answers(sum(removed.values()))} removed; the store now takes {_size(checked(compact))}")
+
+
+def _answers(count: int) -> str:
+    return f"{count:,} answer{'' if count == 1 else 's'}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
+
+
+def _date(seconds: float) -> str:
+    return f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
