@@ -167,7 +167,7 @@ class ResponseStore:
         with explained(self.path):
             (first,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
         if first != "ok":
-            raise store_errors.damaged(self.path, first)
+            raise store_errors.damaged(self.path, first.splitlines()[-1])
 
     def prune(self, *, model: str | None = None, older_than: float | None = None) -> dict[str, int]:
         """Remove answers. `compact` then gives their space back to the disk.

@@ -65,7 +65,7 @@ def prune(
     def compact() -> int:
         with ResponseStore.open() as store:
             store.compact()
-            return store.size()
+        return store.size()
 
     removed = checked(remove)
     for name, count in removed.items():
@@ -78,7 +78,7 @@ def _answers(count: int) -> str:
 
 
 def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} B"
 
 
 def _date(seconds: float) -> str:
