@@ -8,6 +8,7 @@ import contextlib
 import datetime
 import json
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
@@ -21,6 +22,9 @@ from eyechart.datasets_scripts.subsets import find_subset
 from eyechart.evaluators import store_commands
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import DEFAULT_BATCH_SIZE
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.console import checked
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
@@ -29,6 +33,14 @@ from eyechart.evaluators.tasks.task import Task
 if TYPE_CHECKING:
     from eyechart.evaluators.run import RunOptions
     from eyechart.evaluators.types import Backend
+
+
+class BackendKind(Enum):
+    """Who runs the model."""
+
+    TRANSFORMERS = "transformers"
+    OPENAI = "openai"
+
 
 app = typer.Typer(
     help="An eye chart for multimodal LLMs.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -58,8 +70,21 @@ SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out row
 def run(
     tasks: Tasks = None,
     model: Annotated[
-        str, typer.Option(help="Model id or folder of a transformers image-text-to-text model.")
-    ] = tiny_vlm.NAME,
+        str | None,
+        typer.Option(
+            help="Model id or folder of a transformers image-text-to-text model, or a model's name on a server.",
+            show_default=tiny_vlm.NAME,
+        ),
+    ] = None,
+    backend: Annotated[
+        BackendKind | None,
+        typer.Option(help="Who runs the model: transformers here, or a server (openai), as --base-url implies."),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests at once to a server.")] = DEFAULT_CONCURRENCY,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's answer.")] = DEFAULT_TIMEOUT,
     subset: Subset = None,
     split: Split = None,
     limit: Limit = None,
@@ -79,18 +104,19 @@ def run(
 ) -> None:
     """Evaluate a model; without arguments, the bundled tiny model on mini data."""
     plan = checked(lambda: _plan(tasks or [], subset, split, data_dir or []))
+    endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))
 
-    def backend() -> "Backend":
+    def make_backend() -> "Backend":
         from eyechart.evaluators.backends import resolve_backend
 
-        return resolve_backend(model, batch_size=batch_size, device=device)
+        return resolve_backend(model, batch_size=batch_size, device=device, endpoint=endpoint)
 
     def options() -> "RunOptions":
         from eyechart.evaluators.run import RunOptions
 
         return RunOptions(limit, seed, shuffle_seed, skip_bad, skip_missing)
 
-    _execute(plan, backend, options, out, use_store=not no_store)
+    _execute(plan, make_backend, options, out, use_store=not no_store)
 
 
 @app.command()
@@ -252,6 +278,19 @@ def _plan(
             f"Write --data-dir SUBSET={folders['']}, with SUBSET one of: {', '.join(known)}"
         )
     return plan
+
+
+def _endpoint(
+    model: str | None, backend: BackendKind | None, base_url: str | None, concurrency: int, timeout: float
+) -> EndpointOptions | None:
+    """How to ask a server, None for a model that runs here."""
+    if backend is BackendKind.TRANSFORMERS and base_url is not None:
+        raise UsageError("--base-url is the address of a server, and --backend transformers asks none; leave out one")
+    if backend is not BackendKind.OPENAI and base_url is None:
+        return None
+    if model is None:
+        raise UsageError("a server needs --model, the model's name there")
+    return EndpointOptions(base_url=base_url, concurrency=concurrency, timeout=timeout)
 
 
 def _parse_data_dirs(values: list[str], names: tuple[str, ...], kind: str = "subset") -> dict[str, str]:

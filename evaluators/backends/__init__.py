@@ -1,4 +1,4 @@
-"""What can answer requests: a transformers model, a file of answers made elsewhere, a Python function."""
+"""What can answer requests: a transformers model, a server, a file of answers made elsewhere, a Python function."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +12,8 @@ from eyechart.evaluators.types import Backend
 if TYPE_CHECKING:
     from transformers import Pipeline
 
+    from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+
 DEFAULT_BATCH_SIZE = 8
 
 
@@ -20,6 +22,7 @@ def resolve_backend(
     *,
     batch_size: int = DEFAULT_BATCH_SIZE,
     device: int | str | None = None,
+    endpoint: "EndpointOptions | None" = None,
 ) -> Backend:
     """Make a backend of what the user gave.
 
@@ -29,11 +32,18 @@ def resolve_backend(
             bundled tiny model, whose name is `eyechart/tiny-vlm`.
         batch_size: Requests per forward pass of a transformers model.
         device: Where to load a model given by id or folder.
+        endpoint: Ask a server for the model of that name, and how; None loads the model here.
 
     Raises:
         UsageError: `model` is none of these.
         ModelError: The model cannot be loaded.
     """
+    if endpoint is not None:
+        from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
+
+        if not isinstance(model, str):
+            raise UsageError(f"model_or_pipeline={model!r} is not supported with a server; allowed is a model's name.")
+        return OpenAIBackend(model, endpoint)
     if model is None or isinstance(model, str | Path):
         from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
 

@@ -12,13 +12,11 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint.client import DEFAULT_MAX_RETRIES
-from eyechart.evaluators.backends.endpoint.client import DEFAULT_TIMEOUT
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.client import Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.pool import map_unordered
 from eyechart.evaluators.backends.endpoint.prefill import Way
 from eyechart.evaluators.backends.endpoint.prefill import continued
@@ -28,51 +26,25 @@ from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Wanted
 
-DEFAULT_CONCURRENCY = 8
-DEFAULT_TOP_LOGPROBS = 20
-
 
 class OpenAIBackend:
     """Answers with a model on a server, greedily.
 
-    The API key is read from the environment variable `OPENAI_API_KEY` and from nowhere else.
-
     Args:
         model: The model's name on the server.
-        base_url: The server's address, usually ending in `/v1`; None is that of the environment variable
-            `OPENAI_BASE_URL`, or else OpenAI's own.
-        concurrency: Requests at once, at least 1.
-        timeout: Seconds to wait for an answer, above 0.
-        max_retries: How often a request is sent again after 408, 409, 429, 5xx, a broken connection or a timeout; at
-            least 0.
-        top_logprobs: How many of the likeliest tokens to ask for where logits are wanted, at least 1; OpenAI and vLLM
-            give up to 20.
+        options: How the server is asked; the defaults ask OpenAI's own.
     """
 
     needs_images = True
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        concurrency: int = DEFAULT_CONCURRENCY,
-        timeout: float = DEFAULT_TIMEOUT,
-        max_retries: int = DEFAULT_MAX_RETRIES,
-        top_logprobs: int = DEFAULT_TOP_LOGPROBS,
-    ) -> None:
-        """Check the settings; nothing is sent.
+    def __init__(self, model: str, options: EndpointOptions | None = None) -> None:
+        """Check address and key; nothing is sent.
 
         Raises:
-            UsageError: A setting is not allowed.
+            UsageError: One of them is not allowed.
         """
-        if concurrency < 1 or top_logprobs < 1:
-            raise UsageError(
-                f"concurrency={concurrency}, top_logprobs={top_logprobs} are not allowed; both are at least 1."
-            )
-        self._client = ChatClient(model, base_url=base_url, timeout=timeout, max_retries=max_retries)
-        self._concurrency = concurrency
-        self._top_logprobs = top_logprobs
+        self._options = options or EndpointOptions()
+        self._client = ChatClient(model, self._options)
         self._lock = threading.Lock()
         self._ways: dict[Wanted, Way] = {}
         self._several_tokens: dict[tuple[str, str], bool] = {}
@@ -98,7 +70,7 @@ class OpenAIBackend:
             "name": self.name,
             "base_url": self._client.base_url,
             "decoding": "greedy",
-            "top_logprobs": self._top_logprobs,
+            "top_logprobs": self._options.top_logprobs,
         }
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
@@ -107,7 +79,7 @@ class OpenAIBackend:
         Raises:
             ModelError: The server refuses the key or the model, cannot be reached, or does not give what is wanted.
         """
-        return map_unordered(self._respond, requests, self._concurrency)
+        return map_unordered(self._respond, requests, self._options.concurrency)
 
     def settings(self) -> dict[str, Any]:
         """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
@@ -121,9 +93,9 @@ class OpenAIBackend:
             "served": sorted(self._served),
             "prefill": {wanted.value: way.name for wanted, way in self._ways.items()},
             "length_field": client.length_field,
-            "concurrency": self._concurrency,
-            "timeout": client.timeout,
-            "max_retries": client.max_retries,
+            "concurrency": self._options.concurrency,
+            "timeout": self._options.timeout,
+            "max_retries": self._options.max_retries,
             "asked": client.totals.as_dict(),
         }
 
@@ -141,7 +113,7 @@ class OpenAIBackend:
         return Response(request, text=completion.choices[0].text.strip(), usage=_usage(completion))
 
     def _score(self, request: Request, messages: Messages, way: Way | None) -> Response:
-        completion = self._ask(messages, request.prefill, way, max_tokens=1, top_logprobs=self._top_logprobs)
+        completion = self._ask(messages, request.prefill, way, max_tokens=1, top_logprobs=self._options.top_logprobs)
         tokens = completion.choices[0].tokens
         if not tokens:
             raise EndpointError(f"{self._client.base_url} returned a reply of no tokens")
@@ -165,7 +137,7 @@ class OpenAIBackend:
         # One request tries it out while the others wait.
         with self._lock:
             if request.wanted not in self._ways:
-                top_logprobs = self._top_logprobs if request.wanted is Wanted.LOGITS else None
+                top_logprobs = self._options.top_logprobs if request.wanted is Wanted.LOGITS else None
                 self._ways[request.wanted] = find_way(self._client, messages, top_logprobs)
             return self._ways[request.wanted]
 

@@ -19,11 +19,9 @@ from eyechart.evaluators.backends.endpoint.completion import parse_completion
 from eyechart.evaluators.backends.endpoint.failures import clean
 from eyechart.evaluators.backends.endpoint.failures import explain
 from eyechart.evaluators.backends.endpoint.failures import retries_of
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 
 OPENAI_URL = "https://api.openai.com/v1"
-# Long, as a server that is asked by many at once lets them wait in line.
-DEFAULT_TIMEOUT = 300.0
-DEFAULT_MAX_RETRIES = 4
 # What servers answer to a field or a value that they do not take.
 REFUSED = (400, 422)
 _CONNECT_TIMEOUT = 10.0
@@ -55,48 +53,31 @@ class ChatClient:
 
     Args:
         model: The model's name on the server.
-        base_url: The server's address, usually ending in `/v1`; None is that of the environment variable
-            `OPENAI_BASE_URL`, or else OpenAI's own.
-        timeout: Seconds to wait for an answer, above 0.
-        max_retries: How often a request is sent again after 408, 409, 429, 5xx, a broken connection or a timeout, after
-            a wait that doubles each time or that the server asks for (`Retry-After`); at least 0.
+        options: How the server is asked; concurrency is up to the callers.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
-        max_retries: int = DEFAULT_MAX_RETRIES,
-    ) -> None:
-        """Check the settings; nothing is sent.
+    def __init__(self, model: str, options: EndpointOptions) -> None:
+        """Check address and key; nothing is sent.
 
         Raises:
-            UsageError: A setting is not allowed.
+            UsageError: One of them is not allowed.
         """
         import openai
 
-        if timeout <= 0 or max_retries < 0:
-            raise UsageError(
-                f"timeout={timeout}, max_retries={max_retries} are not allowed; timeout is above 0, max_retries at "
-                "least 0."
-            )
         self.model = model
-        self.base_url = _checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
-        self.timeout = timeout
-        self.max_retries = max_retries
+        self.base_url = _checked_url(options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
         self.length_field = _OLD_LENGTH
         self.totals = Totals()
         self._several_at_once = True
+        self._timeout = options.timeout
         self._lock = threading.Lock()
         self._key = _key()
         self._client = openai.OpenAI(
             # Local servers want none, but the package does.
             api_key=self._key or "none",
             base_url=self.base_url,
-            timeout=openai.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT)),
-            max_retries=max_retries,
+            timeout=openai.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_TIMEOUT)),
+            max_retries=options.max_retries,
         )
 
     def ask(
@@ -128,7 +109,7 @@ class ChatClient:
             raise EndpointError(f"{self.base_url} returned {len(completion.choices)} replies; expected 1")
         if top_logprobs is not None and not completion.choices[0].has_likeliest:
             raise ModelError(
-                f"model '{self.model}': {self.base_url} returns no log-probabilities of the likeliest tokens, which were "
+                f"model '{self.model}': {self.base_url} returns no log-probabilities of the likeliest tokens, though "
                 f"asked for with logprobs and top_logprobs={top_logprobs}, so there are no next-token logits. Use a "
                 "server that returns them, for example vLLM, or evaluate the model with transformers."
             )
@@ -194,7 +175,7 @@ class ChatClient:
         except openai.APIError as error:
             self._count(retries=retries_of(error))
             # Without its cause, whose text could hold the key.
-            raise explain(error, self.base_url, self.timeout, self._key) from None
+            raise explain(error, self.base_url, self._timeout, self._key) from None
         try:
             completion = parse_completion(raw.content)
         except ValueError as error:
