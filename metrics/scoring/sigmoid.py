@@ -9,6 +9,7 @@ at most 512 weighted cells; the best ends are improved again on all points.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,10 @@ from eyechart.metrics.scoring.inputs import FloatArray
 
 _COARSE_CELLS = 512
 _PEAKS = 4
-_POLISHED = 3
+_POLISHED = 2
+# Tolerance and largest number of steps of a search, and of the last one.
+_SEARCH = (1e-6, 30)
+_POLISH = (1e-12, 200)
 # With all points farther than this many widths from the centre, the sigmoid is an exponential to seven digits.
 _EDGE = 16.0
 # Bounds of the slope times the range of x. Below, the sigmoid is a line, or beside a line a cubic; above, a step.
@@ -85,10 +89,13 @@ def fit_sigmoid(x: FloatArray, y: FloatArray, line: bool, starts: Sequence[Curve
     index = np.unique(x, return_inverse=True)[1]
     cells = _Cells.join(index, x, y, np.ones(len(x)))
     whole, rough = _Problem(cells, line), _Problem(cells.coarser(_COARSE_CELLS), line)
-    published = Curve(slope=4.0, centre=0.0)
-    ends = sorted(rough.descend(start, 1e-6) for start in (published, *_peaks(rough), *_steps(rough)))
+    ends = sorted(rough.descend(start, *_SEARCH) for start in _peaks(rough))
     distinct = [end.curve for i, end in enumerate(ends) if i == 0 or end.error > ends[i - 1].error * (1 + 1e-5)]
-    best = min(whole.descend(start, 1e-12) for start in (*starts, *distinct[:_POLISHED]))
+    published = Curve(slope=4.0, centre=0.0)
+    best = min(whole.descend(start, *_SEARCH) for start in (*starts, published, *distinct[:_POLISHED]))
+    steps = _steps(whole, least=0.9 * (whole.rest @ whole.rest - best.error))
+    best = min([best, *(whole.descend(start, *_SEARCH) for start in steps)])
+    best = whole.descend(best.curve, *_POLISH)
     state = whole.at(best.curve)
     fitted = (cells.y - state.residual / whole.root)[index]
     slope, centre = best.curve
@@ -114,7 +121,8 @@ class _Cells(NamedTuple):
         if len(self.x) <= count:
             return self
         share = (np.cumsum(self.weight) - self.weight) / self.weight.sum()
-        return self.join(np.unique((share * count).astype(np.intp), return_inverse=True)[1], *self)
+        index = np.unique(np.floor(share * count), return_inverse=True)[1]
+        return self.join(index, self.x, self.y, self.weight)
 
     def quantiles(self, shares: FloatArray) -> FloatArray:
         """Positions below which the given shares of the weight lie."""
@@ -168,26 +176,25 @@ class _Problem:
         change = -side * factor * column * expit(side * z)
         return _State(self.rest - along * free, -side * factor * math.exp(-top), change, free)
 
-    def descend(self, start: Curve, tolerance: float) -> _End:
+    def descend(self, start: Curve, tolerance: float, steps: int) -> _End:
         """The local minimum from a start, in the logarithm of the slope and the offset in widths."""
         x = self.cells.x
         first, last = float(x[0]), float(x[-1])
         least, most = _FLATTEST[len(self.basis)] / (last - first), _STEEPEST / (last - first)
 
-        def curve(unknowns: FloatArray) -> Curve:
-            growth, offset = unknowns.tolist()
+        @lru_cache(maxsize=1)
+        def at(growth: float, offset: float) -> tuple[Curve, _State]:
             slope = min(max(start.slope * math.exp(min(growth, 100.0)), least), most)
             centre = min(max(start.centre + offset / slope, first - _EDGE / slope), last + _EDGE / slope)
-            return Curve(slope, centre)
+            return Curve(slope, centre), self.at(Curve(slope, centre))
 
         def residual(unknowns: FloatArray) -> FloatArray:
-            return self.at(curve(unknowns)).residual
+            return at(*unknowns.tolist())[1].residual
 
         def jacobian(unknowns: FloatArray) -> FloatArray:
             # Kaufman's approximation (BIT, 1975), which leaves out a term that vanishes with the residual.
-            slope = curve(unknowns).slope
-            state = self.at(curve(unknowns))
-            rows = self.free(np.stack([state.change * slope * (x - start.centre), -state.change]))
+            curve, state = at(*unknowns.tolist())
+            rows = self.free(np.stack([state.change * curve.slope * (x - start.centre), -state.change]))
             return np.outer(rows @ state.free, state.free) - rows
 
         # It also computes a covariance, of no use here, which may overflow; without full_output it warns.
@@ -200,12 +207,12 @@ class _Problem:
                 full_output=True,
                 ftol=tolerance,
                 xtol=1e-9,
-                maxfev=200,
+                maxfev=steps,
                 factor=1.0,
                 diag=(1.0, 1.0),
             )
-        error = residual(found[0])
-        return _End(float(error @ error), curve(found[0]))
+        curve, state = at(*found[0].tolist())
+        return _End(float(state.residual @ state.residual), curve)
 
 
 def _peaks(problem: _Problem) -> list[Curve]:
@@ -230,8 +237,8 @@ def _peaks(problem: _Problem) -> list[Curve]:
     ]
 
 
-def _steps(problem: _Problem) -> list[Curve]:
-    """Narrow curves at the best single step: between two cells, and on either of them.
+def _steps(problem: _Problem, least: float) -> list[Curve]:
+    """Narrow curves at the best single step if its gain exceeds `least`: between two cells, and on either of them.
 
     Cumulative sums give the gain of a step at every gap at once. Without these starts, fits of few or much tied points
     end beside the best step.
@@ -246,8 +253,10 @@ def _steps(problem: _Problem) -> list[Curve]:
     square = weight - np.einsum("ij,ij->j", linear, linear)
     known = square > 1e-9 * weight
     gain = np.where(known, above(root * problem.rest) ** 2 / np.where(known, square, 1.0), 0.0)
+    gap = int(gain.argmax())
+    if gain[gap] <= least:
+        return []
     gaps = np.diff(x)
     nearest = np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))
-    gap = int(gain.argmax())
     between = Curve(2 / float(gaps[gap]), float(x[gap] + x[gap + 1]) / 2)
     return [between, *(Curve(10 / float(nearest[cell]), float(x[cell])) for cell in (gap, gap + 1))]
