@@ -1,0 +1,242 @@
+import dataclasses
+import runpy
+from pathlib import Path
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import StoreError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.types import Backend
+from eyechart.evaluators.types import Loss
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Wanted
+
+MODEL = runpy.run_path(str(Path(__file__).with_name("logging_model.py")))
+LoggingModel, make_requests, plain = MODEL["LoggingModel"], MODEL["make_requests"], MODEL["plain"]
+IDENTITY = {"model": "logging"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with ResponseStore.open(tmp_path / "responses.sqlite") as opened:
+        yield opened
+
+
+class Scripted(LoggingModel):
+    """Says what it is told to."""
+
+    def __init__(self, say, identity=IDENTITY):
+        super().__init__(identity)
+        self.say = say
+
+    def answer(self, requests):
+        self.calls += 1
+        for request in requests:
+            self.asked.append(request)
+            yield self.say(request)
+
+
+def text_request(id, text="?", **changes):
+    return Request(id=id, prompt=(text,), images=(), **changes)
+
+
+def test_it_is_a_backend_like_the_one_it_asks(store):
+    backend = StoredBackend(LoggingModel(IDENTITY), store)
+    assert isinstance(backend, Backend) and resolve_backend(backend) is backend
+    assert (backend.name, backend.needs_images, backend.identity()) == ("test/logging", True, IDENTITY)
+    assert backend.settings() == {"backend": "logging"}
+    with pytest.raises(ModelError, match="no losses"):
+        StoredBackend(FunctionBackend(len), store).check(Wanted.LOSSES)
+
+
+def test_what_is_stored_is_not_asked_again_and_the_rest_in_one_call(store):
+    requests = make_requests(700)
+    first = LoggingModel(IDENTITY)
+    assert len(list(StoredBackend(first, store).answer(requests[100:200]))) == 100
+    second = LoggingModel(IDENTITY, batch_size=8)
+    responses = list(StoredBackend(second, store).answer(requests))
+    assert plain(responses) == plain(LoggingModel(IDENTITY).answer(requests))
+    assert second.calls == 1
+    assert not {r.id for r in second.asked} & {r.id for r in requests[100:200]}
+    assert {r.request.id for r in responses if r.stored} == {r.id for r in requests[100:200]}
+    third = LoggingModel(IDENTITY)
+    assert plain(StoredBackend(third, store).answer(requests)) == plain(responses)
+    assert third.calls == 0
+
+
+def test_equal_requests_are_asked_once_and_all_answered(store):
+    requests = make_requests(100)
+    model = LoggingModel(IDENTITY)
+    responses = list(StoredBackend(model, store).answer(requests))
+    assert len(model.asked) == 90
+    assert sorted(r.request.id for r in responses) == sorted(r.id for r in requests)
+    by_id = {r.request.id: r for r in responses}
+    assert dataclasses.replace(by_id["row 9"], request=by_id["row 8"].request) == by_id["row 8"]
+    assert by_id["row 9"].request is requests[9]
+
+
+EXACT = [
+    {"text": ""},
+    {"text": "\ud83d" + "\ude00 \udc80 é 😀 \x00 \u2028 \r\n", "usage": {"prompt_tokens": 12, "completion_tokens": 3}},
+    {"logits": {"poor": 0.1 + 0.2, "good": -5e-324}, "floored": ("good",)},
+    {"logits": {"good": -0.0, "poor": 1.7976931348623157e308}},
+    {"losses": (Loss(1 / 3, 3), Loss(2.5e-17, 1))},
+    {"text": "B", "options": ("x", "y")},
+    {"text": "B", "rendered_prompt": "USER: <image>?", "images_downscaled": 0},
+]
+
+
+@pytest.mark.parametrize("fields", EXACT)
+def test_responses_come_back_exactly(store, fields):
+    backend = StoredBackend(Scripted(lambda request: Response(request, **fields)), store)
+    (asked,) = backend.answer([text_request("a")])
+    (found,) = backend.answer([text_request("b")])
+    assert (asked.stored, found.stored, found.request.id) == (False, True, "b")
+    assert dataclasses.replace(found, request=asked.request) == asked == Response(asked.request, **fields)
+    assert repr(found.logits) == repr(asked.logits)
+
+
+def test_errors_are_not_stored(store):
+    replies = iter([DataError("the server is busy"), None])
+
+    def say(request):
+        error = next(replies)
+        return Response(request, error=error) if error else Response(request, text="now")
+
+    backend = StoredBackend(Scripted(say), store)
+    (response,) = backend.answer([text_request("a")])
+    assert response.error.reason == "the server is busy"
+    assert [(r.text, r.stored) for r in backend.answer([text_request("a")])] == [("now", False)]
+    assert [(r.text, r.stored) for r in backend.answer([text_request("a")])] == [("now", True)]
+
+
+def test_a_backend_that_cannot_be_told_from_others_is_always_asked(store):
+    model = LoggingModel(None)
+    for _ in range(2):
+        assert len(list(StoredBackend(model, store).answer(make_requests(20)))) == 20
+    assert (model.calls, len(model.asked)) == (2, 40)
+    assert store.models() == []
+
+
+def test_another_model_or_setting_is_asked_anew(store):
+    requests = make_requests(5)
+    for identity in (IDENTITY, {"model": "other"}, {"model": "logging", "temperature": 1.0}):
+        model = LoggingModel(identity)
+        list(StoredBackend(model, store).answer(requests))
+        assert len(model.asked) == 5
+
+
+def test_an_image_that_cannot_be_read_is_the_backends_to_explain(store):
+    bad = [Request(id=f"bad {i}", prompt=("?",), images=("/does/not/exist.png",)) for i in range(2)]
+
+    def say(request):
+        if request.id.startswith("bad"):
+            return Response(request, error=BadImageError("no such image"))
+        return Response(request, text="x")
+
+    backend = StoredBackend(Scripted(say), store)
+    for _ in range(2):
+        found = {r.request.id: r for r in backend.answer([*bad, text_request("good")])}
+        assert [str(found[f"bad {i}"].error) for i in range(2)] == ["no such image"] * 2
+        assert found["good"].text == "x"
+
+
+def test_an_answer_is_on_the_disk_when_it_is_handed_on(store):
+    requests = make_requests(50)
+    with ResponseStore.open(store.path) as other:
+        for count, _ in enumerate(StoredBackend(LoggingModel(IDENTITY), store).answer(requests), start=1):
+            if count in (1, 7, 45):
+                assert sum(model.answers for model in other.models()) == count - count // 10
+
+
+def test_a_model_that_fails_loses_none_of_its_answers(store):
+    def say(request):
+        if request.id == "30":
+            raise ModelError("out of memory")
+        return Response(request, text=request.id)
+
+    requests = [text_request(f"{i}", text=f"{i}") for i in range(60)]
+    with pytest.raises(ModelError, match="out of memory"):
+        list(StoredBackend(Scripted(say), store).answer(requests))
+    again = Scripted(lambda request: Response(request, text=request.id))
+    assert {r.text for r in StoredBackend(again, store).answer(requests)} == {f"{i}" for i in range(60)}
+    assert [r.id for r in again.asked] == [f"{i}" for i in range(30, 60)]
+
+
+def test_a_store_that_fails_in_the_middle_loses_none_of_its_answers(store):
+    requests = make_requests(200)
+    store._connection.execute("PRAGMA max_page_count = 8")
+    got = []
+    with pytest.raises(StoreError, match=r"full.*What was stored before is kept.*--no-store"):
+        for response in StoredBackend(LoggingModel(IDENTITY), store).answer(requests):
+            got.append(response.request.id)
+    assert len(got) > 10
+    store._connection.execute("PRAGMA max_page_count = 1000")
+    again = LoggingModel(IDENTITY)
+    responses = list(StoredBackend(again, store).answer(requests))
+    assert not set(got) & {r.id for r in again.asked}
+    assert plain(responses) == plain(LoggingModel(IDENTITY).answer(requests))
+
+
+def test_an_answer_that_is_not_waited_for_keeps_those_before_it(store):
+    stream = StoredBackend(LoggingModel(IDENTITY), store).answer(make_requests(50))
+    for _ in range(5):
+        next(stream)
+    stream.close()
+    assert sum(model.answers for model in store.models()) == 5
+
+
+def test_two_questions_of_one_id_are_refused(store):
+    requests = [text_request("a", "?"), text_request("a", "!")]
+    with pytest.raises(ValueError, match="same id and pass name"):
+        list(StoredBackend(LoggingModel(IDENTITY), store).answer(requests))
+    rotated = [text_request("a", "?"), text_request("a", "!", pass_name="rotation:1")]
+    assert len(list(StoredBackend(LoggingModel(IDENTITY), store).answer(rotated))) == 2
+
+
+def test_nothing_of_the_identity_or_the_request_is_in_the_file(store):
+    model = LoggingModel({"model": "logging", "base_url": "https://user:secret-key@host"})
+    list(StoredBackend(model, store).answer([text_request("row", "private question", prefill="private start")]))
+    store.close()
+    data = store.path.read_bytes()
+    assert b"test/logging" in data
+    assert not any(secret in data for secret in (b"secret-key", b"private", b"host"))
+
+
+def load(dataset):
+    return LoadedData(dataset, "own data", "given", "given")
+
+
+def test_a_run_from_the_store_gives_the_same_result(store, questions):
+    """Scores, settings and predictions; only the timings say where the answers came from."""
+
+    def say(request):
+        number = int(request.id[1:])
+        prompt = f"USER: <image>{number}"
+        return Response(request, text="ABC"[number % 3], rendered_prompt=prompt, images_downscaled=number % 2)
+
+    def run(dataset):
+        model = Scripted(say)
+        return evaluator("q_bench/perception").run(StoredBackend(model, store), load(dataset)), len(model.asked)
+
+    plain_run = evaluator("q_bench/perception").run(Scripted(say), load(questions))
+    run(questions.select([4, 1]))
+    (mixed, mixed_asked), (whole, whole_asked) = run(questions), run(questions)
+    assert (mixed_asked, whole_asked) == (4, 0)
+    for result, stored in ((mixed, 2), (whole, 6)):
+        assert result.timings["answers_from_store"] == stored
+        assert dataclasses.replace(result, timings={}) == dataclasses.replace(plain_run, timings={})
+    assert whole.settings["model"] == {
+        "backend": "logging",
+        "rendered_prompt": "USER: <image>0",
+        "downscaled_share": 0.5,
+    }

@@ -1,0 +1,98 @@
+"""Processes that are killed while they store, and processes that store at once."""
+
+import json
+import random
+import runpy
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from eyechart.evaluators.request_keys import RequestKeys
+from eyechart.evaluators.responses import ResponseStore
+
+SCRIPT = Path(__file__).with_name("logging_model.py")
+MODEL = runpy.run_path(str(SCRIPT))
+COUNT = 2000
+# Batches of four take at least 4 ms each, so a whole run takes two seconds and more; the kills leave less than that.
+SECONDS = 0.004
+LONGEST = 0.18
+KILLS = 20
+
+
+def start(folder, out, seconds=SECONDS):
+    command = [sys.executable, str(SCRIPT), str(folder), "--count", str(COUNT), "--seconds", str(seconds), "--out", out]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def finish(child):
+    child.communicate(timeout=120)
+    assert child.returncode == 0
+
+
+def lines(folder, out):
+    """The ids that were asked and those that were answered, in order."""
+    found = {"asked": [], "got": []}
+    path = folder / f"{out}.log"
+    for line in path.read_text().splitlines() if path.exists() else ():
+        what, _, id = line.partition(" ")
+        found[what].append(id)
+    return found
+
+
+def stored(folder, copy):
+    """The ids whose answers are in the store, read from a copy: the next process is to find it as the last left it."""
+    copy.mkdir()
+    for name in ("responses.sqlite", "responses.sqlite-wal"):
+        if (folder / name).exists():
+            shutil.copy(folder / name, copy / name)
+    keys = RequestKeys({"model": "logging"})
+    ids = {request.id: keys.key(request) for request in MODEL["make_requests"](COUNT)}
+    with ResponseStore.open(copy / "responses.sqlite") as store:
+        store.check()
+        found = store.get(ids.values())
+    shutil.rmtree(copy)
+    return {id for id, key in ids.items() if key in found}
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_nothing_answered_is_lost_or_asked_again(tmp_path):
+    rng = random.Random(20)
+    (tmp_path / "whole").mkdir()
+    finish(start(tmp_path / "whole", "run", seconds=0))
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    known = set()
+    for number in range(KILLS):
+        child = start(folder, f"{number}")
+        time.sleep(rng.uniform(0, LONGEST))
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        assert child.returncode == -signal.SIGKILL, "it must not have finished before"
+        run = lines(folder, f"{number}")
+        assert not known & set(run["asked"])
+        before, known = known, stored(folder, tmp_path / "copy")
+        assert before | set(run["got"]) <= known
+    assert len(known) > COUNT / 20, "the kills must have come while it worked"
+    finish(start(folder, "last", seconds=0))
+    assert not known & set(lines(folder, "last")["asked"])
+    assert json.loads((folder / "last.json").read_text()) == json.loads((tmp_path / "whole" / "run.json").read_text())
+    assert len(stored(folder, tmp_path / "copy")) == COUNT
+
+
+def test_two_processes_on_one_store_at_once(tmp_path):
+    children = [start(tmp_path, out, seconds=0) for out in ("one", "two")]
+    for child in children:
+        finish(child)
+    expected = MODEL["plain"](map(MODEL["answer"], MODEL["make_requests"](COUNT)))
+    for out in ("one", "two"):
+        assert json.loads((tmp_path / f"{out}.json").read_text()) == json.loads(json.dumps(expected))
+    assert len(stored(tmp_path, tmp_path / "copy")) == COUNT
+    finish(start(tmp_path, "three", seconds=0))
+    assert lines(tmp_path, "three")["asked"] == []
