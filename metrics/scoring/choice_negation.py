@@ -5,7 +5,6 @@ A mention behind a negation in the same clause does not count ("It is not blurry
 in MMBench, Sec. 3.2, step 1, which has no such rule: without it, "not A" would be read as A.
 """
 
-from bisect import bisect_left
 from bisect import bisect_right
 from functools import lru_cache
 from itertools import pairwise
@@ -53,48 +52,36 @@ class Denials(NamedTuple):
 
     Attributes:
         reply: The reply's words.
-        negators: Positions of the words that negate the rest of their clause, sorted.
-        cjk_negators: Positions of the CJK negators, sorted.
-        breaks: Positions of the words that begin a clause, sorted.
+        negated: For each word, 1 where a negation precedes it in its clause and 0 elsewhere.
     """
 
     reply: Words
-    negators: list[int]
-    cjk_negators: list[int]
-    breaks: list[int]
+    negated: bytearray
 
     def text(self, first: int, end: int) -> bool:
         """Whether an option's text, from word `first` to before word `end`, is denied."""
-        return self._negated(first) or self._rejected(end) or self._compounded(first, end)
+        return bool(self.negated[first]) or self._rejected(end) or self._compounded(first, end)
 
     def letter(self, position: int) -> bool:
         """Whether an option's letter at this word is denied."""
-        return self._negated(position) or self._rejected(position + 1) or self._rejected_together(position)
-
-    def _negated(self, position: int) -> bool:
-        """Whether a negation precedes this word in its clause."""
-        if not self.negators and not self.cjk_negators:
-            return False
-        clause = bisect_right(self.breaks, position)
-        start = self.breaks[clause - 1] if clause else 0
-        return _any_between(self.negators, start, position) or _any_between(
-            self.cjk_negators, max(start, position - _CJK_REACH), position
-        )
+        return bool(self.negated[position]) or self._rejected(position + 1) or self._rejected_together(position)
 
     def _rejected(self, end: int) -> bool:
         """Whether what ends before word `end` is rejected behind it: "dark is wrong", "(B) is not correct"."""
-        after = self.reply.folded[end : end + 2]
-        if not after or after[0] not in _BEFORE_REJECTION or not _BREAKS_BEHIND.isdisjoint(self.reply.gaps[end]):
+        folded = self.reply.folded
+        if end == len(folded) or folded[end] not in _BEFORE_REJECTION:
             return False
-        return after[0] not in _COPULAS or (len(after) == 2 and after[1] in _REJECTIONS)
+        if not _BREAKS_BEHIND.isdisjoint(self.reply.gaps[end]):
+            return False
+        return folded[end] not in _COPULAS or not _REJECTIONS.isdisjoint(folded[end + 1 : end + 2])
 
     def _rejected_together(self, position: int) -> bool:
         """Whether the letter is one of several that are rejected behind the last: "A, B and C are wrong"."""
         words, folded, gaps = self.reply.words, self.reply.folded, self.reply.gaps
-        joiner = position + 1
-        while joiner < min(len(words), position + _LIST_REACH) and words[joiner] in _LETTERS and gaps[joiner] == ", ":
+        joiner, limit = position + 1, min(len(words), position + _LIST_REACH)
+        while joiner < limit and gaps[joiner] == ", " and words[joiner] in _LETTERS:
             joiner += 1
-        if gaps[joiner] not in (" ", ", ") or JOINERS.isdisjoint(folded[joiner : joiner + 1]):
+        if gaps[joiner] not in (" ", ", ") or joiner == len(words) or folded[joiner] not in JOINERS:
             return False
         last, behind = words[joiner + 1 : joiner + 2], folded[joiner + 2 : joiner + 3]
         return not _LETTERS.isdisjoint(last) and not _PLURALS.isdisjoint(behind) and self._rejected(joiner + 2)
@@ -138,7 +125,7 @@ def find_denials(reply: Words) -> Denials | None:
         for index, (gap, word) in enumerate(zip(reply.gaps, folded, strict=False))
         if gap in breaking or word in _CLAUSE_WORDS
     ]
-    return Denials(reply, negators, cjk, breaks)
+    return Denials(reply, _negated(len(folded), negators, cjk, breaks))
 
 
 @lru_cache(maxsize=1024)
@@ -146,7 +133,19 @@ def _ends_clause(gap: str) -> bool:
     return " - " in gap or not CLAUSE_MARKS.isdisjoint(gap)
 
 
-def _any_between(positions: list[int], start: int, end: int) -> bool:
-    """Whether one of the sorted positions is in [start, end)."""
-    index = bisect_left(positions, start)
-    return index < len(positions) and positions[index] < end
+def _negated(n_words: int, negators: list[int], cjk_negators: list[int], breaks: list[int]) -> bytearray:
+    """For each word, whether a negation precedes it in its clause; clauses begin at `breaks`, which are sorted."""
+    flags = bytearray(n_words)
+
+    def flag(negator: int, reach: int) -> None:
+        clause = bisect_right(breaks, negator)
+        end = min(negator + 1 + reach, breaks[clause] if clause < len(breaks) else n_words, n_words)
+        flags[negator + 1 : end] = b"\1" * (end - negator - 1)
+
+    for negator in negators:
+        # Behind a negation, the whole rest of the clause is flagged already.
+        if not flags[negator]:
+            flag(negator, n_words)
+    for negator in cjk_negators:
+        flag(negator, _CJK_REACH)
+    return flags

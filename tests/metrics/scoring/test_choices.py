@@ -125,6 +125,7 @@ def test_no_options_no_choice() -> None:
 UNITS = ["a ", "A ", "A B ", "A. ", "(A)", "A-", "A big ", "á A ", "B. ", "A.B.", "C is ", "C is not ", "选A"]
 UNITS += ["dark ", "Dark, ", "not ", "not dark ", "no noise ", "isn't ", "n't ", "rather than ", "A and B are wrong "]
 UNITS += ["yes ", "yes or ", "answer is ", "option A ", "x", "(", ")", "*", "* ", "\n", "<", "'", "a'", "-1", "1.1"]
+UNITS += ["1. A ", "is yes ", "不是A ", "Answer A ", "A/B "]
 UNITS += ["<think>", "</think>", "<think>A</think>", "<answer>", "<answer>A</answer>", "\\boxed{", "\\boxed{A}", "{"]
 UNITS += ["模糊", "模", "不", "不模糊", "한글", "ぼ", "é", "e\u0301", "\u0301", "\ufdfa", "\u200bA"]
 
@@ -139,6 +140,10 @@ def test_time_with_a_long_option_grows_with_the_text_and_not_with_its_square() -
     option = "a " * 2_000 + "b"
     assert extract_choice("a " * 20_000, [option, "c"]) is None
     assert _growth(lambda size: extract_choice("a " * (size // 2), [option, "c"])) < 8
+
+
+def test_time_with_many_blanks_behind_a_label_grows_with_the_text_and_not_with_its_square() -> None:
+    assert _growth(lambda size: extract_choice("C." + " " * size + "x" * 300, ["a", "b", "c"])) < 8
 
 
 def _growth(extract: Callable[[int], object]) -> float:
