@@ -171,6 +171,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                 example = self._example(raw, annotation=annotation, path=path, number=number)
                 if example is None:
                     continue
+                _check_texts(example, path, number)
                 if example["id"] in examples:
                     raise BadAnnotationError(f"duplicate id {example['id']!r}", path=path, row=number)
                 self._check_images(example, path, number)
@@ -212,6 +213,22 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
 
 def _as_list(images: Any) -> Sequence[str | ParquetCell | Base64Cell | None]:
     return images if isinstance(images, list) else [images]
+
+
+def _check_texts(example: dict[str, Any], path: str, number: int) -> None:
+    """Refuse what no file can hold: JSON can write half of a character (a lone surrogate), UTF-8 cannot."""
+    for column, value in example.items():
+        for text in _as_list(value):
+            if isinstance(text, str) and not text.isascii() and not _is_unicode(text):
+                raise BadAnnotationError(f"column {column!r} is not valid Unicode: {text!r}", path=path, row=number)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _load(image: Any, cells: ParquetCells) -> Any:

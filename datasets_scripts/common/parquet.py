@@ -37,7 +37,7 @@ def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) 
     A text column of images holds base64; cells too short for an image are given as they are.
 
     Raises:
-        BadAnnotationError: Not a Parquet file, or a required column is missing.
+        BadAnnotationError: Not a Parquet file, a required column is missing, or an image column holds no images.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -83,8 +83,14 @@ def _cells(file: pq.ParquetFile, path: str, group: int, column: str) -> Iterator
     """Say for every row of a group where its image is, without keeping the image."""
     values = file.read_row_group(group, columns=[column]).column(column)
     if pa.types.is_struct(values.type) and "bytes" in [field.name for field in values.type]:
-        values = pa.chunked_array([chunk.field("bytes") for chunk in values.chunks], type=pa.binary())
-    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+        values = pa.chunked_array([chunk.field("bytes") for chunk in values.chunks], values.type.field("bytes").type)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    is_text = values.type in (pa.string(), pa.large_string())
+    # A column without any value has a type of its own.
+    if not (is_text or values.type in (pa.binary(), pa.large_binary(), pa.null())):
+        reason = f"column {column!r} must hold images as bytes or as base64, found {values.type}"
+        raise BadAnnotationError(reason, path=path)
     for index, value in enumerate(values):
         if not value.is_valid:
             yield None

@@ -182,6 +182,8 @@ class QuestionBuilder(BenchmarkBuilder):
         }
 
     def _parquet_fields(self, raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
+        if raw["id"] is None:
+            raise BadAnnotationError("field 'id' is empty", path=path, row=number)
         padded = [raw.get(f"option{index}") for index in range(4)]
         while padded and _is_pad(padded[-1]):
             padded.pop()

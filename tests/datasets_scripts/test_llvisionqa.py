@@ -211,6 +211,26 @@ def test_parquet_with_missing_image_bad_letter_and_missing_column(
         load_dataset("llvisionqa", data_files={"dev": str(file)})
 
 
+def test_parquet_rows_without_an_id(tmp_path: Path, write_parquet: Callable[..., None]) -> None:
+    file = tmp_path / "dev.parquet"
+    write_parquet(file)
+    table = pq.read_table(file)
+    ids = pa.array([None, *table.column("id").to_pylist()[1:]], table.column("id").type)
+    pq.write_table(table.set_column(table.column_names.index("id"), "id", ids), file)
+    with pytest.raises(BadAnnotationError, match=r"dev\.parquet, row 1: field 'id' is empty"):
+        load_dataset("llvisionqa", data_dir=tmp_path)
+
+
+def test_half_characters_are_bad_rows(llvisionqa: Folder, qa_row: Row) -> None:
+    """JSON writes a character beyond the first 65,536 as two escapes; one of them alone is no character."""
+    changes = ({"question": "a\ud83d"}, {"img_path": "\ud83d.png"}, {"candidates": ["Noise", "\udc4d"]})
+    folder = llvisionqa(dev=[qa_row(0), *(qa_row(1, **change) for change in changes)])
+    with pytest.raises(BadAnnotationError, match=r"row 2: column 'question' is not valid Unicode: 'a\\ud83d'"):
+        load_dataset("llvisionqa", data_dir=folder, split="dev")
+    part = load_dataset("llvisionqa", data_dir=folder, split="dev", skip_bad=True)
+    assert part["id"][:] == ["dev-0.png"] and [item["id"] for item in left_out(part)] == ["2", "3", "4"]
+
+
 def test_data_files_say_which_split(llvisionqa: Folder) -> None:
     folder = llvisionqa()
     dev = folder / "llvisionqa_dev.json"

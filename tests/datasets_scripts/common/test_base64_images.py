@@ -7,6 +7,7 @@ import pytest
 
 from eyechart.datasets_scripts.common.base64_images import base64_problem
 from eyechart.datasets_scripts.common.base64_images import decode_base64
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.parquet import ParquetCell
 from eyechart.datasets_scripts.common.parquet import ParquetCells
 from eyechart.datasets_scripts.common.parquet import read_parquet_rows
@@ -27,7 +28,26 @@ def test_anything_else_is_not(cell: str) -> None:
     assert base64_problem(cell).startswith("the image is not base64: ")
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("kind", [pa.int64(), pa.list_(pa.binary()), pa.struct({"path": pa.string()})])
+def test_parquet_columns_that_hold_no_images(tmp_path: Path, kind: pa.DataType) -> None:
+    path = str(tmp_path / "dev.parquet")
+    pq.write_table(pa.table({"image": pa.array([None, None], kind)}), path)
+    with pytest.raises(BadAnnotationError, match=r"dev\.parquet: column 'image' must hold images as bytes or"):
+        read_parquet_rows(path, [], ["image"])
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.struct({"bytes": pa.binary()}), pa.null()])
+def test_parquet_columns_of_bytes(tmp_path: Path, kind: pa.DataType) -> None:
+    path = str(tmp_path / "dev.parquet")
+    value = {"bytes": IMAGE} if pa.types.is_struct(kind) else IMAGE
+    cells = [None, None] if kind == pa.null() else [value, None]
+    pq.write_table(pa.table({"image": pa.array(cells, kind)}), path)
+    first, second = [row["image"] for _, row in read_parquet_rows(path, [], ["image"])]
+    assert second is None
+    assert ParquetCells().load(first) == cells[0]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_base64_in_parquet(tmp_path: Path, kind: pa.DataType) -> None:
     path = str(tmp_path / "dev.parquet")
     cells = [base64.b64encode(IMAGE).decode(), "12", None, "!" * 100]
