@@ -88,7 +88,7 @@ def split_words(text: str) -> Words:
     joined = "\n" + "\n".join(words).casefold() + "\n"
     distinct = set(gaps)
     folded = joined[1:-1].split("\n") if words else []
-    return Words(words, folded, joined, gaps, distinct, set(filter(_ends_sentence, distinct)))
+    return Words(words, folded, joined, gaps, distinct, set(filter(ends_sentence, distinct)))
 
 
 def is_cjk(word: str) -> bool:
@@ -168,7 +168,7 @@ def option_phrase(option: str) -> Phrase:
 
 
 @lru_cache(maxsize=1024)
-def _ends_sentence(gap: str) -> bool:
+def ends_sentence(gap: str) -> bool:
     """Whether a sentence ends in this gap, so that a phrase cannot run across it."""
     return any(mark in gap for mark in ".!?;\n。")
 
