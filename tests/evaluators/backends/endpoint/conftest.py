@@ -1,0 +1,191 @@
+"""Servers: one that answers with the tiny model in the ways of real servers, and one that says what a test tells it."""
+
+import base64
+import io
+import json
+import threading
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
+
+PATH = "/v1/chat/completions"
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+@pytest.fixture(scope="session")
+def _http():
+    with HTTPServer(threaded=True) as server:
+        yield server
+
+
+@pytest.fixture
+def http(_http):
+    """A server without any answers yet."""
+    _http.clear()
+    yield _http
+    _http.clear()
+
+
+@pytest.fixture
+def backend(http):
+    """Makes a backend that asks the server."""
+
+    def make(model="tiny", **options):
+        return OpenAIBackend(model, EndpointOptions(**{"base_url": http.url_for("/v1"), "max_retries": 1, **options}))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    """The bundled model and its processor."""
+    from transformers import AutoModelForImageTextToText
+    from transformers import AutoProcessor
+
+    folder = tiny_vlm.folder()
+    model = AutoModelForImageTextToText.from_pretrained(folder).eval()
+    return model, AutoProcessor.from_pretrained(folder)
+
+
+@dataclass
+class ModelServer:
+    """Chat completions by a model; the fields are what real servers differ in."""
+
+    model: Any
+    processor: Any
+    continues: str = "field"
+    """A last assistant message: "field" as vLLM with continue_final_message, "always", "never" closes it."""
+    refuses_fields: bool = False
+    """Answers 422 to fields that OpenAI does not document, as `transformers serve` does."""
+    returns_logprobs: bool = True
+    counts_tokens: bool = True
+    most_choices: int = 100
+    """Smaller values of `n` are taken without a word."""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    lock: Any = field(default_factory=threading.Lock)
+
+    def respond(self, request):
+        body = json.loads(request.data)
+        unknown = {"continue_final_message", "add_generation_prompt"} & body.keys()
+        if self.refuses_fields and unknown:
+            return _json({"detail": f"Unexpected fields in the request: {unknown}"}, 422)
+        with self.lock, torch.no_grad():
+            self.asked.append(body)
+            return _json(self._complete(body))
+
+    def _complete(self, body):
+        inputs = self._inputs(body)
+        sampled = {"do_sample": True, "temperature": body["temperature"], "top_k": 0} if body["temperature"] else {}
+        count = min(body.get("n", 1), self.most_choices)
+        output = self.model.generate(
+            **inputs,
+            **(sampled or {"do_sample": False}),
+            num_return_sequences=count if sampled else 1,
+            max_new_tokens=body.get("max_tokens") or body["max_completion_tokens"],
+            return_dict_in_generate=True,
+            output_logits=True,
+        )
+        new = output.sequences[:, inputs["input_ids"].shape[1] :].tolist()
+        choices = [self._choice(tokens, output.logits, row, body) for row, tokens in enumerate(new)]
+        prompt = inputs["input_ids"].shape[1]
+        usage = {"prompt_tokens": prompt, "completion_tokens": sum(map(len, new)), "total_tokens": 0}
+        return {
+            "choices": choices if sampled else choices * count,
+            "model": f"{body['model']}@main",
+            **({"usage": usage} if self.counts_tokens else {}),
+        }
+
+    def _inputs(self, body):
+        messages, images = [], []
+        for message in body["messages"]:
+            parts = message["content"]
+            parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else parts
+            for part in parts:
+                if part["type"] == "image_url":
+                    data = base64.b64decode(part["image_url"]["url"].partition(";base64,")[2], validate=True)
+                    images.append(Image.open(io.BytesIO(data)).convert("RGB"))
+            kinds = {"text": "text", "image_url": "image"}
+            content = [{"type": kinds[part["type"]], "text": part.get("text")} for part in parts]
+            messages.append({"role": message["role"], "content": content})
+        text = self.processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        continues = self.continues == "always" or (self.continues == "field" and body.get("continue_final_message"))
+        if messages[-1]["role"] == "assistant" and not continues:
+            text += "</s>ASSISTANT:"
+        return self.processor(text=text, images=images or None, return_tensors="pt")
+
+    def _choice(self, tokens, logits, row, body):
+        decode = self.processor.tokenizer.decode
+        choice = {
+            "index": row,
+            "message": {"role": "assistant", "content": decode(tokens, skip_special_tokens=True)},
+            "finish_reason": "stop",
+        }
+        if body.get("logprobs") and self.returns_logprobs:
+            content = []
+            for place, token in enumerate(tokens):
+                logprobs = torch.log_softmax(logits[place][row].float(), dim=-1)
+                top = logprobs.topk(body["top_logprobs"])
+                pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+                likeliest = [{"token": decode([i]), "logprob": value, "bytes": None} for i, value in pairs]
+                chosen = {"token": decode([token]), "logprob": logprobs[token].item(), "bytes": None}
+                content.append({**chosen, "top_logprobs": likeliest})
+            choice["logprobs"] = {"content": content}
+        return choice
+
+
+def _json(value, status=200):
+    return Response(json.dumps(value), status, content_type="application/json")
+
+
+@pytest.fixture
+def model_server(http, tiny):
+    """The tiny model on the server."""
+    server = ModelServer(*tiny)
+    http.expect_request(PATH, method="POST").respond_with_handler(server.respond)
+    return server
+
+
+class Script:
+    """Answers in the order given, the last one again and again, and remembers what was asked."""
+
+    def __init__(self, http):
+        self._http = http
+        self._lock = threading.Lock()
+        self.answers = []
+        self.bodies: list[dict[str, Any]] = []
+        self.times: list[float] = []
+
+    def say(self, *answers):
+        """Each is a `werkzeug.Response`, a JSON value, or a function from the request to one of these."""
+        self.answers = list(answers)
+        self._http.expect_request(PATH, method="POST").respond_with_handler(self._respond)
+
+    def _respond(self, request):
+        import time
+
+        with self._lock:
+            self.times.append(time.monotonic())
+            self.bodies.append(json.loads(request.data))
+            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        answer = answer(request) if callable(answer) and not isinstance(answer, Response) else answer
+        return answer if isinstance(answer, Response) else _json(answer)
+
+
+@pytest.fixture
+def script(http):
+    return Script(http)
