@@ -31,6 +31,15 @@ def reference() -> Path:
     return Path(folder)
 
 
+@pytest.fixture(autouse=True)
+def _no_stored_answers() -> None:
+    """Tests share a home folder, as mini releases take time to draw, but not what models said in other tests."""
+    from eyechart.evaluators.responses import FILE
+
+    for file in (Path(_HOME.name) / "eyechart").glob(f"{FILE}*"):
+        file.unlink()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _clean_up() -> Iterator[None]:
     yield

@@ -1,0 +1,130 @@
+import sqlite3
+import time
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators import responses
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.results import read_results
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def fill():
+    with ResponseStore.open() as store:
+        store.put("a/b", {f"{i}".encode(): {"text": "x" * 1000} for i in range(300)})
+        store.put("c", {b"one": {"text": "x"}})
+        store._connection.execute("UPDATE responses SET stored_at = stored_at - 864000 WHERE key < x'32'")
+
+
+def test_info_says_where_it_is_what_it_holds_and_that_it_is_whole():
+    done = invoke("store", "info")
+    assert (done.exit_code, "0 answers" in done.output) == (0, True)
+    fill()
+    done = invoke("store", "info")
+    assert done.exit_code == 0
+    assert f"{responses.default_path()}: 301 answers, " in done.output and "undamaged" in done.output
+    (line,) = (line for line in done.output.splitlines() if "a/b" in line)
+    assert "300" in line and "0.3 MB" in line and time.strftime("%Y-") in line
+
+
+@pytest.mark.parametrize(
+    ("options", "removed", "left"),
+    [
+        (["--model", "c"], ["c: 1 answer removed", "1 answer removed"], 300),
+        (["--older-than", "5"], ["a/b: 112 answers removed", "112 answers removed"], 189),
+        (["--older-than", "5", "--model", "c"], ["0 answers removed"], 301),
+        (["--older-than", "20"], ["0 answers removed"], 301),
+        (["--all"], ["a/b: 300 answers removed", "c: 1 answer removed", "301 answers removed"], 0),
+    ],
+)
+def test_prune_says_what_it_removed(options, removed, left):
+    fill()
+    done = invoke("store", "prune", *options)
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert lines[:-1] == removed[:-1] and lines[-1].startswith(f"{removed[-1]}; the store now takes")
+    with ResponseStore.open() as store:
+        assert sum(model.answers for model in store.models()) == left
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "say what to remove"),
+        (["--all", "--model", "c"], "say what to remove"),
+        (["--model", "a/c"], "unknown model in the response store 'a/c'; did you mean 'a/b'?"),
+        (["--older-than", "-1"], "--older-than"),
+    ],
+)
+def test_prune_removes_nothing_that_is_not_named(options, message):
+    fill()
+    done = invoke("store", "prune", *options)
+    assert done.exit_code == 2
+    assert message in done.output
+    with ResponseStore.open() as store:
+        assert sum(model.answers for model in store.models()) == 301
+
+
+def test_a_damaged_store_stops_a_run_before_it_begins_and_can_be_cleared(tmp_path):
+    fill()
+    path = responses.default_path()
+    path.write_bytes(path.read_bytes()[:8192] + bytes(50_000))
+    done = invoke("store", "info")
+    assert done.exit_code == 1 and "eyechart store prune --all" in done.output
+    done = invoke("store", "prune", "--model", "c")
+    assert done.exit_code == 1 and "eyechart store prune --all" in done.output
+    assert invoke("store", "prune", "--all").exit_code == 0
+    assert "0 answers" in invoke("store", "info").output
+
+
+def test_a_store_that_cannot_be_used_stops_a_run_before_the_model_is_loaded(tmp_path):
+    fill()
+    other = sqlite3.connect(responses.default_path())
+    other.execute("PRAGMA user_version = 99")
+    other.close()
+    options = ["run", "q_bench/perception", "--limit", "4", "--out", tmp_path / "out"]
+    done = invoke(*options, "--model", tmp_path / "nowhere")
+    assert done.exit_code == 1
+    assert "newer eyechart" in done.output and "--no-store" in done.output and "nowhere" not in done.output
+    assert not (tmp_path / "out").exists()
+    done = invoke(*options, "--no-store")
+    assert done.exit_code == 0, done.output
+
+
+def stored_answers():
+    with ResponseStore.open() as store:
+        return sum(model.answers for model in store.models())
+
+
+def test_a_second_run_asks_only_what_is_missing_and_gives_the_same_result(tmp_path):
+    def run(name, *options):
+        done = invoke("run", "--out", tmp_path / name, *options)
+        assert done.exit_code == 0, done.output
+        tasks = read_results(tmp_path / name).tasks
+        table = pyarrow.parquet.read_table(tmp_path / name / "predictions.parquet").to_pylist()
+        asked = [task.timings["answers_from_store"] for task in tasks]
+        return [(task.scores, task.settings, task.left_out) for task in tasks], table, asked
+
+    *fresh, stored = run("fresh", "--limit", "12", "--no-store")
+    assert (stored, stored_answers()) == ([0, 0], 0)
+    run("part", "--limit", "5")
+    assert stored_answers() == 10
+    *mixed, stored = run("mixed", "--limit", "12")
+    assert (stored, stored_answers()) == ([5, 5], 24)
+    *again, stored = run("again", "--limit", "12")
+    assert stored == [12, 12]
+    assert mixed == again
+    assert again[0] == fresh[0]
+
+
+def test_scoring_answers_made_elsewhere_uses_no_store(tmp_path):
+    (tmp_path / "answers.jsonl").write_text('{"id": "x", "text": "A"}\n')
+    options = ["--predictions", tmp_path / "answers.jsonl", "--out", tmp_path / "out", "--limit", "2"]
+    assert invoke("score", "q_bench/perception", *options).exit_code == 1
+    assert not responses.default_path().exists()
