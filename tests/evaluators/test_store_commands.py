@@ -108,19 +108,17 @@ def test_a_second_run_asks_only_what_is_missing_and_gives_the_same_result(tmp_pa
         assert done.exit_code == 0, done.output
         tasks = read_results(tmp_path / name).tasks
         table = pyarrow.parquet.read_table(tmp_path / name / "predictions.parquet").to_pylist()
-        asked = [task.timings["answers_from_store"] for task in tasks]
-        return [(task.scores, task.settings, task.left_out) for task in tasks], table, asked
+        stored = [task.timings["answers_from_store"] for task in tasks]
+        return [(task.scores, task.settings, task.left_out) for task in tasks], table, stored
 
-    *fresh, stored = run("fresh", "--limit", "12", "--no-store")
-    assert (stored, stored_answers()) == ([0, 0], 0)
-    run("part", "--limit", "5")
-    assert stored_answers() == 10
-    *mixed, stored = run("mixed", "--limit", "12")
-    assert (stored, stored_answers()) == ([5, 5], 24)
+    *first, stored = run("first", "--limit", "12")
+    assert (stored, stored_answers()) == ([0, 0], 24)
     *again, stored = run("again", "--limit", "12")
-    assert stored == [12, 12]
-    assert mixed == again
-    assert again[0] == fresh[0]
+    assert (stored, again) == ([12, 12], first)
+    *_, stored = run("unstored", "--limit", "4", "--no-store")
+    assert (stored, stored_answers()) == ([0, 0], 24)
+    *_, stored = run("larger", "--limit", "15")
+    assert (stored, stored_answers()) == ([12, 12], 30)
 
 
 def test_scoring_answers_made_elsewhere_uses_no_store(tmp_path):
