@@ -3,8 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.optimize import curve_fit
 from scipy.optimize import differential_evolution
 
+from eyechart.metrics.scoring.correlation import Fit
 from eyechart.metrics.scoring.correlation import fit_logistic
 from eyechart.metrics.scoring.correlation import krcc
 from eyechart.metrics.scoring.correlation import logistic4
@@ -116,6 +118,83 @@ def test_a_fit_never_lowers_a_clear_correlation(name) -> None:
         y = x + rng.normal(size=200)
         assert fit_logistic(x, y, name).plcc >= plcc(x, y) - 1e-6
         assert fit_logistic(-x, y, name).plcc <= -plcc(x, y) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "curve", "start"),
+    [("logistic4", logistic4, [3.0, 1.0, 5.0, 2.0]), ("logistic5", logistic5, [2.0, 0.5, 5.0, 0.1, 2.0])],
+)
+def test_equal_to_the_optimum_of_curve_fit(name, curve, start: list[float]) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0, 10, size=400)
+    y = logistic5(x, 2.0, 1.5, 4.0, 0.1, 2.0) + 0.2 * rng.normal(size=400)
+    best, _ = curve_fit(curve, x, y, start, maxfev=10_000)
+    fit = fit_logistic(x, y, name)
+    assert fit.rmse == pytest.approx(rmse(curve(x, *best), y), rel=1e-9)
+    assert fit.mapped == pytest.approx(curve(x, *best), abs=1e-4)
+    assert curve(x, *fit.parameters) == pytest.approx(fit.mapped, abs=1e-9)
+
+
+POINTS = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=6, max_size=40).filter(
+    lambda pairs: len({x for x, _ in pairs}) > 1 and len({y for _, y in pairs}) > 1
+)
+
+
+def _fits(x: np.ndarray, y: np.ndarray) -> list[Fit]:
+    return [fit_logistic(x, y, "logistic4"), fit_logistic(x, y, "logistic5")]
+
+
+@given(POINTS)
+def test_a_fifth_parameter_never_loses(pairs: list[tuple[int, int]]) -> None:
+    x, y = np.array(pairs, dtype=float).T
+    try:
+        four, five = _fits(x, y)
+    except UndefinedScoreError as error:
+        assert "is constant" in str(error)
+        return
+    assert five.rmse <= four.rmse * (1 + 1e-7) + 1e-7 * y.std()
+    assert abs(five.plcc) >= abs(four.plcc) - 1e-7
+    # Neither loses to a line, which both contain as a limit, nor to the sign of the plain correlation.
+    line = y.std() * (1 - plcc(x, y) ** 2) ** 0.5
+    for fit in (four, five):
+        assert fit.rmse <= line * (1 + 1e-7) + 1e-5 * y.std()
+        assert fit.plcc * plcc(x, y) >= 0
+
+
+@given(POINTS, st.integers(-300, 300), st.integers(-300, 300), st.sampled_from([-1, 1]), st.sampled_from([-1, 1]))
+def test_fits_are_blind_to_scale(pairs: list[tuple[int, int]], a: int, b: int, sign_x: int, sign_y: int) -> None:
+    x, y = np.array(pairs, dtype=float).T
+    try:
+        expected = _fits(x, y)
+        found = _fits(sign_x * 10.0**a * (x + 1), sign_y * 10.0**b * (y - 1))
+    except UndefinedScoreError as error:
+        assert "is constant" in str(error)
+        return
+    for before, after in zip(expected, found, strict=True):
+        assert after.plcc == pytest.approx(sign_x * sign_y * before.plcc, abs=1e-3)
+        assert after.rmse == pytest.approx(10.0**b * before.rmse, rel=1e-3, abs=1e-4 * 10.0**b)
+
+
+@pytest.mark.parametrize("name", ["logistic4", "logistic5"])
+def test_fit_of_steps_and_outliers(name) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    step = np.where(x > 0.7, 5.0, 2.0)
+    assert fit_logistic(x, step, name).rmse == pytest.approx(0, abs=1e-6)
+    assert fit_logistic(-x, step, name).plcc == pytest.approx(-1)
+    assert fit_logistic(np.arange(6), [0, 0, 0, 1, 1, 1], name).rmse == pytest.approx(0, abs=1e-6)
+    # One far outlier makes the others nearly equal on its scale.
+    x[0] = 1e6
+    y = np.tanh(x) + 0.1 * rng.normal(size=2000)
+    assert fit_logistic(x, y, name).rmse == pytest.approx(0.1, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["logistic4", "logistic5"])
+def test_fit_of_two_values_is_their_means(name) -> None:
+    x, y = np.repeat([0.0, 1.0], 4), np.array([1.0, 2, 3, 4, 3, 4, 5, 6])
+    assert fit_logistic(x, y, name).mapped == pytest.approx(np.repeat([2.5, 4.5], 4))
+    with pytest.raises(UndefinedScoreError, match=f"the best {name} is constant"):
+        fit_logistic(x, [1, 2, 3, 4, 1, 2, 3, 4], name)
 
 
 def test_fit_needs_more_points_than_parameters() -> None:

@@ -4,10 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import curve_fit
 
 import eyechart.metrics
+from eyechart.metrics.scoring.correlation import fit_logistic
+from eyechart.metrics.scoring.correlation import logistic4
+from eyechart.metrics.scoring.correlation import plcc
+from eyechart.metrics.scoring.correlation import rmse
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.pooling import pool
 
 pytestmark = pytest.mark.datasets36
 
@@ -173,3 +179,17 @@ def test_published_values(logits, reference: Path, model: str, database: str, sr
         **(halves if database == "cgi" else {}),
     )
     assert f"{found['srcc']:.3f}/{found['plcc']:.3f}" == f"{srcc:.3f}/{plcc:.3f}"
+
+
+@pytest.mark.parametrize("temperature", [1.0, 100.0])
+@pytest.mark.parametrize(("model", "database"), [cell[:2] for cell in PUBLISHED])
+def test_a_fifth_parameter_never_loses(reference: Path, model: str, database: str, temperature: float) -> None:
+    rows = _released(reference / "q-bench-a3-logits" / model / f"{database}.json")
+    x = pool([[row["logit_good"], row["logit_poor"]] for row in rows], "softmax", temperature).values
+    y = np.array([float(row["gt_score"]) for row in rows])
+    four, five = fit_logistic(x, y, "logistic4"), fit_logistic(x, y, "logistic5")
+    assert abs(plcc(x, y)) <= abs(four.plcc) + 1e-6 and four.plcc <= five.plcc + 1e-9
+    assert five.rmse <= four.rmse * (1 + 1e-9)
+    start = [y.max(), y.min(), x.mean(), x.std() / 4]
+    published, _ = curve_fit(logistic4, x, y, start, maxfev=5000)
+    assert four.rmse <= rmse(logistic4(x, *published), y) * (1 + 1e-9)
