@@ -20,6 +20,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
@@ -217,7 +218,7 @@ class Evaluator(evaluate.Evaluator):
     ) -> Backend:
         """The backend for what `compute` takes as `model_or_pipeline`, checked for what the task asks of it."""
         _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
-        backend = resolve_backend(model_or_pipeline, device=device)
+        backend = resolve_backend(model_or_pipeline, options=LoadOptions(device=device))
         backend.check(self.definition.wanted)
         return backend
 

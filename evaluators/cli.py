@@ -94,6 +94,17 @@ def run(
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Requests per forward pass.")] = DEFAULT_BATCH_SIZE,
     device: Annotated[str | None, typer.Option(help="Device for the model, for example cpu or cuda:0.")] = None,
+    dtype: Annotated[
+        str, typer.Option(help="Number format, for example bfloat16; auto is that of the weights.")
+    ] = "auto",
+    device_map: Annotated[str | None, typer.Option(help="Spread the model over devices, for example auto.")] = None,
+    attention: Annotated[
+        str | None, typer.Option(help="Attention implementation, for example sdpa or flash_attention_2.")
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run the code that the model's repository brings.")
+    ] = False,
     data_dir: DataDirs = None,
     out: Out = None,
     skip_bad: SkipBad = False,
@@ -108,8 +119,10 @@ def run(
 
     def make_backend() -> "Backend":
         from eyechart.evaluators.backends import resolve_backend
+        from eyechart.evaluators.backends.local.loading import LoadOptions
 
-        return resolve_backend(model, batch_size=batch_size, device=device, endpoint=endpoint)
+        load = LoadOptions(device, dtype, device_map, attention, revision, trust_remote_code)
+        return resolve_backend(model, batch_size=batch_size, options=load, endpoint=endpoint)
 
     def options() -> "RunOptions":
         from eyechart.evaluators.run import RunOptions

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from transformers import Pipeline
 
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+    from eyechart.evaluators.backends.local.loading import LoadOptions
 
 DEFAULT_BATCH_SIZE = 8
 
@@ -21,7 +22,7 @@ def resolve_backend(
     model: "str | Path | Pipeline | Backend | Callable[..., Any] | None",
     *,
     batch_size: int = DEFAULT_BATCH_SIZE,
-    device: int | str | None = None,
+    options: "LoadOptions | None" = None,
     endpoint: "EndpointOptions | None" = None,
 ) -> Backend:
     """Make a backend of what the user gave.
@@ -31,7 +32,7 @@ def resolve_backend(
             chat messages (and the words, where logits are wanted) and returns text (or {word: logit}). None is the
             bundled tiny model, whose name is `eyechart/tiny-vlm`.
         batch_size: Requests per forward pass of a transformers model.
-        device: Where to load a model given by id or folder.
+        options: How to load a model given by id or folder.
         endpoint: Ask a server for the model of that name, and how; None loads the model here.
 
     Raises:
@@ -49,7 +50,7 @@ def resolve_backend(
 
         name = str(model or tiny_vlm.NAME)
         folder = str(tiny_vlm.folder()) if name == tiny_vlm.NAME else name
-        return TransformersBackend.from_pretrained(folder, name=name, batch_size=batch_size, device=device)
+        return TransformersBackend.from_pretrained(folder, name=name, batch_size=batch_size, options=options)
     if hasattr(model, "task") and hasattr(model, "model"):
         from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
 

@@ -15,10 +15,15 @@ def decode_images(request: Request) -> list[Image.Image]:
     Raises:
         BadImageError: One of them cannot be read.
     """
-    return [_decode(source) for source in request.images]
+    return [decode_image(source) for source in request.images]
 
 
-def _decode(source: Any) -> Image.Image:
+def decode_image(source: Any) -> Image.Image:
+    """One of a request's images, decoded to RGB.
+
+    Raises:
+        BadImageError: It cannot be read.
+    """
     if isinstance(source, Image.Image):
         return source.convert("RGB")
     return open_image(source.read() if hasattr(source, "read") else source)

@@ -1,43 +1,56 @@
-"""A transformers vision-language model as a backend: batched greedy generation and next-token logits.
+"""A transformers vision-language model as a backend: greedy text, next-token logits, losses of continuations.
 
-Requests of similar length share a batch, padded on the left; a score needs one forward pass whose output projection is
-computed for the last position only. Images are preprocessed by the model's own processor.
+Requests that share images share the work on them (`local`); a model that does not allow that runs each request whole.
+Images are preprocessed by the model's own processor, in threads ahead of the model.
 """
 
-import contextlib
-import inspect
+import hashlib
 import math
 import os
+import warnings
+from collections.abc import Callable
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 
-from PIL import Image
+import numpy as np
 
-from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.chat import decode_images
-from eyechart.evaluators.backends.chat import to_messages
-from eyechart.evaluators.backends.image_sizes import count_downscaled
 from eyechart.evaluators.backends.image_sizes import size_settings
+from eyechart.evaluators.backends.local.engine import Engine
+from eyechart.evaluators.backends.local.engine import Found
+from eyechart.evaluators.backends.local.engine import Job
+from eyechart.evaluators.backends.local.errors import UnsharableError
+from eyechart.evaluators.backends.local.loading import TASK
+from eyechart.evaluators.backends.local.loading import LoadOptions
+from eyechart.evaluators.backends.local.loading import folder_fingerprint
+from eyechart.evaluators.backends.local.loading import load_pipeline
+from eyechart.evaluators.backends.local.plain import PlainRunner
+from eyechart.evaluators.backends.local.planning import plan
+from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.backends.local.rendering import Renderer
+from eyechart.evaluators.backends.local.units import Preparer
+from eyechart.evaluators.backends.local.units import Unit
+from eyechart.evaluators.backends.local.units import model_failure
+from eyechart.evaluators.backends.local.units import split_units
+from eyechart.evaluators.types import Loss
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Wanted
 
 if TYPE_CHECKING:
-    import torch
     from transformers import Pipeline
     from transformers import PreTrainedModel
     from transformers import ProcessorMixin
 
-    Ready = tuple[Request, list[Image.Image]]
-
-_TASK = "image-text-to-text"
+_FEATURE_BYTES = 2**30
+# Sequences that are planned together, in batches: more of them fill batches better, and hold more images.
+_BATCHES_PLANNED = 4
 
 
 class TransformersBackend:
@@ -47,12 +60,25 @@ class TransformersBackend:
         model: An image-text-to-text model with its language-model head.
         processor: Its processor, with a chat template.
         name: How results call the model.
-        batch_size: Requests per forward pass.
+        batch_size: Sequences per forward pass; halved, and remembered, when memory runs out.
+        share_prefixes: Whether requests that begin alike share that beginning.
+        fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
+        workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
 
     needs_images = True
 
-    def __init__(self, model: "PreTrainedModel", processor: "ProcessorMixin", *, name: str, batch_size: int) -> None:
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        processor: "ProcessorMixin",
+        *,
+        name: str,
+        batch_size: int,
+        share_prefixes: bool = True,
+        fingerprint: str | None = None,
+        workers: int | None = None,
+    ) -> None:
         """Check that model and processor can be used; a tokenizer without a padding token gets its end token for that.
 
         Raises:
@@ -76,47 +102,46 @@ class TransformersBackend:
         self._processor = processor
         self._name = name
         self._batch_size = batch_size
-        self._images_seen = 0
-        self._images_downscaled: int | None = 0
-        self._rendered_prompt = ""
-        self._word_tokens: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        self._fingerprint = fingerprint
+        self._workers = workers or (1 if model.device.type == "cpu" else min(8, os.cpu_count() or 1))
+        self._renderer = self._make_renderer()
+        self._plain = PlainRunner(model, processor)
+        self._engine: Engine | None = None
+        self._unshared = "" if share_prefixes else "switched off"
+        self._is_checked = False
+        if share_prefixes:
+            self._make_engine()
 
     @classmethod
     def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int, device: int | str | None = None
+        cls, folder: str, *, name: str, batch_size: int, options: LoadOptions | None = None
     ) -> "TransformersBackend":
         """Load model and processor from a folder or the Hub.
 
         Args:
             folder: Folder or model id.
             name: How results call the model.
-            batch_size: Requests per forward pass.
-            device: As `transformers.pipeline` takes it; None is the best there is.
+            batch_size: Sequences per forward pass.
+            options: How to load it.
 
         Raises:
             ModelError: The model does not exist, is of an unknown architecture, or is no image-text-to-text model.
         """
-        if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
-            raise ModelError(f"model folder '{folder}' does not exist.")
-        from transformers import pipeline
-
-        _check_config(folder)
-        try:
-            pipe = pipeline(_TASK, model=folder, device=device)
-        # Loading runs code of many libraries; whatever it raises, the user needs the model's name beside it.
-        except Exception as error:
-            raise ModelError(f"model '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
-        return cls(pipe.model, pipe.processor, name=name, batch_size=batch_size)
+        options = options or LoadOptions()
+        pipe = load_pipeline(folder, name, options)
+        commit = getattr(pipe.model.config, "_commit_hash", None)
+        fingerprint = folder_fingerprint(folder) if os.path.isdir(folder) else commit
+        return cls(pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint)
 
     @classmethod
     def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int) -> "TransformersBackend":
-        """Use the model and processor of a pipeline.
+        """Use the model and processor of a pipeline, whose answers are not stored: its weights may be anything.
 
         Raises:
             ModelError: The pipeline is for another task.
         """
-        if pipe.task != _TASK:
-            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{_TASK}'.")
+        if pipe.task != TASK:
+            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{TASK}'.")
         name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
         return cls(pipe.model, pipe.processor, name=name, batch_size=pipe._batch_size or batch_size)
 
@@ -126,32 +151,26 @@ class TransformersBackend:
         return self._name
 
     def check(self, wanted: Wanted) -> None:
-        """Refuse losses."""
-        if wanted is Wanted.LOSSES:
-            raise ModelError(f"this backend gives no {wanted.value} so far.")
+        """A local model gives text, logits and losses."""
 
-    def identity(self) -> None:
-        """Not told so far."""
+    def identity(self) -> dict[str, Any] | None:
+        """The model's weights, number format and processing; None where its weights are not known."""
+        if self._fingerprint is None:
+            return None
+        import transformers
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Answer in batches of requests of the same kind and similar length."""
-        self._images_seen, self._images_downscaled, self._rendered_prompt = 0, 0, ""
-        by_kind: dict[tuple[tuple[str, ...], str, int], list[Request]] = {}
-        for request in requests:
-            by_kind.setdefault((request.words, request.prefill, request.max_new_tokens), []).append(request)
-        for group in by_kind.values():
-            group.sort(key=_length)
-            for start in range(0, len(group), self._batch_size):
-                yield from self._answer_batch(group[start : start + self._batch_size])
+        template = str(self._processor.chat_template).encode()
+        settings = {name: value for name, value in self.settings().items() if name not in _WITHOUT_EFFECT}
+        return {
+            **settings,
+            "fingerprint": self._fingerprint,
+            "chat_template": hashlib.sha256(template).hexdigest(),
+            "transformers": transformers.__version__,
+        }
 
     def settings(self) -> dict[str, Any]:
-        """Model, number formats, image sizes, decoding.
-
-        `downscaled_share` and `rendered_prompt`, the first prompt as the model's chat template writes it, are those of
-        the last `answer`. The share is None for processors that cut images into tiles.
-        """
+        """Model, number formats, image sizes, decoding, and how requests were run."""
         config, image_processor = self._model.config, self._processor.image_processor
-        seen, downscaled = self._images_seen, self._images_downscaled
         return {
             "backend": "transformers",
             "name": self._name,
@@ -161,161 +180,150 @@ class TransformersBackend:
             "dtype": str(self._model.dtype).removeprefix("torch."),
             "device": self._model.device.type,
             "attention": getattr(config, "_attn_implementation", None),
+            "trust_remote_code": bool(getattr(config, "auto_map", None)),
             "decoding": "greedy",
             "batch_size": self._batch_size,
+            "prefix_sharing": f"off: {self._unshared}" if self._unshared else "on",
             "image_processor": type(image_processor).__name__,
             "image_sizes": size_settings(image_processor),
-            "rendered_prompt": self._rendered_prompt,
-            "downscaled_share": None if downscaled is None or not seen else downscaled / seen,
         }
 
-    def _answer_batch(self, requests: Sequence[Request]) -> Iterator[Response]:
-        ready: list[Ready] = []
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Answer requests that want the same together, those that begin with the same image next to each other."""
+        kinds: dict[tuple[Wanted, tuple[str, ...], str, int], list[Request]] = {}
         for request in requests:
-            try:
-                ready.append((request, decode_images(request)))
-            except BadImageError as error:
-                yield Response(request, error=error)
-        if ready:
-            yield from self._answer_ready(ready)
+            length = request.max_new_tokens if request.wanted is Wanted.TEXT else 0
+            kinds.setdefault((request.wanted, request.words, request.prefill, length), []).append(request)
+        for (wanted, words, _, length), group in kinds.items():
+            tokens = self._renderer.first_tokens(group[0]) if words else []
+            preparer = Preparer(self._make_renderer, workers=self._workers)
+            for window in preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size):
+                yield from window.failed
+                yield from self._answer_window(window, Job(window.prompts, window.inputs, wanted, length, tokens))
 
-    def _answer_ready(self, ready: "Sequence[Ready]") -> list[Response]:
+    def _answer_window(self, window: Unit, job: Job) -> Iterator[Response]:
+        losses: dict[int, list[Loss | DataError | None]] = {}
+        for prompt, found in self._found(window, job):
+            request = prompt.request
+            if prompt.continuation is None:
+                yield _response(prompt, found, window)
+                continue
+            # The losses of one request come one by one.
+            of_request = losses.setdefault(id(request), [None] * len(request.continuations))
+            of_request[prompt.continuation] = found
+            if all(loss is not None for loss in of_request):
+                failed = [loss for loss in of_request if isinstance(loss, DataError)]
+                yield _response(prompt, failed[0] if failed else tuple(of_request), window)
+
+    def _found(self, window: Unit, job: Job) -> "Iterator[tuple[Prompt, Any]]":
+        """What is found for each sequence, or why it cannot be."""
+        if not job.prompts:
+            return
         try:
-            return self._score(ready) if ready[0][0].words else self._generate(ready)
+            for index, found in self._fitting(lambda batch_size: self._run(window, job, batch_size)):
+                yield job.prompts[index], found
         except EyechartError:
             raise
-        # Processors and models raise whatever the input led them to; one bad item must not take its batch along.
+        # Models raise whatever the input led them to; one bad item must not take the others along.
         except Exception as error:
-            if len(ready) > 1:
-                return [response for item in ready for response in self._answer_ready([item])]
-            reason = f"the model failed on it: {type(error).__name__}: {error}"
-            return [Response(ready[0][0], error=DataError(reason))]
+            yield from self._one_by_one(window, job, error)
 
-    def _generate(self, ready: "Sequence[Ready]") -> list[Response]:
-        import torch
+    def _one_by_one(self, window: Unit, job: Job, error: Exception) -> "Iterator[tuple[Prompt, Any]]":
+        if len(job.prompts) == 1:
+            yield job.prompts[0], model_failure(error)
+            return
+        for prompt in job.prompts:
+            yield from self._found(window, replace(job, prompts=[prompt]))
 
-        inputs = self._inputs(ready)
-        with torch.inference_mode(), _plain_greedy(self._model, self._processor.tokenizer.pad_token_id):
-            output = self._model.generate(**inputs, max_new_tokens=ready[0][0].max_new_tokens)
-        new = output[:, inputs["input_ids"].shape[1] :]
-        texts = self._processor.tokenizer.batch_decode(new, skip_special_tokens=True)
-        return [Response(request, text=text.strip()) for (request, _), text in zip(ready, texts, strict=True)]
+    def _run(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+        if self._engine is not None:
+            try:
+                if not self._is_checked:
+                    self._is_checked = True
+                    self._compare(window, job)
+                return self._engine.run(job, plan(job.prompts), batch_size)
+            except UnsharableError as error:
+                self._engine, self._unshared = None, str(error)
+                warnings.warn(
+                    f"model '{self._name}' runs each request whole, which takes longer: {error}.", stacklevel=2
+                )
+        return self._plain.run(job, window.images, batch_size)
 
-    def _score(self, ready: "Sequence[Ready]") -> list[Response]:
-        import torch
+    def _compare(self, window: Unit, job: Job) -> None:
+        """Hold the shared way against the plain one on the first two sequences, whatever the architecture."""
+        assert self._engine is not None
+        first = [replace(prompt, scored=0) for prompt in job.prompts[:2]]
+        tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
+        probe = replace(job, prompts=first, wanted=Wanted.LOGITS, tokens=tokens)
+        ways = (self._engine.run(probe, plan(first), 2), self._plain.run(probe, window.images, 1))
+        shared, plain = (np.array([row for _, row in sorted(found)]) for found in ways)
+        largest, apart = np.abs(plain).max(), np.abs(shared - plain).max()
+        allowed = (1e-3 if self._model.dtype.itemsize >= 4 else 0.05) * max(1.0, largest)
+        if np.isfinite(largest) and not apart <= allowed:
+            raise UnsharableError(f"its logits change by {apart:.2g} when a prefix is shared")
 
-        tokens = self._tokens_of(ready[0][0])
-        inputs = self._inputs(ready)
-        if _takes_plain_positions(self._model):
-            # Without them, a forward pass counts positions from the padding, as generation does not.
-            inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
-        with torch.inference_mode():
-            logits = self._model(**inputs, logits_to_keep=1).logits[:, -1, tokens].float().cpu()
-        return [_logits_response(request, row) for (request, _), row in zip(ready, logits.tolist(), strict=True)]
+    def _fitting(self, run: "Callable[[int], list[Found]]") -> list[Found]:
+        """Run with the batch size that fits into memory."""
+        from accelerate.utils import find_executable_batch_size
+        from accelerate.utils.memory import should_reduce_batch_size
 
-    def _inputs(self, ready: "Sequence[Ready]") -> "dict[str, torch.Tensor]":
-        messages = [to_messages(request, images) for request, images in ready]
-        prefilled = bool(ready[0][0].prefill)
-        inputs = self._processor.apply_chat_template(
-            messages,
-            add_generation_prompt=not prefilled,
-            continue_final_message=prefilled,
-            tokenize=True,
-            return_dict=True,
-            return_tensors="pt",
-            processor_kwargs={"padding": True, "padding_side": "left"},
-        )
-        self._count_images([image for _, images in ready for image in images], inputs)
-        if not self._rendered_prompt:
-            self._rendered_prompt = _render(self._processor, ready[0][0])
-        return inputs.to(self._model.device, dtype=self._model.dtype)
+        try:
+            return run(self._batch_size)
+        except RuntimeError as error:
+            if not should_reduce_batch_size(error) or self._batch_size == 1:
+                raise
 
-    def _tokens_of(self, request: Request) -> list[int]:
-        """The first token of each word where it would stand, after the prefilled reply."""
-        key = (request.prefill, request.words)
-        if key not in self._word_tokens:
-            self._word_tokens[key] = _first_tokens(self._processor, self._name, request)
-        return self._word_tokens[key]
+        def smaller(batch_size: int) -> list[Found]:
+            self._batch_size = batch_size
+            return run(batch_size)
 
-    def _count_images(self, images: list[Image.Image], inputs: "Mapping[str, torch.Tensor]") -> None:
-        reduced = count_downscaled(images, inputs, self._processor.image_processor)
-        self._images_seen += len(images)
-        unknown = reduced is None or self._images_downscaled is None
-        self._images_downscaled = None if unknown else (self._images_downscaled or 0) + (reduced or 0)
+        return find_executable_batch_size(smaller, starting_batch_size=self._batch_size // 2)()
 
+    def _make_renderer(self) -> Renderer:
+        return Renderer(self._processor, _image_token_id(self._model.config), name=self._name)
 
-def _check_config(folder: str) -> None:
-    """Raise `ModelError` for a model of an unknown or text-only architecture, before its weights are read."""
-    from transformers import AutoConfig
-    from transformers import AutoModelForImageTextToText
-
-    try:
-        config = AutoConfig.from_pretrained(folder)
-    except (ValueError, KeyError) as error:
-        raise ModelError(f"model '{folder}' has an architecture that transformers does not know: {error}") from error
-    except OSError as error:
-        raise ModelError(f"model '{folder}' cannot be found: {error}") from error
-    if type(config) not in AutoModelForImageTextToText._model_mapping:
-        raise ModelError(f"model '{folder}' is of type '{config.model_type}', which is not an {_TASK} architecture.")
+    def _make_engine(self) -> None:
+        tokenizer = self._processor.tokenizer
+        ends = self._model.generation_config.eos_token_id
+        try:
+            self._engine = Engine(
+                self._model,
+                pad_token_id=tokenizer.pad_token_id,
+                end_token_ids=ends if isinstance(ends, list) else [] if ends is None else [ends],
+                decode=lambda ids: tokenizer.decode(ids, skip_special_tokens=True).strip(),
+                feature_bytes=_FEATURE_BYTES,
+            )
+        except UnsharableError as error:
+            self._unshared = str(error)
 
 
-def _length(request: Request) -> tuple[int, int, str]:
-    return len(request.images), sum(len(part) for part in request.prompt if isinstance(part, str)), request.id
+_WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name"})
+"""Settings that change no answer, or that the fingerprint stands for."""
 
 
-def _logits_response(request: Request, row: list[float]) -> Response:
-    if not all(math.isfinite(value) for value in row):
-        return Response(request, error=DataError(f"the model's logits of {', '.join(request.words)} are {row}"))
-    return Response(request, logits=dict(zip(request.words, row, strict=True)))
+def _image_token_id(config: Any) -> int:
+    """The token that stands for a piece of an image; -1 where the model names none."""
+    for name in ("image_token_id", "image_token_index"):
+        found = getattr(config, name, None)
+        if found is not None:
+            return int(found)
+    return -1
 
 
-@contextlib.contextmanager
-def _plain_greedy(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
-    """Generate by plain argmax: what the model's folder says of sampling, penalties or beams is put aside meanwhile."""
-    from transformers import GenerationConfig
-
-    own = model.generation_config
-    tokens = {"eos_token_id": own.eos_token_id, "bos_token_id": own.bos_token_id, "pad_token_id": pad_token_id}
-    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, **tokens)
-    try:
-        yield
-    finally:
-        model.generation_config = own
-
-
-def _takes_plain_positions(model: "PreTrainedModel") -> bool:
-    """Whether a token has one position; Qwen2-VL and its like compute three of them from the image's grid."""
-    inner = getattr(model, "model", model)
-    return "position_ids" in inspect.signature(model.forward).parameters and not hasattr(inner, "get_rope_index")
-
-
-def _render(processor: "ProcessorMixin", request: Request) -> str:
-    """The prompt as the chat template writes it, images as their marks."""
-    return processor.apply_chat_template(
-        to_messages(request, list(request.images)),
-        tokenize=False,
-        add_generation_prompt=not request.prefill,
-        continue_final_message=bool(request.prefill),
+def _response(prompt: Prompt, found: Any, window: Unit) -> Response:
+    request = prompt.request
+    if isinstance(found, DataError):
+        return Response(request, error=found)
+    reduced = [window.inputs[key].downscaled for key in prompt.images]
+    told = Response(
+        request,
+        rendered_prompt=prompt.text,
+        images_downscaled=None if None in reduced else sum(map(bool, reduced)),
     )
-
-
-def _first_tokens(processor: "ProcessorMixin", name: str, request: Request) -> list[int]:
-    rendered = _render(processor, request)
-    tokenizer = processor.tokenizer
-    before = tokenizer.encode(rendered, add_special_tokens=False)
-    found: dict[int, str] = {}
-    for word in request.words:
-        tokens = tokenizer.encode(f"{rendered} {word}", add_special_tokens=False)
-        if tokens[: len(before)] != before or len(tokens) == len(before):
-            raise ModelError(
-                f"model '{name}': the tokens of '{word}' cannot be told from those of the reply before it."
-            )
-        first = tokens[len(before)]
-        if first in found:
-            token = tokenizer.convert_ids_to_tokens(first)
-            raise ModelError(
-                f"model '{name}': the words '{found[first]}' and '{word}' begin with the same token {token!r}, so "
-                "their next-token logits are one. Choose another pair of words."
-            )
-        found[first] = word
-    return list(found)
+    if request.wanted is Wanted.TEXT:
+        return replace(told, text=found)
+    if request.wanted is Wanted.LOSSES:
+        return replace(told, losses=found)
+    if not all(math.isfinite(value) for value in found):
+        return Response(request, error=DataError(f"the model's logits of {', '.join(request.words)} are {found}"))
+    return replace(told, logits=dict(zip(request.words, found, strict=True)))

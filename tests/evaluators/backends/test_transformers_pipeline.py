@@ -144,7 +144,8 @@ def test_an_item_that_the_model_cannot_take_does_not_take_its_batch_along(llava,
 def test_logits_that_are_no_numbers_are_errors_of_their_items(llava, make_picture, monkeypatch):
     model, _ = llava
     with torch.no_grad():
-        monkeypatch.setattr(model.lm_head, "weight", torch.nn.Parameter(model.lm_head.weight * float("nan")))
+        broken = torch.nn.Parameter(model.lm_head.weight * float("nan"))
+    monkeypatch.setitem(model.lm_head._parameters, "weight", broken)
     answers = by_id(backend(llava).answer([rate(0, make_picture(0))]))
     assert "logits of good, poor are [nan, nan]" in str(answers["r0"].error)
 
@@ -157,21 +158,21 @@ def test_a_tokenizer_without_a_padding_token_is_used(llava_folder, make_picture)
     assert all(response.text is not None for response in resolve_backend(llava_folder).answer(requests))
 
 
-def test_settings_hold_the_prompt_as_the_model_saw_it(llava, make_picture):
-    model = backend(llava)
-    list(model.answer([rate(0, make_picture(0))]))
-    expected = f"USER: Rate the quality of the image.\n<image>\nASSISTANT: {PREFILL}"
-    assert model.settings()["rendered_prompt"] == expected
+def test_responses_hold_the_prompt_as_the_model_saw_it(llava, make_picture):
+    (response,) = backend(llava).answer([rate(0, make_picture(0))])
+    assert response.rendered_prompt == f"USER: Rate the quality of the image.\n<image>\nASSISTANT: {PREFILL}"
 
 
 def test_settings_name_what_can_change_an_answer(llava, make_picture):
     model = backend(llava)
-    list(model.answer([ask(0, make_picture(0, 200), max_new_tokens=1), ask(1, make_picture(1, 64), max_new_tokens=1)]))
+    requests = [ask(0, make_picture(0, 200), max_new_tokens=1), ask(1, make_picture(1, 64), max_new_tokens=1)]
+    downscaled = {id: response.images_downscaled for id, response in by_id(model.answer(requests)).items()}
+    assert downscaled == {"0": 1, "1": 0}
     settings = model.settings()
     assert settings["dtype"] == "float32"
     assert settings["decoding"] == "greedy"
     assert settings["image_sizes"]["size"] == {"shortest_edge": 64}
-    assert settings["downscaled_share"] == 0.5
+    assert settings["prefix_sharing"] == "on"
     assert json.loads(json.dumps(settings)) == settings
 
 

@@ -1,0 +1,1 @@
+"""Inference on a local transformers model: requests that share images share the work on them."""

@@ -1,0 +1,217 @@
+"""Runs whole sequences on a model, shared prefixes once: greedy text, next-token logits, losses of continuations."""
+
+import contextlib
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import TypeVar
+
+from eyechart.evaluators.backends.local.features import Features
+from eyechart.evaluators.backends.local.features import ImageFeatures
+from eyechart.evaluators.backends.local.past import Past
+from eyechart.evaluators.backends.local.past import Piece
+from eyechart.evaluators.backends.local.past import Reader
+from eyechart.evaluators.backends.local.past import narrowed
+from eyechart.evaluators.backends.local.planning import Node
+from eyechart.evaluators.backends.local.planning import Plan
+from eyechart.evaluators.backends.local.positions import Positions
+from eyechart.evaluators.backends.local.rendering import ImageInputs
+from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.types import Loss
+from eyechart.evaluators.types import Wanted
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+_Item = TypeVar("_Item")
+Found = tuple[int, str | list[float] | Loss]
+"""Index of a sequence, and its text, its logits or its loss."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Sequences that want the same.
+
+    Attributes:
+        prompts: The sequences.
+        inputs: Pixels of their images, by key.
+        wanted: What is wanted of them all.
+        max_new_tokens: The longest text.
+        tokens: Tokens whose logits are wanted, in order.
+    """
+
+    prompts: Sequence[Prompt]
+    inputs: Mapping[str, ImageInputs]
+    wanted: Wanted
+    max_new_tokens: int
+    tokens: Sequence[int]
+
+
+class Engine:
+    """Runs jobs on a model.
+
+    Args:
+        model: The model.
+        pad_token_id: Token to pad with.
+        end_token_ids: Tokens that end a text.
+        decode: From the tokens of a text to the text.
+        feature_bytes: Bytes of image features to keep for later sequences.
+    """
+
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        *,
+        pad_token_id: int,
+        end_token_ids: Iterable[int],
+        decode: Callable[[list[int]], str],
+        feature_bytes: int,
+    ) -> None:
+        """Check that the model's work can be shared.
+
+        Raises:
+            UnsharableError: It cannot.
+        """
+        self.reader = Reader(model, pad_token_id)
+        self.positions = Positions(model)
+        self.features = ImageFeatures(model, capacity=feature_bytes)
+        self.ends = frozenset(end_token_ids)
+        self.decode = decode
+
+    def run(self, job: Job, plan: Plan, batch_size: int) -> list[Found]:
+        """Run a job.
+
+        Args:
+            job: The sequences.
+            plan: What they share.
+            batch_size: Sequences per pass of the model.
+
+        Returns:
+            What was found for each sequence, in any order.
+
+        Raises:
+            UnsharableError: The model turns out not to allow sharing.
+        """
+        import torch
+
+        narrow = narrowed(self.reader.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
+        with torch.inference_mode(), narrow as is_narrow:
+            runner = _Run(self, job, batch_size, bool(is_narrow))
+            return [*runner.singles(plan.singles), *runner.nodes(plan.nodes)]
+
+
+class _Run:
+    """One job on its way."""
+
+    def __init__(self, engine: Engine, job: Job, batch_size: int, is_narrow: bool) -> None:
+        self._engine = engine
+        self._job = job
+        self._batch_size = batch_size
+        self._is_narrow = is_narrow
+        self._positions = [engine.positions.of(prompt, job.inputs) for prompt in job.prompts]
+
+    def singles(self, indices: Sequence[int]) -> Iterator[Found]:
+        """Run sequences whole."""
+        by_length = sorted(indices, key=lambda index: len(self._job.prompts[index].ids))
+        for batch in _batches(by_length, self._batch_size):
+            yield from self._finish(None, [(0, index) for index in batch], 0)
+
+    def nodes(self, nodes: Sequence[Node], past: Past | None = None, rows: Sequence[int] = ()) -> Iterator[Found]:
+        """Run prefixes, each going on from a row of the past, and all that follow them."""
+        # Prefixes with as many sequences below them stand together, so that those fill their batches.
+        order = sorted(range(len(nodes)), key=lambda place: (nodes[place].count(), nodes[place].end))
+        per_batch = max(1, self._batch_size // max((node.count() for node in nodes), default=1))
+        for batch in _batches(order, per_batch):
+            part = [nodes[place] for place in batch]
+            pieces = [self._piece(node.first, node.start, node.end) for node in part]
+            read, _ = self._extend(past, [rows[place] for place in batch] if past else [], pieces, keep=1)
+            leaves = [(row, index) for row, node in enumerate(part) for index in node.leaves]
+            start = {index: node.end for node in part for index in node.leaves}
+            leaves.sort(key=lambda leaf: len(self._job.prompts[leaf[1]].ids) - start[leaf[1]])
+            for leaf_batch in _batches(leaves, self._batch_size):
+                yield from self._finish(read, leaf_batch, start)
+            children = [(row, child) for row, node in enumerate(part) for child in node.children]
+            if children:
+                yield from self.nodes([child for _, child in children], read, [row for row, _ in children])
+
+    def _finish(
+        self, past: Past | None, leaves: Sequence[tuple[int, int]], start: Mapping[int, int] | int
+    ) -> Iterator[Found]:
+        """Run the rest of sequences, each going on from a row of the past."""
+        indices = [index for _, index in leaves]
+        prompts = [self._job.prompts[index] for index in indices]
+        begins = [start if isinstance(start, int) else start[index] for index in indices]
+        pieces = [
+            self._piece(index, begin, len(prompt.ids))
+            for index, begin, prompt in zip(indices, begins, prompts, strict=True)
+        ]
+        keep = max(prompt.kept for prompt in prompts)
+        read, logits = self._extend(past, [row for row, _ in leaves], pieces, keep=keep)
+        if self._job.wanted is Wanted.LOGITS:
+            columns = slice(None) if self._is_narrow else list(self._job.tokens)
+            yield from zip(indices, logits[:, -1, columns].float().tolist(), strict=True)
+        elif self._job.wanted is Wanted.LOSSES:
+            yield from zip(indices, map(continuation_loss, prompts, logits), strict=True)
+        else:
+            texts = self._generate(read, logits[:, -1], pieces)
+            yield from zip(indices, map(self._engine.decode, texts), strict=True)
+
+    def _generate(self, past: Past, logits: "torch.Tensor", pieces: Sequence[Piece]) -> list[list[int]]:
+        """Greedy continuations, without the token that ends them."""
+        import torch
+
+        texts: list[list[int]] = [[] for _ in pieces]
+        live = list(range(len(pieces)))
+        positions = torch.stack([piece.positions[:, -1].max().expand(piece.positions.shape[0]) for piece in pieces], 1)
+        for step in range(self._job.max_new_tokens):
+            tokens = logits.argmax(dim=-1).tolist()
+            kept = [row for row, token in enumerate(tokens) if token not in self._engine.ends]
+            for row in kept:
+                texts[live[row]].append(tokens[row])
+            if not kept or step == self._job.max_new_tokens - 1:
+                break
+            if len(kept) < len(live):
+                past, live = past.select(kept), [live[row] for row in kept]
+                positions = positions[:, kept]
+            positions = positions + 1
+            past, last = self._engine.reader.follow(past, [tokens[row] for row in kept], positions)
+            logits = last[:, -1]
+        return texts
+
+    def _extend(
+        self, past: Past | None, rows: Sequence[int], pieces: Sequence[Piece], keep: int
+    ) -> "tuple[Past, torch.Tensor]":
+        keys = [key for piece in pieces for key in piece.images]
+        features: Features = self._engine.features.prepare(self._job.inputs, keys, self._batch_size)
+        room = self._job.max_new_tokens if self._job.wanted is Wanted.TEXT else 0
+        return self._engine.reader.extend(past, rows, pieces, features, keep=keep, room=room)
+
+    def _piece(self, index: int, start: int, end: int) -> Piece:
+        prompt = self._job.prompts[index]
+        places = zip(prompt.images, prompt.begins, strict=True)
+        return Piece(
+            ids=prompt.ids[start:end],
+            positions=self._positions[index][:, start:end],
+            types=None if prompt.types is None else prompt.types[start:end],
+            images=[key for key, begin in places if start <= begin < end],
+        )
+
+
+def continuation_loss(prompt: Prompt, logits: "torch.Tensor") -> Loss:
+    """Loss of the last tokens of a sequence, given the logits of its last tokens, shape (at least scored + 1, all)."""
+    import torch
+
+    before = logits[-prompt.kept : -1].float().log_softmax(dim=-1)
+    tokens = torch.as_tensor(prompt.ids[-prompt.scored :], device=logits.device)
+    total = -before.gather(1, tokens[:, None]).sum()
+    return Loss(total=float(total), tokens=prompt.scored)
+
+
+def _batches(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

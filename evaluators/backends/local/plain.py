@@ -1,0 +1,113 @@
+"""Runs sequences whole, padded on the left, images and all: for models whose work cannot be shared."""
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from eyechart.evaluators.backends.local.engine import Found
+from eyechart.evaluators.backends.local.engine import Job
+from eyechart.evaluators.backends.local.engine import continuation_loss
+from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.types import Loss
+from eyechart.evaluators.types import Wanted
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+    from transformers import ProcessorMixin
+
+
+class PlainRunner:
+    """Runs jobs by the model's own `generate` and by single passes.
+
+    Args:
+        model: The model.
+        processor: Its processor.
+    """
+
+    def __init__(self, model: "PreTrainedModel", processor: "ProcessorMixin") -> None:
+        """Keep them."""
+        self._model = model
+        self._processor = processor
+
+    def run(self, job: Job, images: Mapping[str, Image.Image], batch_size: int) -> list[Found]:
+        """Run a job.
+
+        Args:
+            job: The sequences.
+            images: Their images by key.
+            batch_size: Sequences per pass of the model.
+
+        Returns:
+            What was found for each sequence, in any order.
+        """
+        import torch
+
+        found: list[Found] = []
+        by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
+        for start in range(0, len(by_length), batch_size):
+            batch = by_length[start : start + batch_size]
+            inputs = self._inputs([job.prompts[index] for index in batch], images)
+            with torch.inference_mode():
+                found += zip(batch, self._answers(job, batch, inputs), strict=True)
+        return found
+
+    def _answers(
+        self, job: Job, batch: Sequence[int], inputs: "dict[str, torch.Tensor]"
+    ) -> "list[str] | list[list[float]] | list[Loss]":
+        if job.wanted is Wanted.TEXT:
+            return self._generate(inputs, job.max_new_tokens)
+        if _takes_plain_positions(self._model):
+            # Without them, a forward pass counts positions from the padding, as generation does not.
+            inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
+        prompts = [job.prompts[index] for index in batch]
+        logits = self._model(**inputs, logits_to_keep=max(prompt.kept for prompt in prompts)).logits
+        if job.wanted is Wanted.LOGITS:
+            return logits[:, -1, list(job.tokens)].float().tolist()
+        return [continuation_loss(prompt, row) for prompt, row in zip(prompts, logits, strict=True)]
+
+    def _generate(self, inputs: "dict[str, torch.Tensor]", max_new_tokens: int) -> list[str]:
+        tokenizer = self._processor.tokenizer
+        with _plain_greedy(self._model, tokenizer.pad_token_id):
+            output = self._model.generate(**inputs, max_new_tokens=max_new_tokens)
+        texts = tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        return [text.strip() for text in texts]
+
+    def _inputs(self, prompts: Sequence[Prompt], images: Mapping[str, Image.Image]) -> "dict[str, torch.Tensor]":
+        bos = self._processor.tokenizer.bos_token
+        special = {"add_special_tokens": False} if bos is not None and prompts[0].text.startswith(bos) else {}
+        shown = [[images[key] for key in prompt.images] for prompt in prompts]
+        inputs = self._processor(
+            text=[prompt.continued for prompt in prompts],
+            images=shown if any(shown) else None,
+            return_tensors="pt",
+            padding=True,
+            padding_side="left",
+            **special,
+        )
+        return inputs.to(self._model.device, dtype=self._model.dtype)
+
+
+@contextlib.contextmanager
+def _plain_greedy(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
+    """Generate by plain argmax: what the model's folder says of sampling, penalties or beams is put aside meanwhile."""
+    from transformers import GenerationConfig
+
+    own = model.generation_config
+    tokens = {"eos_token_id": own.eos_token_id, "bos_token_id": own.bos_token_id, "pad_token_id": pad_token_id}
+    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, **tokens)
+    try:
+        yield
+    finally:
+        model.generation_config = own
+
+
+def _takes_plain_positions(model: "PreTrainedModel") -> bool:
+    """Whether a token has one position; Qwen2-VL and its like compute three of them from the image's grid."""
+    inner = getattr(model, "model", model)
+    return "position_ids" in inspect.signature(model.forward).parameters and not hasattr(inner, "get_rope_index")

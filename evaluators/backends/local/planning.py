@@ -1,0 +1,120 @@
+"""Which sequences share which prefix: a tree over whole sequences, split at images.
+
+Images make up most of a prompt, so sequences are shared as far as their first images are the same, then as far as
+their second ones are, and so on. A prefix never ends within an image, and leaves each sequence the tokens whose logits
+are wanted.
+"""
+
+from collections.abc import Hashable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from itertools import takewhile
+
+from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.types import Wanted
+
+# A prefix of its own costs one more pass of the model, which fewer tokens do not pay back.
+_LEAST_SAVED = 32
+
+
+@dataclass
+class Node:
+    """A prefix that several sequences share.
+
+    Attributes:
+        first: Index of one of the sequences.
+        start: Where its own tokens begin; those before are its parent's.
+        end: Index behind its last token.
+        leaves: Indices of the sequences that go on alone.
+        children: Longer prefixes that some of its sequences share.
+    """
+
+    first: int
+    start: int
+    end: int
+    leaves: list[int] = field(default_factory=list)
+    children: list["Node"] = field(default_factory=list)
+
+    def count(self) -> int:
+        """Number of sequences below it."""
+        return len(self.leaves) + sum(child.count() for child in self.children)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run some sequences.
+
+    Attributes:
+        nodes: Prefixes to run once.
+        singles: Indices of the sequences that share nothing.
+    """
+
+    nodes: list[Node]
+    singles: list[int]
+
+
+def plan(prompts: Sequence[Prompt]) -> Plan:
+    """Find what sequences share.
+
+    Args:
+        prompts: The sequences.
+
+    Returns:
+        Every index once, in a node or as a single one.
+    """
+    nodes, singles = [], []
+    for part in _parts(prompts, range(len(prompts)), 0):
+        node = _node(prompts, part, 0, 0) if len(part) > 1 else None
+        if node is None or node.end == 0:
+            singles += part
+        else:
+            nodes.append(node)
+    return Plan(nodes, singles)
+
+
+def _parts(prompts: Sequence[Prompt], members: Sequence[int], level: int) -> list[list[int]]:
+    """Members by what they share up to the end of the image number `level`."""
+    parts: dict[Hashable, list[int]] = {}
+    for index in members:
+        prompt = prompts[index]
+        if len(prompt.images) > level:
+            key: Hashable = (prompt.images[: level + 1], tuple(prompt.ids[: prompt.ends[level]]))
+        else:
+            # Without a further image, only the continuations of one prompt have enough in common.
+            key = id(prompt.request) if prompt.request.wanted is Wanted.LOSSES else index
+        parts.setdefault(key, []).append(index)
+    return list(parts.values())
+
+
+def _node(prompts: Sequence[Prompt], members: list[int], level: int, start: int) -> Node:
+    """The node of members that share the image number `level`, or, having no such image, their prompt."""
+    deeper = any(len(prompts[index].images) > level for index in members)
+    parts = _parts(prompts, members, level + 1) if deeper else [[index] for index in members]
+    if len(parts) == 1:
+        return _node(prompts, members, level + 1, start)
+    node = Node(members[0], start, _shared_length(prompts, members, level))
+    for part in parts:
+        child = _node(prompts, part, level + 1, node.end) if len(part) > 1 else None
+        if child is not None and (child.count() - 1) * (child.end - child.start) >= _LEAST_SAVED:
+            node.children.append(child)
+        else:
+            node.leaves += part
+    return node
+
+
+def _shared_length(prompts: Sequence[Prompt], members: Sequence[int], level: int) -> int:
+    """Number of first tokens that members share, which includes image number `level` and no part of the next."""
+    ids = [prompts[index].ids for index in members]
+    # Of sorted sequences, the first and the last have least in common.
+    pairs = zip(min(ids), max(ids), strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    for index in members:
+        prompt = prompts[index]
+        shared = min(shared, len(prompt.ids) - prompt.kept)
+        for begin in prompt.begins[level + 1 : level + 2]:
+            shared = min(shared, begin)
+        for begin, end in zip(prompt.begins[level:], prompt.ends[level:], strict=False):
+            if begin < shared < end:
+                shared = begin
+    return shared

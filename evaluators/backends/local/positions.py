@@ -1,0 +1,47 @@
+"""Positions of the tokens of a whole sequence, as the model counts them."""
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from eyechart.evaluators.backends.local.rendering import ImageInputs
+from eyechart.evaluators.backends.local.rendering import Prompt
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+
+class Positions:
+    """Counts positions: one each, or three for Qwen2-VL and its like, which count the rows and columns of images.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: "PreTrainedModel") -> None:
+        """Look up how the model counts."""
+        self._index = getattr(getattr(model, "model", model), "get_rope_index", None)
+        self._named = set(inspect.signature(self._index).parameters) if self._index else set()
+
+    def of(self, prompt: Prompt, inputs: Mapping[str, ImageInputs]) -> "torch.Tensor":
+        """Positions of a sequence's tokens, shape (1 or 3, tokens), on the CPU.
+
+        Args:
+            prompt: The sequence.
+            inputs: Pixels of its images, by key; they may be missing where positions are counted one by one.
+        """
+        import torch
+
+        if self._index is None:
+            return torch.arange(len(prompt.ids))[None]
+        arguments = {
+            name: torch.cat([inputs[key].tensors[name] for key in prompt.images])
+            for name in ("image_grid_thw",)
+            if prompt.images and name in self._named
+        }
+        if "mm_token_type_ids" in self._named:
+            arguments["mm_token_type_ids"] = torch.as_tensor([prompt.types or [0] * len(prompt.ids)])
+        # Every sequence is counted by itself, so that nothing is carried over from another.
+        positions, _ = self._index(torch.as_tensor([prompt.ids]), **arguments)
+        return positions[:, 0]

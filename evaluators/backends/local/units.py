@@ -1,0 +1,161 @@
+"""Rendering ahead of the model: units of requests that begin with the same image, prepared in worker threads."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from dataclasses import field
+
+from PIL import Image
+
+from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import EyechartError
+from eyechart.evaluators.backends.chat import decode_image
+from eyechart.evaluators.backends.local.rendering import ImageInputs
+from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.backends.local.rendering import Renderer
+from eyechart.evaluators.request_keys import image_digest
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+
+
+@dataclass
+class Unit:
+    """Requests ready for the model.
+
+    Attributes:
+        prompts: Their sequences.
+        images: Key to image.
+        inputs: Key to the image's pixels.
+        failed: Responses to the requests that cannot be asked.
+    """
+
+    prompts: list[Prompt] = field(default_factory=list)
+    images: dict[str, Image.Image] = field(default_factory=dict)
+    inputs: dict[str, ImageInputs] = field(default_factory=dict)
+    failed: list[Response] = field(default_factory=list)
+
+
+def split_units(requests: Sequence[Request]) -> list[list[Request]]:
+    """Requests by their first image, similar lengths near each other.
+
+    Requests without an image are a unit each.
+    """
+    units: dict[object, list[Request]] = {}
+    for request in requests:
+        units.setdefault(_first_image(request), []).append(request)
+    return sorted(units.values(), key=lambda unit: max(map(_length, unit)))
+
+
+class Preparer:
+    """Prepares units in threads.
+
+    Args:
+        make_renderer: Makes a renderer for each thread.
+        workers: Number of threads.
+    """
+
+    def __init__(self, make_renderer: Callable[[], Renderer], *, workers: int) -> None:
+        """Start no thread yet."""
+        self._make_renderer = make_renderer
+        self._workers = workers
+        self._own = threading.local()
+
+    def windows(self, units: Iterable[list[Request]], least: int) -> Iterator[Unit]:
+        """Prepared units, joined to windows of at least so many sequences; the next ones are prepared meanwhile.
+
+        Args:
+            units: The units.
+            least: Sequences to wait for before the model runs.
+        """
+        waiting: deque[Future[Unit]] = deque()
+        left = iter(units)
+        window = Unit()
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="eyechart-prepare") as pool:
+            try:
+                while True:
+                    # Enough for the next window, bounded so that a long run does not hold all of its images.
+                    while len(waiting) < least + self._workers and (unit := next(left, None)) is not None:
+                        waiting.append(pool.submit(self._prepare, unit))
+                    if not waiting:
+                        break
+                    _add(window, waiting.popleft().result())
+                    if len(window.prompts) + len(window.failed) >= least:
+                        yield window
+                        window = Unit()
+                if window.prompts or window.failed:
+                    yield window
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _prepare(self, requests: list[Request]) -> Unit:
+        if not hasattr(self._own, "renderer"):
+            # Tokenizers must not be shared by threads.
+            self._own.renderer = self._make_renderer()
+        try:
+            return prepare(requests, self._own.renderer)
+        finally:
+            self._own.renderer.forget_images()
+
+
+def prepare(requests: Sequence[Request], renderer: Renderer) -> Unit:
+    """Decode and render requests; those that fail become error responses."""
+    unit = Unit()
+    by_source: dict[int, str] = {}
+    for request in requests:
+        try:
+            for source in request.images:
+                if id(source) not in by_source:
+                    by_source[id(source)] = _prepare_image(source, unit, renderer)
+            keys = tuple(by_source[id(source)] for source in request.images)
+            sizes = [unit.inputs[key].tokens for key in keys]
+            unit.prompts += renderer.prompts(request, [unit.images[key] for key in keys], keys, sizes)
+        except BadImageError as error:
+            unit.failed.append(Response(request, error=error))
+        except EyechartError:
+            raise
+        # Processors raise whatever the input led them to; one bad item must not take the others along.
+        except Exception as error:
+            unit.failed.append(Response(request, error=model_failure(error)))
+    return unit
+
+
+def model_failure(error: Exception) -> DataError:
+    """Why a request has no answer, where the model or its processor raised."""
+    return DataError(f"the model failed on it: {type(error).__name__}: {error}")
+
+
+def _prepare_image(source: object, unit: Unit, renderer: Renderer) -> str:
+    key = image_digest(source)
+    if key not in unit.images:
+        unit.images[key] = decode_image(source)
+        unit.inputs[key] = renderer.image(unit.images[key])
+    return key
+
+
+def _add(window: Unit, unit: Unit) -> None:
+    window.prompts += unit.prompts
+    window.images |= unit.images
+    window.inputs |= unit.inputs
+    window.failed += unit.failed
+
+
+def _first_image(request: Request) -> object:
+    if not request.images:
+        return id(request)
+    try:
+        return image_digest(request.images[0])
+    except BadImageError:
+        # Found again, and told, when it is prepared.
+        return id(request)
+
+
+def _length(request: Request) -> tuple[int, int, str]:
+    return len(request.images), sum(len(part) for part in request.prompt if isinstance(part, str)), request.id

@@ -1,0 +1,198 @@
+"""Untrained models of real architectures, small, with their processors; weights drawn wide so that answers differ."""
+
+import torch
+from tokenizers import Tokenizer
+from tokenizers import decoders
+from tokenizers import models
+from tokenizers import pre_tokenizers
+from tokenizers import trainers
+from transformers import CLIPVisionConfig
+from transformers import Gemma3Config
+from transformers import Gemma3ForConditionalGeneration
+from transformers import Gemma3Processor
+from transformers import Gemma3TextConfig
+from transformers import Idefics3Config
+from transformers import Idefics3ForConditionalGeneration
+from transformers import Idefics3Processor
+from transformers import LlamaConfig
+from transformers import LlavaConfig
+from transformers import LlavaForConditionalGeneration
+from transformers import LlavaNextConfig
+from transformers import LlavaNextForConditionalGeneration
+from transformers import LlavaNextProcessor
+from transformers import LlavaProcessor
+from transformers import PreTrainedModel
+from transformers import PreTrainedTokenizerFast
+from transformers import ProcessorMixin
+from transformers import SiglipVisionConfig
+from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
+from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
+from transformers.models.llava_next.image_processing_pil_llava_next import LlavaNextImageProcessorPil
+
+SIDE = 32
+PATCH = 8
+WIDTH = 48
+WIDE = {"initializer_range": 0.1}
+TEXTS = [
+    "USER: What distortion degrades the quality of the image, noise or blur?\nASSISTANT: A. B. C. D.",
+    "USER: Rate the quality of the image.\nASSISTANT: The quality of the image is good",
+    "USER: Rate the quality of the image.\nASSISTANT: The quality of the image is poor, fair or excellent",
+] * 20
+
+
+def template(image: str) -> str:
+    """A chat template in which `image` stands for an image."""
+    return (
+        "{%- for message in messages -%}{{- message['role'] | upper + ': ' -}}"
+        "{%- if message['content'] is string -%}{{- message['content'] -}}{%- else -%}"
+        "{%- for part in message['content'] -%}{%- if part['type'] == 'image' -%}{{- '" + image + "' -}}"
+        "{%- else -%}{{- part['text'] -}}{%- endif -%}{%- endfor -%}{%- endif -%}"
+        "{%- if not loop.last -%}{{- '\n' -}}{%- endif -%}{%- endfor -%}"
+        "{%- if add_generation_prompt -%}{{- '\nASSISTANT:' -}}{%- endif -%}"
+    )
+
+
+def tokenizer(special: dict[str, str]) -> PreTrainedTokenizerFast:
+    """A byte-level tokenizer with these special tokens, by attribute name."""
+    inner = Tokenizer(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=500,
+        special_tokens=["<pad>", "</s>", *special.values()],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    inner.train_from_iterator(TEXTS, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        pad_token="<pad>",
+        eos_token="</s>",
+        extra_special_tokens=special,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def _text(words: PreTrainedTokenizerFast) -> dict[str, object]:
+    return {
+        "vocab_size": len(words),
+        "hidden_size": WIDTH,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 4096,
+        "pad_token_id": words.pad_token_id,
+        "bos_token_id": None,
+        "eos_token_id": words.eos_token_id,
+        **WIDE,
+    }
+
+
+def _vision(side: int = SIDE) -> dict[str, object]:
+    sizes = {"hidden_size": WIDTH, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    return {**sizes, "image_size": side, "patch_size": PATCH}
+
+
+def llava() -> tuple[PreTrainedModel, ProcessorMixin]:
+    """LLaVA: every image 16 tokens."""
+    words = tokenizer({"image_token": "<image>"})
+    processor = LlavaProcessor(
+        LlavaImageProcessorPil(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}),
+        words,
+        patch_size=PATCH,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=template("<image>"),
+    )
+    config = LlavaConfig(
+        vision_config=CLIPVisionConfig(**_vision(), **WIDE),
+        text_config=LlamaConfig(**_text(words)),
+        image_token_index=words.convert_tokens_to_ids("<image>"),
+        vision_feature_layer=-1,
+    )
+    return LlavaForConditionalGeneration(config), processor
+
+
+def llava_next() -> tuple[PreTrainedModel, ProcessorMixin]:
+    """LLaVA-NeXT: the number of tokens depends on the image's shape."""
+    words = tokenizer({"image_token": "<image>"})
+    grid = [[SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
+    processor = LlavaNextProcessor(
+        LlavaNextImageProcessorPil(
+            size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}, image_grid_pinpoints=grid
+        ),
+        words,
+        patch_size=PATCH,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=template("<image>"),
+    )
+    config = LlavaNextConfig(
+        vision_config=CLIPVisionConfig(**_vision(), **WIDE),
+        text_config=LlamaConfig(**_text(words)),
+        image_token_index=words.convert_tokens_to_ids("<image>"),
+        image_grid_pinpoints=grid,
+        vision_feature_layer=-1,
+    )
+    return LlavaNextForConditionalGeneration(config), processor
+
+
+def idefics3() -> tuple[PreTrainedModel, ProcessorMixin]:
+    """Idefics3: images in tiles, each with tokens of its own."""
+    tiles = [f"<row_{row + 1}_col_{column + 1}>" for row in range(6) for column in range(6)]
+    marks = ["<fake_token_around_image>", "<image>", "<end_of_utterance>", "<global-img>", *tiles]
+    words = tokenizer({f"mark_{place}": mark for place, mark in enumerate(marks)})
+    words.image_token = "<image>"
+    processor = Idefics3Processor(
+        Idefics3ImageProcessorPil(size={"longest_edge": 2 * SIDE}, max_image_size={"longest_edge": SIDE}),
+        words,
+        image_seq_len=4,
+        chat_template=template("<image>"),
+    )
+    config = Idefics3Config(
+        vision_config={**_vision(), **WIDE},
+        text_config=LlamaConfig(**_text(words)),
+        image_token_id=words.convert_tokens_to_ids("<image>"),
+        scale_factor=2,
+        pad_token_id=words.pad_token_id,
+    )
+    return Idefics3ForConditionalGeneration(config), processor
+
+
+def gemma3(window: int = 4096) -> tuple[PreTrainedModel, ProcessorMixin]:
+    """Gemma 3: images attend to all of themselves; every second layer slides over `window` tokens."""
+    words = tokenizer({"image_token": "<image_soft_token>", "boi_token": "<start>", "eoi_token": "<end>"})
+    processor = Gemma3Processor(
+        Gemma3ImageProcessorPil(size={"height": SIDE, "width": SIDE}),
+        words,
+        image_seq_length=4,
+        chat_template=template("<start>"),
+    )
+    config = Gemma3Config(
+        text_config=Gemma3TextConfig(
+            **_text(words), head_dim=12, sliding_window=window, layer_types=["sliding_attention", "full_attention"]
+        ),
+        vision_config=SiglipVisionConfig(**_vision()),
+        mm_tokens_per_image=4,
+        image_token_index=words.convert_tokens_to_ids("<image_soft_token>"),
+        boi_token_index=words.convert_tokens_to_ids("<start>"),
+        eoi_token_index=words.convert_tokens_to_ids("<end>"),
+        **WIDE,
+    )
+    return Gemma3ForConditionalGeneration(config), processor
+
+
+BUILDERS = {"llava": llava, "llava_next": llava_next, "idefics3": idefics3, "gemma3": gemma3}
+
+
+def build(name: str) -> tuple[PreTrainedModel, ProcessorMixin]:
+    """A model of this architecture and its processor."""
+    torch.manual_seed(7)
+    model, processor = BUILDERS[name]()
+    for parameter_name, parameter in model.named_parameters():
+        # Vision towers draw their weights narrowly whatever the configuration says; every image would look the same.
+        if "norm" not in parameter_name and parameter.dim() > 1 and parameter.std() < 0.05:
+            torch.nn.init.normal_(parameter, std=0.1)
+    return model.eval(), processor
