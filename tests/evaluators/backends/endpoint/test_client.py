@@ -1,0 +1,127 @@
+"""Several replies at once, and what is checked before anything is sent."""
+
+import pytest
+from werkzeug import Response
+
+from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint.client import ChatClient
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+
+MESSAGES = [{"role": "user", "content": "Say a number."}]
+
+
+def choices(*texts):
+    return {"choices": [{"message": {"content": text}} for text in texts]}
+
+
+@pytest.fixture
+def client(http):
+    return ChatClient("judge", EndpointOptions(base_url=http.url_for("/v1"), max_retries=0))
+
+
+def ask(client, n):
+    return client.replies(MESSAGES, n, max_tokens=5, temperature=0.7)
+
+
+def counts(script):
+    return [body.get("n", 1) for body in script.bodies]
+
+
+def test_replies_are_asked_for_at_once(script, client):
+    script.say(choices("1", "2", "3", "4", "5"))
+    assert ask(client, 5) == ["1", "2", "3", "4", "5"]
+    assert counts(script) == [5]
+    assert script.bodies[0]["temperature"] == 0.7 and script.bodies[0]["max_tokens"] == 5
+
+
+def test_one_reply_is_asked_for_without_n(script, client):
+    script.say(choices("1"))
+    assert ask(client, 1) == ["1"]
+    assert "n" not in script.bodies[0]
+
+
+def test_what_a_server_leaves_out_is_asked_for_one_by_one(script, client):
+    script.say(choices("1", "2"), choices("3"), choices("4"))
+    assert ask(client, 4) == ["1", "2", "3", "4"]
+    assert counts(script) == [4, 1, 1]
+
+
+def test_a_server_that_passes_over_n_is_not_asked_for_several_again(script, client):
+    script.say(choices("1"))
+    assert ask(client, 3) == ["1"] * 3
+    assert ask(client, 3) == ["1"] * 3
+    assert counts(script) == [3, 1, 1, 1, 1, 1]
+
+
+def test_a_server_that_refuses_n_is_asked_one_by_one(script, client):
+    script.say(Response("n must be 1", 400), choices("1"))
+    assert ask(client, 2) == ["1"] * 2
+    assert ask(client, 2) == ["1"] * 2
+    assert counts(script) == [2, 1, 1, 1, 1]
+
+
+def test_a_refusal_for_another_reason_does_not_stop_asking_at_once(script, client):
+    script.say(Response("too long", 400))
+    with pytest.raises(EndpointError, match="answered 400: too long"):
+        ask(client, 2)
+    script.say(choices("1", "2"))
+    assert ask(client, 2) == ["1", "2"]
+    assert counts(script) == [2, 1, 2]
+
+
+def test_no_reply_or_too_many_are_errors(script, client):
+    script.say(choices())
+    with pytest.raises(EndpointError, match="returned no reply; 2 more were to come"):
+        ask(client, 2)
+    script.say(choices("1", "2", "3"))
+    with pytest.raises(EndpointError, match="returned 3 replies; expected 2"):
+        ask(client, 2)
+
+
+def test_replies_of_a_model_differ_where_they_are_sampled(model_server, client):
+    texts = client.replies(MESSAGES, 6, max_tokens=6, temperature=2.0)
+    assert len(texts) == 6 and len(set(texts)) > 1
+    assert [body["n"] for body in model_server.asked] == [6]
+    assert len(set(client.replies(MESSAGES, 3, max_tokens=6, temperature=0.0))) == 1
+    model_server.most_choices = 2
+    assert len(client.replies(MESSAGES, 3, max_tokens=6, temperature=2.0)) == 3
+    assert [body.get("n") for body in model_server.asked] == [6, 3, 3, None]
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://host/v1", "host:8000/v1", "http://", "http://host:port/v1", "http://host/v1#a", "http://[bad", ""]
+)
+def test_an_address_of_another_form_is_refused(url, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    if url:
+        with pytest.raises(UsageError, match="has the form http://host:port/v1"):
+            ChatClient("m", EndpointOptions())
+    else:
+        assert ChatClient("m", EndpointOptions()).base_url == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize("url", ["http://me:passw0rd@host/v1", "http://[me:passw0rd@", "https://host/v1?key=passw0rd"])
+def test_an_address_with_a_password_is_refused_and_not_shown(url):
+    with pytest.raises(UsageError, match="must not hold a user, a password or a query") as caught:
+        ChatClient("m", EndpointOptions(base_url=url))
+    assert "passw0rd" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["schl\u00fcssel-geheim", "two\nlines"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
+        ChatClient("m", EndpointOptions())
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"concurrency": 0}, {"timeout": 0}, {"timeout": float("nan")}, {"max_retries": -1}, {"top_logprobs": 0}],
+    ids=str,
+)
+def test_options_that_cannot_be_are_refused(options):
+    (name,) = options
+    with pytest.raises(UsageError, match=f"{name}=.* is not allowed; it is at least"):
+        EndpointOptions(**options)

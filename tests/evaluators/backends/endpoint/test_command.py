@@ -1,0 +1,66 @@
+"""`eyechart run` on a server."""
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.results import read_results
+
+KEY = "sk-this-is-the-secret-key"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
+    url = http.url_for("/v1")
+    server = ("--base-url", url, "--model", "tiny", "--concurrency", 3)
+    done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 24, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    perception, assessment = read_results(tmp_path / "out").tasks
+    assert perception.scores["accuracy"] > perception.scores["random_guess"]
+    assert assessment.scores["srcc"] > 0.5
+    assert perception.model == "tiny"
+    settings = assessment.settings["model"]
+    assert settings["backend"] == "openai" and settings["base_url"] == url and settings["concurrency"] == 3
+    assert settings["asked"]["requests"] == 2 + 24 + 24 and settings["asked"]["prompt_tokens"] > 0
+    rows = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
+    assert len(rows) == 48
+    asked = len(model_server.asked)
+    again = invoke("run", "q_bench/perception", *server, "--limit", 24, "--out", tmp_path / "again")
+    assert again.exit_code == 0 and len(model_server.asked) == asked, "answers are stored"
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert KEY.encode() not in written + (done.output + again.output).encode()
+
+
+def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server, tmp_path):
+    model_server.returns_logprobs = False
+    server = ("--backend", "openai", "--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store")
+    done = invoke("run", *server, "--limit", 3, "--out", tmp_path)
+    assert done.exit_code == 1
+    assert "returns no log-probabilities" in done.output
+    assert "q_bench/perception" in [task.task for task in read_results(tmp_path).tasks]
+    assert [failed.task for failed in read_results(tmp_path).failed] == ["q_bench/assessment"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--base-url", "http://127.0.0.1:9/v1"], "a server needs --model"),
+        (["--backend", "openai"], "a server needs --model"),
+        (["--backend", "transformers", "--base-url", "http://127.0.0.1:9/v1"], "leave out one"),
+        (["--backend", "vllm"], "'vllm' is not one of"),
+        (["--base-url", "127.0.0.1:9", "--model", "m"], "has the form http://host:port/v1"),
+        (["--base-url", "http://a:b@host/v1", "--model", "m"], "must not hold a user"),
+        (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--concurrency", "0"], "--concurrency"),
+        (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--timeout", "0"], "timeout=0.0 is not allowed"),
+    ],
+)
+def test_wrong_usage_is_explained_with_exit_code_2(arguments, message, tmp_path):
+    done = invoke("run", *arguments, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert message in done.output

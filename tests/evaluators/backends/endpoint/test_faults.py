@@ -1,0 +1,226 @@
+"""What servers do wrong, and what becomes of it: a refused run, or an error of the one item that says what happened."""
+
+import json
+import logging
+import time
+import traceback
+
+import pytest
+from werkzeug import Response
+
+from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Request
+
+KEY = "sk-this-is-the-secret-key"
+GOOD = {"choices": [{"message": {"content": " B. "}}], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+
+
+def refusal(status, message="some reason", headers=None):
+    body = json.dumps({"error": {"message": message, "type": "x", "code": None}})
+    return Response(body, status, headers, content_type="application/json")
+
+
+def torn(request):
+    """Promises more than it sends, then closes the connection."""
+    return Response(iter([b'{"choices": [']), 200, {"Content-Length": "1000"}, content_type="application/json")
+
+
+def slow(request):
+    time.sleep(1.5)
+    return GOOD
+
+
+@pytest.fixture
+def ask(backend, make_picture):
+    """The response to one request, and the backend."""
+
+    def ask_once(**options):
+        model = backend(**options)
+        request = Request("x", ("What is this?", IMAGE), (make_picture(0),))
+        (response,) = model.answer([request])
+        return response, model
+
+    return ask_once
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (refusal(408), "answered 408 after 1 retry: some reason"),
+        (refusal(409), "answered 409 after 1 retry: some reason"),
+        (refusal(429), "answered 429 after 1 retry: some reason"),
+        (refusal(500), "answered 500 after 1 retry: some reason"),
+        (refusal(503), "answered 503 after 1 retry: some reason"),
+        (Response("Internal Server Error", 500), "answered 500 after 1 retry: Internal Server Error"),
+        (Response("", 502), "answered 502 after 1 retry: no reason given"),
+        (torn, "broke after 1 retry: RemoteProtocolError: .*without sending complete message body"),
+        (slow, r"did not answer within 0\.4 s after 1 retry"),
+    ],
+    ids=["408", "409", "429", "500", "503", "500 in plain text", "502 without a body", "torn", "slow"],
+)
+def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason):
+    timeout = {"timeout": 0.4} if fault is slow else {}
+    script.say(fault)
+    response, model = ask(**timeout)
+    assert isinstance(response.error, EndpointError)
+    assert response.error.args and response.text is None
+    with pytest.raises(EndpointError, match=reason):
+        raise response.error
+    assert len(script.bodies) == 2
+    assert model.settings()["asked"] == {"requests": 0, "retries": 1, "prompt_tokens": 0, "completion_tokens": 0}
+    script.say(fault, GOOD)
+    response, model = ask(**timeout)
+    assert response.text == "B."
+    assert model.settings()["asked"] == {"requests": 1, "retries": 1, "prompt_tokens": 7, "completion_tokens": 2}
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (refusal(400, "image too large"), "answered 400: image too large"),
+        (refusal(413), "answered 413: some reason"),
+        (Response(json.dumps({"detail": "odd"}), 422, content_type="application/json"), "answered 422: odd"),
+        (Response('{"choices": [{"mess', 200, content_type="application/json"), "no chat completion .*EOF"),
+        (Response("{choices: 1}", 200, content_type="application/json"), "no chat completion .*key must be a string"),
+        (Response("", 200, content_type="application/json"), "no chat completion .*EOF"),
+        (Response(b"\xff\xfe", 200, content_type="application/json"), "no chat completion"),
+        (Response("<html>Log in</html>", 200, content_type="text/html"), "begins '<html>Log in.*usually ends in /v1"),
+        (Response("<html>", 200, content_type="application/json"), "begins '<html>'.*usually ends in /v1"),
+        ([], "no chat completion .*it begins '\\[\\]'"),
+        ({"error": {"message": "overloaded"}}, "no chat completion .'choices': Field required.*overloaded"),
+        ({"choices": None}, "'choices': Input should be a valid array"),
+        ({"choices": [{}]}, "'choices.0.message': Field required"),
+        ({"choices": [{"message": {"content": 5}}]}, "'choices.0.message.content': Input should be a valid string"),
+        ({"choices": []}, "returned 0 replies; expected 1"),
+        ({"choices": GOOD["choices"] * 2}, "returned 2 replies; expected 1"),
+        ({"choices": [{"message": {"content": None}, "finish_reason": "length"}]}, "no text .finish_reason 'length'"),
+        ({"choices": [{"message": {}}]}, "no text .finish_reason None"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_stays_is_an_error_of_the_item_at_once(script, ask, fault, reason):
+    script.say(fault)
+    response, _ = ask()
+    with pytest.raises(EndpointError, match=reason):
+        raise response.error
+    assert len(script.bodies) == 1
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_what_no_other_request_would_change_stops_all(script, backend, make_picture, status):
+    script.say(refusal(status, "no such thing"))
+    requests = [Request(str(i), ("What is this?", IMAGE), (make_picture(0),)) for i in range(50)]
+    with pytest.raises(ModelError, match=f"cannot be used: .* answered {status}: no such thing"):
+        list(backend(concurrency=2).answer(requests))
+    time.sleep(0.2)
+    assert len(script.bodies) <= 4
+
+
+def test_a_missing_key_is_named_where_it_may_be_the_cause(script, ask):
+    script.say(refusal(401))
+    with pytest.raises(ModelError, match="Set the environment variable OPENAI_API_KEY"):
+        ask()
+
+
+def test_a_server_that_is_not_there_stops_all(ask):
+    with pytest.raises(ModelError, match=r"no server can be reached at http://127\.0\.0\.1:9/v1 after 1 retry"):
+        ask(base_url="http://127.0.0.1:9/v1")
+
+
+def test_retry_after_is_honoured(script, ask):
+    script.say(refusal(429, headers={"Retry-After": "1.2"}), refusal(429), GOOD)
+    assert ask(max_retries=2)[0].text == "B."
+    first, second, third = script.times
+    assert 1.2 <= second - first < 2
+    # The second wait is the client's own: a second, less up to a quarter.
+    assert 0.7 <= third - second < 1.2
+
+
+def test_a_refusal_is_what_the_model_says(script, ask):
+    script.say({"choices": [{"message": {"content": None, "refusal": "I cannot look at this."}}]})
+    assert ask()[0].text == "I cannot look at this."
+
+
+def test_an_empty_reply_is_a_reply(script, ask):
+    script.say({"choices": [{"message": {"content": ""}}]})
+    assert ask()[0].text == ""
+
+
+def test_the_new_name_of_the_length_is_used_where_the_old_one_is_refused(script, backend, make_picture):
+    message = (
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    )
+
+    def answer(request):
+        return refusal(400, message) if "max_tokens" in json.loads(request.data) else GOOD
+
+    script.say(answer)
+    model = backend(concurrency=1)
+    requests = [Request(str(i), ("What?",), (), max_new_tokens=9) for i in range(3)]
+    assert [response.text for response in model.answer(requests)] == ["B."] * 3
+    assert [sorted({"max_tokens", "max_completion_tokens"} & body.keys()) for body in script.bodies] == [
+        ["max_tokens"],
+        ["max_completion_tokens"],
+        ["max_completion_tokens"],
+        ["max_completion_tokens"],
+    ]
+    assert script.bodies[-1]["max_completion_tokens"] == 9
+    assert model.settings()["length_field"] == "max_completion_tokens"
+
+
+def scored(*likeliest):
+    top = [{"token": token, "logprob": value} for token, value in likeliest]
+    return {"choices": [{"message": {"content": ""}, "logprobs": {"content": [{**top[0], "top_logprobs": top}]}}]}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"choices": [{"message": {"content": "x"}}]},
+        {"choices": [{"message": {"content": "x"}, "logprobs": None}]},
+        {"choices": [{"message": {"content": "x"}, "logprobs": {"content": None}}]},
+        {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"token": "x", "logprob": -1}]}}]},
+    ],
+    ids=["absent", "null", "null content", "no alternatives"],
+)
+def test_a_server_that_loses_logprobs_is_refused(script, backend, fault):
+    script.say(scored((" good", -1), (" poor", -2)), fault)
+    requests = [Request(str(i), ("Rate.",), (), words=("good", "poor")) for i in range(2)]
+    responses = backend(concurrency=1).answer(requests)
+    assert next(responses).logits == {"good": -1, "poor": -2}
+    with pytest.raises(ModelError, match="returns no log-probabilities"):
+        list(responses)
+
+
+def test_the_key_is_sent_and_never_shown(script, backend, caplog, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    caplog.set_level(logging.DEBUG)
+    sent = []
+
+    def echo(status, text=f"Incorrect API key provided: {KEY}"):
+        def answer(request):
+            sent.append(request.headers["Authorization"])
+            return refusal(status, text) if status > 200 else Response(text, 200)
+
+        return answer
+
+    shown = []
+    for status in (200, 400, 401, 500):
+        script.say(echo(status))
+        model = backend(max_retries=0)
+        try:
+            shown += [str(response) for response in model.answer([Request("x", ("What?",), ())])]
+        except ModelError as error:
+            shown += traceback.format_exception(error)
+        shown += [repr(model), repr(vars(model)), json.dumps(model.settings()), json.dumps(model.identity())]
+    assert sent == [f"Bearer {KEY}"] * 4
+    assert "[API key]" in "".join(shown)
+    assert KEY not in "".join(shown) + caplog.text
+
+
+def test_control_characters_of_a_server_do_not_reach_the_terminal(script, ask):
+    script.say(refusal(400, "red \x1b[31m alert\n\n" + "x" * 1000))
+    reason = ask()[0].error.reason
+    assert "\x1b" not in reason and "\n" not in reason and len(reason) < 320

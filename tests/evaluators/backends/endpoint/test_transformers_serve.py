@@ -1,0 +1,151 @@
+"""A real server: `transformers serve` with the tiny model, compared with the tiny model run here."""
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from sysconfig import get_path
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.endpoint.client import ChatClient
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Request
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "What distortion degrades the quality of the image?\n"
+
+
+@contextmanager
+def serve(model: Path, log: Path) -> Iterator[str]:
+    """Run the server until the end of the block; gives its base URL."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [Path(get_path("scripts")) / "transformers", "serve", model, "--device", "cpu"]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/health", process, log)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return
+    raise AssertionError(f"the server did not start:\n{log.read_text(errors='replace')}")
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory):
+    """The base URL of a server of the tiny model."""
+    with serve(tiny_vlm.folder(), tmp_path_factory.mktemp("serve") / "log.txt") as url:
+        yield url
+
+
+@pytest.fixture
+def on_server(address):
+    return resolve_backend(str(tiny_vlm.folder()), endpoint=EndpointOptions(base_url=address, max_retries=1))
+
+
+@pytest.fixture(scope="session")
+def here():
+    return resolve_backend(None, batch_size=1)
+
+
+def texts(responses):
+    answers = {response.request.id: response.text for response in responses}
+    assert None not in answers.values()
+    return answers
+
+
+def test_eight_clients_at_once_get_the_answers_of_the_model_run_here(on_server, here, make_picture):
+    pictures = [make_picture(i, 40 + 7 * i) for i in range(12)]
+    requests = [Request(f"text {i}", (f"How is picture {i}?",), (), max_new_tokens=6) for i in range(4)]
+    requests += [Request(f"one {i}", (QUESTION, IMAGE), (picture,)) for i, picture in enumerate(pictures)]
+    prompt = ("Which is better?\n", IMAGE, IMAGE, "\nA. The first B. The second")
+    requests += [Request(f"two {i}", prompt, pair) for i, pair in enumerate(pairwise(pictures))]
+    answers = texts(on_server.answer(requests))
+    assert answers == texts(here.answer(requests))
+    assert len(set(answers.values())) > 3, "the answers must differ for the comparison to mean something"
+    asked = on_server.settings()["asked"]
+    assert asked["requests"] == len(requests) and asked["retries"] == 0
+    assert asked["prompt_tokens"] > 10 * len(requests) and asked["completion_tokens"] >= len(requests)
+
+
+def test_a_prefilled_reply_is_continued_as_the_template_leaves_it_open(on_server, make_picture):
+    image = make_picture(0, 64)
+    (whole,) = on_server.answer([Request("whole", (QUESTION, IMAGE), (image,))])
+    head, _, rest = whole.text.partition(" ")
+    assert rest
+    assert texts(on_server.answer([Request("rest", (QUESTION, IMAGE), (image,), prefill=head)])) == {"rest": rest}
+    assert on_server.settings()["prefill"] == {"text": "last assistant message"}
+
+
+def test_scores_are_refused_as_the_server_returns_no_logprobs(on_server, make_picture):
+    words = ("good", "poor")
+    request = Request("x", ("Rate.\n", IMAGE), (make_picture(0),), prefill="The quality is", words=words)
+    with pytest.raises(ModelError, match="returns no log-probabilities of the likeliest tokens"):
+        list(on_server.answer([request]))
+
+
+def test_a_bad_image_is_an_error_of_its_item_and_the_server_goes_on(address):
+    client = ChatClient(str(tiny_vlm.folder()), EndpointOptions(base_url=address, max_retries=1))
+    rubbish = f"data:image/png;base64,{base64.b64encode(b'rubbish').decode()}"
+    bad = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": rubbish}}]}]
+    with pytest.raises(EndpointError, match="answered 500 after 1 retry: Internal Server Error"):
+        client.ask(bad, max_tokens=2)
+    assert client.ask([{"role": "user", "content": "What?"}], max_tokens=2).choices[0].text
+
+
+def test_several_replies_are_asked_for_one_by_one_as_the_server_ignores_n(address):
+    client = ChatClient(str(tiny_vlm.folder()), EndpointOptions(base_url=address))
+    replies = client.replies([{"role": "user", "content": "What?"}], 3, max_tokens=4, temperature=1.0)
+    assert len(replies) == 3
+    assert client.totals.requests == 3
+
+
+def test_a_model_of_another_name_is_refused_in_the_servers_words(address, make_picture):
+    model = resolve_backend("another/model", endpoint=EndpointOptions(base_url=address))
+    (response,) = model.answer([Request("x", (QUESTION, IMAGE), (make_picture(0),))])
+    with pytest.raises(EndpointError, match=r"answered 400: Server is pinned to .*requested 'another/model'"):
+        raise response.error
+
+
+def test_a_template_that_closes_the_prefilled_turn_is_refused(tmp_path, make_picture):
+    folder = tmp_path / "closing"
+    shutil.copytree(tiny_vlm.folder(), folder)
+    template = folder / "chat_template.jinja"
+    text = template.read_text()
+    for old, new in (("if not loop.last", "if true"), ("and messages[-1]['role'] != 'assistant'", "")):
+        assert old in text
+        text = text.replace(old, new)
+    template.write_text(text)
+    with serve(folder, tmp_path / "log.txt") as url:
+        model = resolve_backend(str(folder), endpoint=EndpointOptions(base_url=url))
+        request = Request("x", (QUESTION, IMAGE), (make_picture(0, 64),), prefill="White")
+        with pytest.raises(ModelError, match="does not go on with a reply whose beginning is given"):
+            list(model.answer([request]))
