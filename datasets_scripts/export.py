@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ def export(
         The folder written.
 
     Raises:
-        UsageError: Unknown subset or configuration, or `out` is not empty.
+        UsageError: Unknown subset or configuration, or `out` is not empty or cannot be made.
         DataError: Something is wrong with the source files.
     """
     subset = find_subset(name)
@@ -93,7 +94,11 @@ def export(
         num_proc=num_proc,
         cache_dir=cache_dir,
     )
-    with whole_folder(folder) as unfinished:
+    with ExitStack() as stack:
+        try:
+            unfinished = stack.enter_context(whole_folder(folder))
+        except OSError as error:
+            raise UsageError(f"out={str(out)!r} cannot be made: {error.strerror}") from error
         written = []
         for one, source in sources.items():
             try:

@@ -35,18 +35,13 @@ def release(name: str) -> Path:
     if folder.is_dir():
         return folder
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"the folder {parent} cannot be made: {error.strerror}; set EYECHART_HOME to one that can"
-        ) from error
-    try:
         with whole_folder(folder) as unfinished:
             write(subset.name, unfinished)
-    except OSError:
-        # Another process was faster, which is as good.
+    except OSError as error:
+        # Another process may have been faster, which is as good.
         if not folder.is_dir():
-            raise
+            reason = f"the folder {folder} cannot be made: {error.strerror or error}; set EYECHART_HOME to one that can"
+            raise UsageError(reason) from error
     return folder
 
 

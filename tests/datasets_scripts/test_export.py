@@ -204,6 +204,13 @@ def test_nothing_is_overwritten_or_left_behind(
     assert (export("kadis700k", out=out, data_dir=kadis()) / "README.md").is_file()
 
 
+@pytest.mark.parametrize("place", ["a file/out", "/proc/out"])
+def test_a_folder_that_cannot_be_made(tmp_path: Path, kadis: Callable[..., Path], place: str) -> None:
+    (tmp_path / "a file").touch()
+    with pytest.raises(UsageError, match=r"out='.*out' cannot be made: "):
+        export("kadis700k", out=tmp_path / place, data_dir=kadis())
+
+
 def test_unknown_names(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown config of subset 'llsavisionqa' 'pairs'; did you mean 'pair'"):
         export("llsavisionqa", ["single", "pairs"], out=tmp_path / "out", data_dir=mini.release("llsavisionqa"))

@@ -35,6 +35,14 @@ def test_a_release_is_complete_or_absent(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert (mini.release("kadis700k") / "mos.csv").is_file()
 
 
+@pytest.mark.parametrize("home", ["a file", "/proc"])
+def test_a_home_that_cannot_hold_it(home: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / home))
+    with pytest.raises(UsageError, match=r"the folder .*kadis700k-\w+ cannot be made: .*; set EYECHART_HOME"):
+        mini.release("kadis700k")
+
+
 def test_edits_of_the_code_make_a_new_release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = mini.release("kadis700k")
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path))
