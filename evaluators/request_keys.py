@@ -1,6 +1,9 @@
 """What makes two requests the same question: the key under which an answer is stored."""
 
 import hashlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from PIL import Image
@@ -10,6 +13,8 @@ from eyechart.datasets_scripts.common.images import encoded_bytes
 from eyechart.evaluators.exact_json import encode
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Request
+
+_MOST_THREADS = 8
 
 
 class RequestKeys:
@@ -33,6 +38,19 @@ class RequestKeys:
         self._identity = identity
         # Requests about the same row hold the same image objects, which are kept so that no other takes their id.
         self._digests: dict[int, tuple[Any, str]] = {}
+
+    def read_images(self, requests: Sequence[Request]) -> None:
+        """Read the images of some requests in threads: files keep the disk busy, and hashes the processor, not Python.
+
+        An image that cannot be read is left to `key`, which says what is wrong with it.
+        """
+        sources = {id(source): source for request in requests for source in request.images}
+        unread = [source for number, source in sources.items() if number not in self._digests]
+        if unread:
+            with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
+                for source, digest in zip(unread, pool.map(_digest_or_none, unread), strict=True):
+                    if digest is not None:
+                        self._digests[id(source)] = (source, digest)
 
     def key(self, request: Request) -> bytes:
         """The request's key, 32 bytes.
@@ -77,3 +95,10 @@ def image_digest(source: Any) -> str:
         raise BadImageError(f"the image cannot be decoded: {type(error).__name__}: {error}") from error
     palette = hashlib.sha256(bytes(source.getpalette() or ())).hexdigest()
     return f"pixels {source.mode} {source.width}x{source.height} {palette} {pixels}"
+
+
+def _digest_or_none(source: Any) -> str | None:
+    try:
+        return image_digest(source)
+    except BadImageError:
+        return None

@@ -66,9 +66,11 @@ class StoredBackend:
         keys = RequestKeys(identity)
         waiting: dict[_Key, list[Request]] = {}
         for start in range(0, len(requests), _REQUESTS_PER_LOOKUP):
-            part = [(_key(keys, request), request) for request in requests[start : start + _REQUESTS_PER_LOOKUP]]
-            found = self._store.get(key for key, _ in part if isinstance(key, bytes))
-            for key, request in part:
+            part = requests[start : start + _REQUESTS_PER_LOOKUP]
+            keys.read_images(part)
+            keyed = [(_key(keys, request), request) for request in part]
+            found = self._store.get(key for key, _ in keyed if isinstance(key, bytes))
+            for key, request in keyed:
                 if key in found:
                     yield _response(request, found[key])
                 else:

@@ -132,6 +132,22 @@ def test_an_image_is_read_once_for_all_requests_about_it(asked):
     assert (len(found), len(reads)) == (4, 1)
 
 
+def test_images_read_ahead_give_the_same_keys_and_are_not_read_again(asked, make_picture):
+    reads = []
+
+    def source(number):
+        data = encoded(make_picture(number % 20))
+        return SimpleNamespace(read=lambda: reads.append(number) or {"bytes": data, "path": None})
+
+    requests = [dataclasses.replace(asked, images=(source(i), make_picture(i))) for i in range(40)]
+    keys = RequestKeys(IDENTITY)
+    keys.read_images([*requests[:30], *requests[:30], dataclasses.replace(asked, images=("/does/not/exist.png",))])
+    assert sorted(reads) == list(range(30))
+    keys.read_images(requests)
+    assert [keys.key(request) for request in requests] == [key(request) for request in requests]
+    assert sorted(reads) == sorted([*range(40), *range(40)])
+
+
 @pytest.mark.parametrize("source", ["/does/not/exist.png", b"", {"bytes": None, "path": None}])
 def test_an_image_that_cannot_be_read_has_no_key(asked, source):
     with pytest.raises(BadImageError):
