@@ -5,7 +5,7 @@ letter, an "A" before another word, and a yes or no inside a sentence are one on
 """
 
 from bisect import bisect_left
-from typing import NamedTuple
+from functools import cached_property
 
 from eyechart.metrics.scoring.choice_negation import CLAUSE_MARKS
 from eyechart.metrics.scoring.choice_text import Words
@@ -22,48 +22,46 @@ _REACH = 6
 BEFORE_LETTER = CUE_NOUNS | CUE_COPULAS | _CUE_VERBS | _NOUN_ENDS
 
 
-class Cues(NamedTuple):
+class Cues:
     """What a reply announces answers with.
 
-    Attributes:
+    Args:
         reply: The reply's words.
-        nouns: Positions of the last words of its cue nouns, sorted.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.choice_text import split_words
+        >>> cues = Cues(split_words("The answer to this is b"))
+        >>> cues.announce(5), cues.announce(3)
+        (True, False)
     """
 
-    reply: Words
-    nouns: list[int]
+    def __init__(self, reply: Words) -> None:
+        """See above."""
+        self._reply = reply
+
+    @cached_property
+    def _nouns(self) -> list[int]:
+        """Positions of the last words of the cue nouns, sorted. Most replies are decided without them."""
+        folded = self._reply.folded
+        return [
+            index
+            for index, word in enumerate(folded)
+            if word in CUE_NOUNS or (word in _NOUN_ENDS and index and folded[index - 1] + word in CUE_NOUNS)
+        ]
 
     def announce(self, position: int, nouns_only: bool = False) -> bool:
         """Whether the words before `position` announce an answer; without verbs such as "choose" if `nouns_only`."""
         if position == 0:
             return False
-        previous = self.reply.folded[position - 1]
+        previous = self._reply.folded[position - 1]
         if previous in _CUE_VERBS and not nouns_only:
             return True
-        number = bisect_left(self.nouns, position)
+        number = bisect_left(self._nouns, position)
         if not number:
             return False
-        nearest = self.nouns[number - 1]
+        nearest = self._nouns[number - 1]
         if nearest == position - 1:
             return True
         if previous not in CUE_COPULAS or position - nearest > _REACH + 1:
             return False
-        return all(CLAUSE_MARKS.isdisjoint(gap) for gap in self.reply.gaps[nearest + 1 : position])
-
-
-def find_cues(reply: Words) -> Cues:
-    """The cues of a reply.
-
-    Examples:
-        >>> from eyechart.metrics.scoring.choice_text import split_words
-        >>> cues = find_cues(split_words("The answer to this is b"))
-        >>> cues.announce(5), cues.announce(3)
-        (True, False)
-    """
-    folded = reply.folded
-    nouns = [
-        index
-        for index, word in enumerate(folded)
-        if word in CUE_NOUNS or (word in _NOUN_ENDS and index and folded[index - 1] + word in CUE_NOUNS)
-    ]
-    return Cues(reply, nouns)
+        return all(CLAUSE_MARKS.isdisjoint(gap) for gap in self._reply.gaps[nearest + 1 : position])

@@ -7,9 +7,6 @@ mention does not count.
 
 from collections.abc import Iterator
 from collections.abc import Sequence
-from functools import cache
-from functools import cached_property
-from functools import partial
 from string import ascii_uppercase
 from typing import NamedTuple
 
@@ -18,12 +15,12 @@ from eyechart.metrics.scoring.choice_cues import CUE_COPULAS
 from eyechart.metrics.scoring.choice_cues import CUE_NOUNS
 from eyechart.metrics.scoring.choice_cues import LABEL_NOUNS
 from eyechart.metrics.scoring.choice_cues import Cues
-from eyechart.metrics.scoring.choice_cues import find_cues
 from eyechart.metrics.scoring.choice_negation import JOINERS
 from eyechart.metrics.scoring.choice_negation import Denials
 from eyechart.metrics.scoring.choice_negation import find_denials
 from eyechart.metrics.scoring.choice_text import Phrase
 from eyechart.metrics.scoring.choice_text import Words
+from eyechart.metrics.scoring.choice_text import ends_sentence
 from eyechart.metrics.scoring.choice_text import is_cjk
 from eyechart.metrics.scoring.choice_text import option_phrase
 
@@ -82,53 +79,52 @@ def find_mentions(reply: Words, options: Sequence[str]) -> Mentions:
         for letter, phrase in zip(ascii_uppercase, map(option_phrase, options), strict=False)
         if phrase.words and phrase.joined in reply.joined
     }
-    reading = _Reading(reply, options)
-    letters, opening = _letters(reading, list(phrases.values()))
-    texts = {
-        letter: phrase
-        for letter, phrase in phrases.items()
-        if any(phrase.words not in _YES_NO or _asserts(reading, first, opening) for first in _affirmed(reading, phrase))
-    }
+    positions = _single_letters(reply, len(options))
+    if not phrases and not positions:
+        return Mentions(frozenset(), frozenset())
+    reading = _Reading(reply, options, find_denials(reply), Cues(reply))
+    letters, opening = _letters(reading, positions, list(phrases.values()))
+    texts = {letter: phrase for letter, phrase in phrases.items() if _named(reading, phrase, opening)}
     return Mentions(frozenset(letters), frozenset(_longest(texts)))
 
 
-class _Reading:
-    """A reply, its options, and what is looked up in the reply only where a mention depends on it."""
+class _Reading(NamedTuple):
+    """A reply, its options, what it denies and where it announces an answer."""
 
-    def __init__(self, reply: Words, options: Sequence[str]) -> None:
-        self.reply = reply
-        self.options = options
+    reply: Words
+    options: Sequence[str]
+    denials: Denials | None
+    cues: Cues
 
-    @cached_property
-    def denials(self) -> Denials | None:
-        return find_denials(self.reply)
 
-    @cached_property
-    def cues(self) -> Cues:
-        return find_cues(self.reply)
+def _named(reading: _Reading, phrase: Phrase, opening: int) -> bool:
+    """Whether an option is named by its text."""
+    if phrase.words in _YES_NO:
+        return any(_asserts(reading, first, opening) for first in _affirmed(reading, phrase))
+    return next(_affirmed(reading, phrase), None) is not None
 
 
 def _affirmed(reading: _Reading, phrase: Phrase) -> Iterator[int]:
     """First words of the places where a phrase stands as a whole and is not denied."""
     reply, denials = reading.reply, reading.denials
-    crossable, length = bool(phrase.breaks and reply.sentence_gaps), len(phrase.words)
+    length = len(phrase.words)
     position, index, counted = reply.joined.find(phrase.joined), 0, 0
     while position >= 0:
         # Counting on from the last match keeps the search linear.
         index += reply.joined.count("\n", counted, position)
         counted = position
         denied = denials and denials.text(index, index + length)
-        if not denied and not (crossable and _crosses_sentence(reply, index + 1, phrase.breaks)):
+        if not denied and not (phrase.breaks and _crosses_sentence(reply, index + 1, phrase.breaks)):
             yield index
         position = reply.joined.find(phrase.joined, position + len(phrase.joined) - 1)
 
 
 def _crosses_sentence(reply: Words, start: int, breaks: Sequence[bool]) -> bool:
     """Whether a sentence ends in a gap of the phrase whose first gap is `start`, where none ends in the option."""
-    for gap, allowed in zip(reply.gaps[start : start + len(breaks)], breaks, strict=True):
-        if not allowed and gap in reply.sentence_gaps:
-            return True
-    return False
+    gaps = reply.gaps[start : start + len(breaks)]
+    if gaps.count(" ") == len(gaps):
+        return False
+    return any(ends_sentence(gap) and not allowed for gap, allowed in zip(gaps, breaks, strict=True))
 
 
 def _asserts(reading: _Reading, position: int, opening: int) -> bool:
@@ -157,17 +153,27 @@ def _longest(texts: dict[str, Phrase]) -> list[str]:
     ]
 
 
-def _letters(reading: _Reading, phrases: Sequence[Phrase]) -> tuple[set[str], int]:
+def _single_letters(reply: Words, n_options: int) -> list[int]:
+    """Positions of the options' letters.
+
+    A lower-case letter inside a reply is a word of its own, mostly an article, unless a cue is right before it.
+    """
+    upper, lower = _LETTERS_OF[n_options]
+    folded = reply.folded
+    return [
+        index
+        for index, word in enumerate(reply.words)
+        if word in upper or (word in lower and (index == 0 or folded[index - 1] in BEFORE_LETTER))
+    ]
+
+
+def _letters(reading: _Reading, positions: Sequence[int], phrases: Sequence[Phrase]) -> tuple[set[str], int]:
     """Letters named as letters, two at most, and the first word behind an opening label such as "B." or "Option B"."""
-    words, gaps = reading.reply.words, reading.reply.gaps
-    upper, lower = _LETTERS_OF[len(reading.options)]
-    positions = [index for index, word in enumerate(words) if word in upper or word in lower]
-    if not positions:
-        return set(), 0
-    previous, following = ["", *reading.reply.folded], [*words[1:], ""]
-    denials = reading.denials
+    words, folded, gaps = reading.reply.words, reading.reply.folded, reading.reply.gaps
+    upper, _ = _LETTERS_OF[len(reading.options)]
+    denials, last = reading.denials, len(words) - 1
     # A long text repeats itself, so the same neighbours are judged once.
-    by_neighbours = cache(partial(_by_neighbours, upper))
+    judged: dict[tuple[str, ...], bool | None] = {}
     named: set[str] = set()
     opening = 0
     covered: set[int] | None = None
@@ -178,7 +184,11 @@ def _letters(reading: _Reading, phrases: Sequence[Phrase]) -> tuple[set[str], in
             continue
         if denials and denials.negated[position]:
             continue
-        names = by_neighbours(previous[position], gaps[position], word, gaps[position + 1], following[position])
+        previous, following = folded[position - 1] if position else "", words[position + 1] if position < last else ""
+        near = (previous, gaps[position], word, gaps[position + 1], following)
+        if near not in judged:
+            judged[near] = _by_neighbours(*near, upper)
+        names = judged[near]
         if names is False or (names is None and not _announced(reading, position)):
             continue
         if denials and denials.letter(position):
@@ -188,7 +198,7 @@ def _letters(reading: _Reading, phrases: Sequence[Phrase]) -> tuple[set[str], in
             if position in covered:
                 continue
         named.add(letter)
-        if position == 0 or (position == 1 and previous[1] in CUE_NOUNS):
+        if position == 0 or (position == 1 and folded[0] in CUE_NOUNS):
             opening = position + 1
         if len(named) == 2:
             break
@@ -206,17 +216,17 @@ def _covered(reading: _Reading, phrases: Sequence[Phrase]) -> set[int]:
 
 
 def _by_neighbours(
-    letters: frozenset[str], previous: str, before: str, word: str, after: str, following: str
+    previous: str, before: str, word: str, after: str, following: str, letters: frozenset[str]
 ) -> bool | None:
     """Whether a single letter is a choice and no word, initial or unit, where its neighbours say so.
 
     Args:
-        letters: The options' letters.
         previous: The folded word before; "" where there is none.
         before: The gap before.
         word: The letter.
         after: The gap behind.
         following: The word behind; "" where there is none.
+        letters: The options' letters.
 
     Returns:
         None where that depends on words further away.
@@ -233,7 +243,7 @@ def _by_neighbours(
     if word.islower():
         if not previous and (not following or after.startswith((".", ")", ":", "]"))):
             return True
-        return None if previous in BEFORE_LETTER and (word not in "ai" or closed) else False
+        return False if not previous or (word in "ai" and not closed) else None
     if (previous in _OTHER_NAMES or previous.isdecimal()) and not before.strip():
         return False
     if word not in _ARTICLES or closed or previous in LABEL_NOUNS or following in letters:

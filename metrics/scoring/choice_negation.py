@@ -136,16 +136,11 @@ def _ends_clause(gap: str) -> bool:
 def _negated(n_words: int, negators: list[int], cjk_negators: list[int], breaks: list[int]) -> bytearray:
     """For each word, whether a negation precedes it in its clause; clauses begin at `breaks`, which are sorted."""
     flags = bytearray(n_words)
-
-    def flag(negator: int, reach: int) -> None:
-        clause = bisect_right(breaks, negator)
-        end = min(negator + 1 + reach, breaks[clause] if clause < len(breaks) else n_words, n_words)
-        flags[negator + 1 : end] = b"\1" * (end - negator - 1)
-
-    for negator in negators:
-        # Behind a negation, the whole rest of the clause is flagged already.
-        if not flags[negator]:
-            flag(negator, n_words)
-    for negator in cjk_negators:
-        flag(negator, _CJK_REACH)
+    for reach, positions in ((n_words, negators), (_CJK_REACH, cjk_negators)):
+        for negator in positions:
+            # Behind a negation, the whole rest of the clause is flagged already.
+            if reach < n_words or not flags[negator]:
+                clause = bisect_right(breaks, negator)
+                end = min(negator + 1 + reach, breaks[clause] if clause < len(breaks) else n_words, n_words)
+                flags[negator + 1 : end] = b"\1" * (end - negator - 1)
     return flags

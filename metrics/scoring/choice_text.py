@@ -54,7 +54,6 @@ class Words(NamedTuple):
         joined: The folded words with a line break before, between and behind them, for searching phrases.
         gaps: What stands before each word, and behind the last one (one more than words).
         distinct_gaps: The set of the gaps, which is small however long the text: what is asked of gaps is asked of it.
-        sentence_gaps: Those of them in which a sentence ends.
     """
 
     words: list[str]
@@ -62,7 +61,6 @@ class Words(NamedTuple):
     joined: str
     gaps: list[str]
     distinct_gaps: set[str]
-    sentence_gaps: set[str]
 
 
 def split_words(text: str) -> Words:
@@ -86,9 +84,7 @@ def split_words(text: str) -> Words:
     pieces = (_ASCII_WORD if text.isascii() else _WORD).split(text)
     words, gaps = pieces[1::2], pieces[::2]
     joined = "\n" + "\n".join(words).casefold() + "\n"
-    distinct = set(gaps)
-    folded = joined[1:-1].split("\n") if words else []
-    return Words(words, folded, joined, gaps, distinct, set(filter(ends_sentence, distinct)))
+    return Words(words, joined[1:-1].split("\n") if words else [], joined, gaps, set(gaps))
 
 
 def is_cjk(word: str) -> bool:
@@ -164,7 +160,7 @@ def option_phrase(option: str) -> Phrase:
         # Most options are plain words, which need no closer look.
         return Phrase(tuple(words), "\n" + "\n".join(words) + "\n", (False,) * (len(words) - 1))
     parts = split_words(normalise(option))
-    return Phrase(tuple(parts.folded), parts.joined, tuple(gap in parts.sentence_gaps for gap in parts.gaps[1:-1]))
+    return Phrase(tuple(parts.folded), parts.joined, tuple(ends_sentence(gap) for gap in parts.gaps[1:-1]))
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,7 @@ option matches the reply, by its letter or by its text. The paper leaves the mat
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from string import ascii_uppercase
 
 from eyechart.metrics.scoring.choice_mentions import find_mentions
@@ -135,6 +136,7 @@ def _plainly_named(text: str, options: Sequence[str]) -> set[str]:
     return {found["letter"]}
 
 
+@lru_cache(maxsize=8192)
 def _may_be_cue(option: str) -> bool:
     last = option_phrase(option).words[-1:]
     return any(word in _CUE_WORDS or (len(word) == 1 and word.isalpha()) for word in last)
