@@ -277,7 +277,8 @@ class TransformersBackend:
             self._batch_size = batch_size
             return run(batch_size)
 
-        return find_executable_batch_size(smaller, starting_batch_size=self._batch_size // 2)()
+        half = self._batch_size // 2
+        return find_executable_batch_size(smaller, half, reduce_batch_size_fn=lambda: self._batch_size // 2)()
 
     def _make_renderer(self) -> Renderer:
         return Renderer(self._processor, _image_token_id(self._model.config), name=self._name)

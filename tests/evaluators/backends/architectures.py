@@ -172,8 +172,13 @@ def gemma3(window: int = 4096) -> tuple[PreTrainedModel, ProcessorMixin]:
     )
     config = Gemma3Config(
         text_config=Gemma3TextConfig(
-            **_text(words), head_dim=12, sliding_window=window, layer_types=["sliding_attention", "full_attention"]
+            **_text(words),
+            head_dim=12,
+            sliding_window=window,
+            layer_types=["sliding_attention", "full_attention"],
+            tie_word_embeddings=False,
         ),
+        tie_word_embeddings=False,
         vision_config=SiglipVisionConfig(**_vision()),
         mm_tokens_per_image=4,
         image_token_index=words.convert_tokens_to_ids("<image_soft_token>"),
