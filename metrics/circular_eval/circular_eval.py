@@ -1,0 +1,147 @@
+"""CircularEval of multiple-choice answers given as free text, as an `evaluate` module.
+
+Protocol: MMBench, Sec. 3.1 and 3.2 (https://arxiv.org/abs/2307.06281). Departures: see
+`eyechart.metrics.scoring.circular`, `.circular_passes` and `.decisions`.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import datasets
+import evaluate
+
+from eyechart.metrics.scoring.circular import MISSING
+from eyechart.metrics.scoring.circular import circular_scores
+from eyechart.metrics.scoring.circular_passes import check_question_groups
+from eyechart.metrics.scoring.circular_passes import find_questions
+from eyechart.metrics.scoring.decisions import Extraction
+from eyechart.metrics.scoring.decisions import check_rows
+from eyechart.metrics.scoring.decisions import decide_checked
+from eyechart.metrics.scoring.decisions import extraction_settings
+from eyechart.metrics.scoring.inputs import check_gathered
+from eyechart.metrics.scoring.inputs import check_groups
+from eyechart.metrics.scoring.inputs import check_member
+from eyechart.metrics.scoring.judging.replies import Judge
+
+_DESCRIPTION = """
+Share of multiple-choice questions that are answered right in every rotation of their options (CircularEval), beside the
+share answered right in the unrotated pass (VanillaEval). Answers are a model's raw text, from which the choice is
+extracted by exact matching, then by an optional judge.
+"""
+
+_CITATION = """
+@inproceedings{liu2024mmbench,
+  title={MMBench: Is Your Multi-modal Model an All-around Player?},
+  author={Liu, Yuan and Duan, Haodong and Zhang, Yuanhan and Li, Bo and Zhang, Songyang and others},
+  booktitle={European Conference on Computer Vision},
+  year={2024}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions (`list` of `str`): Raw replies, one per pass; "" for a failed or empty response, which is unmatched.
+    references (`list` of `str`): Letters of the correct options, as shown in the pass.
+    choices (`list` of `list` of `str`): Option texts of each pass, in the order shown, so already rotated.
+    question_ids (`list` of `str` or `int`): Which question each pass asks.
+    rotations (`list` of `int`): By how many places the options of each pass are rotated, from 0.
+    questions (`list` of `str`, optional): Question of each pass; needed with a judge.
+    groups (`dict` of `str` to `list`, optional): Group name to one value per pass, the same in all passes of a
+        question; adds `by_<group name>`.
+    judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
+    judge_template (`str`): "mmbench_choice" (default; the judge names a letter) or "q_bench_vote" (it votes right or
+        wrong).
+    rounds (`int`): Replies asked of the judge per pass; the most frequent one counts. Default 5.
+    fallback (`str`): What an undecided pass becomes: "wrong" (default), or "random", a choice among the options and X.
+    seed (`int`): Seed of the random choice, together with question and rotation. Default 0.
+    missing (`str`): What becomes of a question whose observed passes are all right but not all there: "error" (default)
+        or "drop", which leaves it out. A question with a wrong pass is wrong, whatever else is missing.
+
+Returns:
+    circular_accuracy (`float`): Share of questions that are right in every pass, from 0 to 1; higher is better.
+    circular_ci95 (`list` of two `float`): Its 95 % Wilson interval.
+    vanilla_accuracy (`float`): Share of questions that are right in rotation 0, of those where it was asked.
+    vanilla_ci95 (`list` of two `float`): Its 95 % Wilson interval.
+    random_guess (`float`): Circular accuracy expected from guessing, the mean of N^-N for N options.
+    n_questions (`int`): Questions in `circular_accuracy`; in a group also as `n`.
+    n_vanilla (`int`): Questions in `vanilla_accuracy`.
+    n_passes (`int`): Passes given.
+    dropped (`int`): Questions left out of `circular_accuracy` by `missing="drop"`.
+    extraction (`dict`): Shares of passes decided by `exact` matching, the `judge`, at `random`, and `unmatched` ones.
+    choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
+    distribution_over (`str`): What the two cover: "all passes", or "rotation 0" where passes are missing.
+    by_<group name> (`dict`): The same scores for each value of the group.
+    judge_asked, judge_failed_rounds (`int`, with a judge): Passes the judge was asked about, and its unusable replies.
+    missing, judge, judge_template, rounds, fallback, seed: The settings that apply.
+
+Examples:
+    >>> from eyechart.metrics import load
+    >>> metric = load("circular_eval")
+    >>> scores = metric.compute(
+    ...     predictions=["A", "The answer is B.", "Cat", "A. Dog"],
+    ...     references=["A", "B", "A", "B"],
+    ...     choices=[["Red", "Blue"], ["Blue", "Red"], ["Cat", "Dog"], ["Dog", "Cat"]],
+    ...     question_ids=["q1", "q1", "q2", "q2"],
+    ...     rotations=[0, 1, 0, 1],
+    ...     groups={"category": ["colour", "colour", "object", "object"]},
+    ... )
+    >>> scores["circular_accuracy"], scores["vanilla_accuracy"], scores["random_guess"]
+    (0.5, 1.0, 0.25)
+    >>> scores["n_questions"], scores["n_passes"], scores["distribution_over"]
+    (2, 4, 'all passes')
+    >>> scores["by_category"]["object"]["circular_accuracy"]
+    0.0
+"""
+
+
+class CircularEval(evaluate.Metric):
+    """Share of questions answered right in every rotation of their options."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "predictions": datasets.Value("string"),
+                    "references": datasets.Value("string"),
+                    "choices": datasets.Sequence(datasets.Value("string")),
+                    # Not "string", for which evaluate refuses whole numbers.
+                    "question_ids": datasets.Value("large_string"),
+                    "rotations": datasets.Value("int64"),
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/2307.06281"],
+        )
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        question_ids: Sequence[str],
+        rotations: Sequence[int],
+        questions: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[Any]] | None = None,
+        judge: Judge | None = None,
+        judge_template: str = "mmbench_choice",
+        rounds: int = 5,
+        fallback: str = "wrong",
+        seed: int = 0,
+        missing: str = "error",
+    ) -> dict[str, Any]:
+        check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
+        checked = check_groups(groups, len(predictions))
+        extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed)
+        # What needs no decision is checked before a judge is asked, whose replies may cost money.
+        check_member("missing", missing, MISSING)
+        check_rows(predictions, references, choices, extraction)
+        asked = find_questions(question_ids, rotations, references, choices)
+        check_question_groups(checked, asked)
+        extraction = replace(extraction, question_ids=question_ids, rotations=rotations)
+        decisions = decide_checked(predictions, references, choices, extraction)
+        scores = circular_scores(decisions, asked, references, choices, checked, missing)
+        return scores | {"missing": missing} | extraction_settings(extraction, decisions)
