@@ -93,7 +93,7 @@ def fit_sigmoid(x: FloatArray, y: FloatArray, line: bool, starts: Sequence[Curve
     distinct = [end.curve for i, end in enumerate(ends) if i == 0 or end.error > ends[i - 1].error * (1 + 1e-5)]
     published = Curve(slope=4.0, centre=0.0)
     best = min(whole.descend(start, *_SEARCH) for start in (*starts, published, *distinct[:_POLISHED]))
-    steps = _steps(whole, least=0.9 * (whole.rest @ whole.rest - best.error))
+    steps = _steps(whole, least=0.9 * (float(whole.rest @ whole.rest) - best.error))
     best = min([best, *(whole.descend(start, *_SEARCH) for start in steps)])
     best = whole.descend(best.curve, *_POLISH)
     state = whole.at(best.curve)
@@ -113,8 +113,10 @@ class _Cells(NamedTuple):
     @classmethod
     def join(cls, index: NDArray[np.intp], x: FloatArray, y: FloatArray, weight: FloatArray) -> "_Cells":
         """Weighted means of the points with the same index."""
-        total = np.bincount(index, weight)
-        return cls(np.bincount(index, x * weight) / total, np.bincount(index, y * weight) / total, total)
+        total, sum_x, sum_y = (
+            np.bincount(index, weights=w).astype(np.float64) for w in (weight, weight * x, weight * y)
+        )
+        return cls(sum_x / total, sum_y / total, total)
 
     def coarser(self, count: int) -> "_Cells":
         """At most `count` cells of about equal weight."""
