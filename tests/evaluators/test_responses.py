@@ -1,3 +1,4 @@
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -88,7 +89,8 @@ def test_it_is_in_wal_mode_and_a_reader_sees_what_another_wrote(path):
         one.put("a/b", {b"one": {}})
         assert two.get([b"one"]) == {b"one": {}}
         assert path.with_name("responses.sqlite-wal").exists()
-    assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_models_are_told_with_answers_size_and_time(path):
