@@ -147,6 +147,20 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         """Name of the image column: "images" for a sequence, "image" for a single one."""
         return "images" if "images" in self.info.features else "image"
 
+    def _fetch(self, dl_manager: datasets.DownloadManager, location: str, how_to_get: str) -> str:
+        """Download one of the release's files into the cache of `datasets` and return its path there.
+
+        Raises:
+            MissingFileError: It cannot be downloaded.
+        """
+        try:
+            path: str = dl_manager.download(location)
+        # What the library and its HTTP client raise differs between versions.
+        except Exception as error:
+            reason = f"{location} cannot be downloaded ({type(error).__name__}: {error}). {how_to_get}"
+            raise MissingFileError(reason) from error
+        return path
+
     def _unpack(self, archive: str) -> str:
         """Unpack one of the release's archives into the cache of `datasets`, safely, and return its folder."""
         return unpack(archive, self._unpacked_folder)

@@ -124,12 +124,15 @@ class QuestionBuilder(BenchmarkBuilder):
         questions = self._questions
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the release's images are one archive. {questions.how_to_get}")
-        files = dl_manager.download({split: questions.location(file) for split, file in questions.files.items()})
+        files = {split: self._official_file(dl_manager, file) for split, file in questions.files.items()}
         folders: tuple[str, ...] = ()
         if self.config.images == "load":
-            unpacked = self._unpack(dl_manager.download(questions.location(questions.image_archive)))
+            unpacked = self._unpack(self._official_file(dl_manager, questions.image_archive))
             folders = self._image_folders(unpacked, questions.image_folders)
         return [Annotation(split, (files[split],), folders) for split in SPLITS]
+
+    def _official_file(self, dl_manager: datasets.DownloadManager, file: str) -> str:
+        return self._fetch(dl_manager, self._questions.location(file), self._questions.how_to_get)
 
     def _read(self, path: str) -> list[Row]:
         if _is_parquet(path):

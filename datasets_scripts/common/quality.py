@@ -81,9 +81,9 @@ class QualityBuilder(BenchmarkBuilder):
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the release's images are one archive. {self.HOW_TO_GET}")
         if self.config.images == "skip" and "scores" in self.DOWNLOADS:
-            file = dl_manager.download(self.DOWNLOADS["scores"])
+            file = self._fetch(dl_manager, self.DOWNLOADS["scores"], self.HOW_TO_GET)
             return self._splits((file,), os.path.dirname(file))
-        paths = dl_manager.download(dict(self.DOWNLOADS))
+        paths = {name: self._fetch(dl_manager, place, self.HOW_TO_GET) for name, place in self.DOWNLOADS.items()}
         folder = self._unpack(paths["images"])
         return self._splits((paths["scores"],) if "scores" in paths else self._score_files(folder), folder)
 

@@ -95,7 +95,7 @@ class LLDescribe(BenchmarkBuilder):
     def _download(self, dl_manager: datasets.DownloadManager) -> str:
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the release's images are one archive. {_HOW_TO_GET}")
-        return self._unpack(dl_manager.download(f"{_HUB}/resolve/main/{IMAGE_ARCHIVE}"))
+        return self._unpack(self._fetch(dl_manager, f"{_HUB}/resolve/main/{IMAGE_ARCHIVE}", _HOW_TO_GET))
 
     def _read(self, path: str) -> list[Row]:
         if os.path.isdir(path):

@@ -153,7 +153,7 @@ class MMBench(BenchmarkBuilder):
         for split, names in FILES[self.config.name].items():
             if not self.config.only_splits or split in self.config.only_splits:
                 folder, checksum = _DOWNLOADS[names[0]]
-                path = dl_manager.download(folder + names[0])
+                path = self._fetch(dl_manager, folder + names[0], self._how_to_get())
                 check_md5(path, checksum, folder + names[0])
                 found[split] = [path]
         return found

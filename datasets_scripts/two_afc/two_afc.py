@@ -211,13 +211,14 @@ class TwoAfc(BenchmarkBuilder):
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> Annotation:
         name = LABEL_FILES[self.config.name]
         if self.config.images == "skip":
-            return Annotation("test", (dl_manager.download(_LABELS + name),), ())
+            return Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())
         chosen = set(self.config.databases)
         if self.config.name != "coarse" or not chosen or not chosen <= {*MIXED, MIXED_POOL}:
             raise MissingFileError(f"subset {self.name!r} needs data_dir. {_HOW_TO_GET}")
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the images are one archive. {_HOW_TO_GET}")
-        folder = os.path.join(self._unpack(dl_manager.download(_ARCHIVE)), f"2AFC-LMMs-{_COMMIT}", "data")
+        archive = self._fetch(dl_manager, _ARCHIVE, _HOW_TO_GET)
+        folder = os.path.join(self._unpack(archive), f"2AFC-LMMs-{_COMMIT}", "data")
         return Annotation("test", (os.path.join(folder, name),), (folder,))
 
     def _read(self, path: str) -> list[Row]:

@@ -18,6 +18,7 @@ from eyechart.datasets_scripts import loading
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.description import description_features
+from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
 from eyechart.datasets_scripts.common.pairs import pair_features
 from eyechart.datasets_scripts.common.quality import quality_features
@@ -166,6 +167,13 @@ def test_a_card_tells_licence_source_columns_and_citation(name: str) -> None:
     assert "## Citation" in text and "@" in text.partition("## Citation")[2]
     kinds = {SUBSETS[name].kind_of(config) for config in SUBSETS[name].configs}
     assert all(f"`{column}`" in text for kind in kinds for column in KINDS[kind])
+
+
+@pytest.mark.parametrize(("name", "config"), CONFIGS)
+def test_without_data_dir_and_network_the_error_says_what_to_get(name: str, config: str, tmp_path: Path) -> None:
+    """Tests are offline: what could be downloaded cannot be here."""
+    with pytest.raises(MissingFileError, match=r"(?s)https?://.*give .* as data_dir"):
+        load_dataset(name, config, cache_dir=tmp_path)
 
 
 @every_subset
