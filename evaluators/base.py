@@ -316,7 +316,10 @@ class Evaluator(evaluate.Evaluator):
 def _told_by(answered: Sequence[Answered]) -> dict[str, Any]:
     """The model's settings that only its answers tell, so that stored answers tell the same as new ones."""
     responses = [response for item in answered for response in item.responses]
-    told: dict[str, Any] = {}
+    names = sorted({name for response in responses for name in response.told})
+    told: dict[str, Any] = {
+        name: sorted({response.told[name] for response in responses if name in response.told}) for name in names
+    }
     if responses[0].rendered_prompt is not None:
         told["rendered_prompt"] = responses[0].rendered_prompt
     downscaled = [count for response in responses if (count := response.images_downscaled) is not None]

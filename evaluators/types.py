@@ -114,6 +114,8 @@ class Response:
     """The prompt as the model's chat template writes it, images as their marks; None where a server does that."""
     images_downscaled: int | None = None
     """How many of the request's images the model saw with fewer pixels than they have; None where nothing tells."""
+    told: Mapping[str, str] = field(default_factory=dict)
+    """Settings that only an answer tells, such as the name under which a server answered."""
     stored: bool = field(default=False, compare=False)
     """Whether it comes from the response store and was not asked for now."""
     error: DataError | None = None

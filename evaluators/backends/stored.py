@@ -115,6 +115,7 @@ def _value(response: Response) -> dict[str, Any]:
         "options": response.options,
         "rendered_prompt": response.rendered_prompt,
         "images_downscaled": response.images_downscaled,
+        "told": dict(response.told) or None,
     }
     return {name: item for name, item in value.items() if item is not None}
 
@@ -131,5 +132,6 @@ def _response(request: Request, value: dict[str, Any]) -> Response:
         options=None if options is None else tuple(options),
         rendered_prompt=value.get("rendered_prompt"),
         images_downscaled=value.get("images_downscaled"),
+        told=value.get("told", {}),
         stored=True,
     )

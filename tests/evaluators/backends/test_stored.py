@@ -91,7 +91,7 @@ EXACT = [
     {"logits": {"good": -0.0, "poor": 1.7976931348623157e308}},
     {"losses": (Loss(1 / 3, 3), Loss(2.5e-17, 1))},
     {"text": "B", "options": ("x", "y")},
-    {"text": "B", "rendered_prompt": "USER: <image>?", "images_downscaled": 0},
+    {"text": "B", "rendered_prompt": "USER: <image>?", "images_downscaled": 0, "told": {"served": "a/b@1"}},
 ]
 
 
@@ -222,7 +222,8 @@ def test_a_run_from_the_store_gives_the_same_result(store, questions):
     def say(request):
         number = int(request.id[1:])
         prompt = f"USER: <image>{number}"
-        return Response(request, text="ABC"[number % 3], rendered_prompt=prompt, images_downscaled=number % 2)
+        facts = {"rendered_prompt": prompt, "images_downscaled": number % 2, "told": {"served": f"m@{number // 3}"}}
+        return Response(request, text="ABC"[number % 3], **facts)
 
     def run(dataset):
         model = Scripted(say)
@@ -239,4 +240,5 @@ def test_a_run_from_the_store_gives_the_same_result(store, questions):
         "backend": "logging",
         "rendered_prompt": "USER: <image>0",
         "downscaled_share": 0.5,
+        "served": ["m@0", "m@1"],
     }
