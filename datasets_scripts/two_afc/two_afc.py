@@ -159,8 +159,8 @@ class TwoAfcConfig(BenchmarkConfig):
                 raise UsageError(f"{name} is {value!r}; it must be a whole number from {least}")
         if isinstance(self.databases, str):
             raise UsageError(f"databases is {self.databases!r}; it must be a list of names")
-        if self.scale is not None and len(self.scale) != 2:
-            raise UsageError(f"scale is {self.scale!r}; it must be the lowest and the highest quality")
+        if self.scale is not None and not _is_scale(self.scale):
+            raise UsageError(f"scale is {self.scale!r}; it must be the lowest and the highest quality, two numbers")
         quality = [name for name, subset in SUBSETS.items() if subset.kind == "quality"]
         if self.source is not None and self.source not in quality:
             raise unknown_name("quality subset for source", self.source, quality)
@@ -299,6 +299,10 @@ class TwoAfc(BenchmarkBuilder):
             raise MissingFileError(f"{error.reason}. {_HOW_TO_GET_MM21}", path=error.path) from error
         rows = builder._parse(annotation, LeftOut(skip_missing=False, skip_bad=False, log=False))
         return {row["id"]: row["quality"] for row in rows}
+
+
+def _is_scale(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(type(end) in (int, float) for end in value)
 
 
 def _half_of_pair(row: dict[str, Any]) -> dict[str, Any]:

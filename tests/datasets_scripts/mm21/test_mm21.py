@@ -44,6 +44,11 @@ def test_all_three_files_are_needed(release_of: Folder) -> None:
         load_dataset("mm21", data_dir=folder, images="skip")
 
 
+def test_an_empty_folder_names_all_files(release_of: Folder) -> None:
+    with pytest.raises(MissingFileError, match=r"holds none of train\.csv, val\.csv, test\.csv, mos\.csv\. LICQA comes"):
+        load_dataset("mm21", data_dir=release_of({"notes.txt": ""}))
+
+
 def test_rates_that_do_not_exist(release_of: Folder) -> None:
     files = FILES | {"val.csv": FILES["val.csv"].replace("1170_1_p1", "1170_4_p1")}
     with pytest.raises(BadAnnotationError, match=r"val\.csv, row 1: .* ends in rate 4; HiFiC has rates 1-3"):
