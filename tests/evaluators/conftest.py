@@ -1,6 +1,9 @@
 """A small data set per kind, in the documented columns, for evaluators that run on a Python function."""
 
+import subprocess
 from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
 
 import datasets
 import numpy as np
@@ -56,3 +59,15 @@ def photographs() -> datasets.Dataset:
         "quality": [float(i) for i in range(40)],
     }
     return datasets.Dataset.from_dict(rows, features=features)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of four megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "eyechart", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)

@@ -28,18 +28,6 @@ def path(tmp_path):
     return tmp_path / "home" / "responses.sqlite"
 
 
-@pytest.fixture
-def disk(tmp_path):
-    """A disk of four megabytes."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "eyechart", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("a small disk cannot be mounted here")
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True)
-
-
 def test_it_lies_under_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "new"))
     with ResponseStore.open() as store:

@@ -1,3 +1,4 @@
+import os
 import signal
 import sqlite3
 import subprocess
@@ -8,6 +9,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from eyechart.datasets_scripts import mini
 from eyechart.evaluators import responses
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.responses import ResponseStore
@@ -146,6 +148,25 @@ def test_a_killed_command_given_again_gives_the_result_of_one_that_was_not(tmp_p
     assert finished.timings["answers_from_store"] == stored >= 70
     assert same_texts == texts
     assert (finished.scores, finished.settings) == (whole.scores, whole.settings)
+
+
+def test_a_run_on_a_disk_that_becomes_full_can_be_finished_later(disk, tmp_path, monkeypatch):
+    data = mini.release("llvisionqa")
+    monkeypatch.setenv("EYECHART_HOME", str(disk))
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
+    (disk / "others").write_bytes(bytes(free - 200_000))
+    options = ["run", "q_bench/perception", "--data-dir", data, "--limit", "60", "--out", tmp_path / "out"]
+    done = invoke(*options)
+    assert done.exit_code == 1
+    message = "".join(done.output.split("\n"))
+    assert "What was stored before is kept" in message and "--no-store" in message
+    assert "store" in read_results(tmp_path / "out").failed[0].error
+    stored = stored_answers()
+    assert 0 < stored < 60
+    (disk / "others").unlink()
+    assert invoke(*options).exit_code == 0
+    (task,) = read_results(tmp_path / "out").tasks
+    assert (task.scores["n"], task.timings["answers_from_store"]) == (60, stored)
 
 
 def test_scoring_answers_made_elsewhere_uses_no_store(tmp_path):
