@@ -1,9 +1,10 @@
 """Least squares of a sigmoid on top of a constant or of a line, which both logistics of the image-quality field are.
 
 Given the curve's slope and centre, the best coefficients of all terms follow from linear least squares, so that only
-two numbers are searched (variable projection; Golub and Pereyra, SIAM Journal on Numerical Analysis, 1973). The peaks
-of a grid over both, the published start and the best single step are improved by Levenberg and Marquardt's method on
-at most 512 weighted cells; the best ends are improved again on all points.
+two numbers are searched (variable projection; Golub and Pereyra, SIAM Journal on Numerical Analysis, 1973), by
+Levenberg and Marquardt's method from several starts. The peaks of a grid over both numbers are improved on at most 512
+weighted cells; the best ends of that, the published start and, where it comes close, the best single step are improved
+on all points.
 """
 
 import math
