@@ -7,6 +7,8 @@ more, log-probabilities where they were asked for, and a reply whose beginning w
 import threading
 from collections.abc import Iterator
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
@@ -14,6 +16,9 @@ from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.client import Messages
+from eyechart.evaluators.backends.endpoint.client import ServerRecord
+from eyechart.evaluators.backends.endpoint.client import read_key
+from eyechart.evaluators.backends.endpoint.client import resolve_address
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -43,17 +48,19 @@ class OpenAIBackend:
         Raises:
             UsageError: One of them is not allowed.
         """
+        self._model = model
         self._options = options or EndpointOptions()
-        self._client = ChatClient(model, self._options)
+        self._base_url = resolve_address(self._options)
+        read_key()
+        self._record = ServerRecord()
         self._lock = threading.Lock()
         self._ways: dict[Wanted, Way] = {}
         self._several_tokens: dict[tuple[str, str], bool] = {}
-        self._served: set[str] = set()
 
     @property
     def name(self) -> str:
         """The model's name on the server."""
-        return self._client.model
+        return self._model
 
     def check(self, wanted: Wanted) -> None:
         """Refuse losses; whether the server gives log-probabilities is known when it is asked."""
@@ -68,7 +75,7 @@ class OpenAIBackend:
         return {
             "backend": "openai",
             "name": self.name,
-            "base_url": self._client.base_url,
+            "base_url": self._base_url,
             "decoding": "greedy",
             "top_logprobs": self._options.top_logprobs,
         }
@@ -79,7 +86,8 @@ class OpenAIBackend:
         Raises:
             ModelError: The server refuses the key or the model, cannot be reached, or does not give what is wanted.
         """
-        return map_unordered(self._respond, requests, self._options.concurrency)
+        with ChatClient(self._model, self._options, self._record) as client:
+            yield from map_unordered(partial(self._respond, client), requests, self._options.concurrency)
 
     def settings(self) -> dict[str, Any]:
         """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
@@ -87,50 +95,48 @@ class OpenAIBackend:
         `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
         beginning of a reply. Requests include those that try that out.
         """
-        client = self._client
         return {
             **self.identity(),
-            "served": sorted(self._served),
+            "served": sorted(self._record.served),
             "prefill": {wanted.value: way.name for wanted, way in self._ways.items()},
-            "length_field": client.length_field,
+            "length_field": self._record.length_field,
             "concurrency": self._options.concurrency,
             "timeout": self._options.timeout,
             "max_retries": self._options.max_retries,
-            "asked": client.totals.as_dict(),
+            "asked": self._record.totals(),
         }
 
-    def _respond(self, request: Request) -> Response:
+    def _respond(self, client: ChatClient, request: Request) -> Response:
         self.check(request.wanted)
         try:
             messages = to_chat_messages(request)
-            way = self._way(request, messages)
-            return self._score(request, messages, way) if request.words else self._generate(request, messages, way)
+            question = _Question(client, request, messages, self._way(client, request, messages))
+            return self._score(question) if request.words else _generate(question)
         except DataError as error:
             return Response(request, error=error)
 
-    def _generate(self, request: Request, messages: Messages, way: Way | None) -> Response:
-        completion = self._ask(messages, request.prefill, way, max_tokens=request.max_new_tokens)
-        return Response(request, text=completion.choices[0].text.strip(), usage=_usage(completion))
-
-    def _score(self, request: Request, messages: Messages, way: Way | None) -> Response:
-        completion = self._ask(messages, request.prefill, way, max_tokens=1, top_logprobs=self._options.top_logprobs)
+    def _score(self, question: "_Question") -> Response:
+        request = question.request
+        completion = question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)
         tokens = completion.choices[0].tokens
         if not tokens:
-            raise EndpointError(f"{self._client.base_url} returned a reply of no tokens")
+            raise EndpointError(f"{self._base_url} returned a reply of no tokens")
 
         def is_several_tokens(word: str) -> bool:
+            # Without a prefilled reply there is no place to put the word.
+            if question.way is None:
+                return False
             with self._lock:
                 key = (request.prefill, word)
-                if way is not None and key not in self._several_tokens:
-                    longer = self._ask(messages, f"{request.prefill} {word}", way, max_tokens=1)
+                if key not in self._several_tokens:
+                    longer = question.ask(f" {word}", max_tokens=1)
                     self._several_tokens[key] = _prompt_tokens(longer) - _prompt_tokens(completion) > 1
-                # Without a prefilled reply there is no place to put the word.
-                return self._several_tokens.get(key, False)
+                return self._several_tokens[key]
 
         logits, floored = find_words(tokens[0].likeliest, request.words, is_several_tokens)
         return Response(request, logits=logits, floored=floored, usage=_usage(completion))
 
-    def _way(self, request: Request, messages: Messages) -> Way | None:
+    def _way(self, client: ChatClient, request: Request, messages: Messages) -> Way | None:
         """How the server goes on with a given beginning of a reply; None where there is none."""
         if not request.prefill:
             return None
@@ -138,19 +144,30 @@ class OpenAIBackend:
         with self._lock:
             if request.wanted not in self._ways:
                 top_logprobs = self._options.top_logprobs if request.wanted is Wanted.LOGITS else None
-                self._ways[request.wanted] = find_way(self._client, messages, top_logprobs)
+                self._ways[request.wanted] = find_way(client, messages, top_logprobs)
             return self._ways[request.wanted]
 
-    def _ask(
-        self, messages: Messages, prefill: str, way: Way | None, *, max_tokens: int, top_logprobs: int | None = None
-    ) -> Completion:
-        if way is not None:
-            messages = continued(messages, prefill)
-        extra = way.extra if way is not None else None
-        completion = self._client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=extra)
-        if completion.model:
-            self._served.add(completion.model)
-        return completion
+
+@dataclass(frozen=True)
+class _Question:
+    """A request as it is put to a server."""
+
+    client: ChatClient
+    request: Request
+    messages: Messages
+    way: Way | None
+
+    def ask(self, more: str = "", *, max_tokens: int, top_logprobs: int | None = None) -> Completion:
+        """Ask for the reply after the prefilled beginning and `more`."""
+        if self.way is None:
+            return self.client.ask(self.messages, max_tokens=max_tokens, top_logprobs=top_logprobs)
+        messages = continued(self.messages, self.request.prefill + more)
+        return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
+
+
+def _generate(question: _Question) -> Response:
+    completion = question.ask(max_tokens=question.request.max_new_tokens)
+    return Response(question.request, text=completion.choices[0].text.strip(), usage=_usage(completion))
 
 
 def _prompt_tokens(completion: Completion) -> int:

@@ -4,9 +4,10 @@ import os
 import threading
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import asdict
 from dataclasses import dataclass
+from dataclasses import field
 from typing import Any
+from typing import Self
 from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import EndpointError
@@ -32,31 +33,39 @@ Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass
-class Totals:
-    """What was asked so far."""
+class ServerRecord:
+    """What was asked of a server so far, and what was learnt of it by that."""
 
     requests: int = 0
-    """Requests with an answer that could be used."""
+    """Requests with an answer that could be read."""
     retries: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    length_field: str = _OLD_LENGTH
+    """What the server calls the longest reply wanted."""
+    several_at_once: bool = True
+    """Whether it may be asked for several replies at once."""
+    served: set[str] = field(default_factory=set)
+    """The names it gives its model."""
 
-    def as_dict(self) -> dict[str, int]:
-        """The same as JSON values."""
-        return asdict(self)
+    def totals(self) -> dict[str, int]:
+        """What was asked, as JSON values."""
+        names = ("requests", "retries", "prompt_tokens", "completion_tokens")
+        return {name: getattr(self, name) for name in names}
 
 
 class ChatClient:
     """Asks one model on one server; several threads may use it at once.
 
-    The API key is read from the environment variable `OPENAI_API_KEY` and from nowhere else.
+    A context manager: its end closes the connections, and threads that still wait for an answer get none.
 
     Args:
         model: The model's name on the server.
         options: How the server is asked; concurrency is up to the callers.
+        record: Kept up to date; by default one of its own.
     """
 
-    def __init__(self, model: str, options: EndpointOptions) -> None:
+    def __init__(self, model: str, options: EndpointOptions, record: ServerRecord | None = None) -> None:
         """Check address and key; nothing is sent.
 
         Raises:
@@ -65,13 +74,11 @@ class ChatClient:
         import openai
 
         self.model = model
-        self.base_url = _checked_url(options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
-        self.length_field = _OLD_LENGTH
-        self.totals = Totals()
-        self._several_at_once = True
+        self.base_url = resolve_address(options)
+        self.record = record or ServerRecord()
         self._timeout = options.timeout
+        self._key = read_key()
         self._lock = threading.Lock()
-        self._key = _key()
         self._client = openai.OpenAI(
             # Local servers want none, but the package does.
             api_key=self._key or "none",
@@ -79,6 +86,18 @@ class ChatClient:
             timeout=openai.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_TIMEOUT)),
             max_retries=options.max_retries,
         )
+
+    def __enter__(self) -> Self:
+        """The client itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; nothing can be asked any more."""
+        self._client.close()
 
     def ask(
         self,
@@ -136,7 +155,7 @@ class ChatClient:
         """
         fields = {"temperature": temperature}
         found: list[Choice] = []
-        if n > 1 and self._several_at_once:
+        if n > 1 and self.record.several_at_once:
             try:
                 found = self._send(messages, {**fields, "n": n}, max_tokens).choices
             except EndpointError as error:
@@ -151,18 +170,18 @@ class ChatClient:
         if len(found) > n:
             raise EndpointError(f"{self.base_url} returned {len(found)} replies; expected {n}")
         # What was asked in vain once is not asked again.
-        self._several_at_once &= n == 1 or at_once > 1
+        self.record.several_at_once &= n == 1 or at_once > 1
         return [choice.text for choice in found]
 
     def _send(self, messages: Messages, fields: Mapping[str, Any], max_tokens: int) -> Completion:
-        length_field = self.length_field
+        length_field = self.record.length_field
         try:
             return self._create(messages, {**fields, length_field: max_tokens})
         except EndpointError as error:
             # OpenAI's newer models refuse the old name, and older servers do not know the new one.
             if length_field != _OLD_LENGTH or error.status not in REFUSED or _NEW_LENGTH not in error.reason:
                 raise
-        self.length_field = _NEW_LENGTH
+        self.record.length_field = _NEW_LENGTH
         return self._create(messages, {**fields, _NEW_LENGTH: max_tokens})
 
     def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
@@ -183,17 +202,24 @@ class ChatClient:
             raise EndpointError(reason) from None
         usage = completion.usage or Usage()
         self._count(1, raw.retries_taken, usage.prompt_tokens, usage.completion_tokens)
+        if completion.model:
+            self.record.served.add(completion.model)
         return completion
 
     def _count(self, requests: int = 0, retries: int = 0, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         with self._lock:
-            self.totals.requests += requests
-            self.totals.retries += retries
-            self.totals.prompt_tokens += prompt_tokens
-            self.totals.completion_tokens += completion_tokens
+            self.record.requests += requests
+            self.record.retries += retries
+            self.record.prompt_tokens += prompt_tokens
+            self.record.completion_tokens += completion_tokens
 
 
-def _key() -> str:
+def read_key() -> str:
+    """The API key, "" if there is none.
+
+    Raises:
+        UsageError: It cannot be a key.
+    """
     key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not (key.isascii() and key.isprintable()):
         # The package's own error would show it.
@@ -201,8 +227,13 @@ def _key() -> str:
     return key
 
 
-def _checked_url(url: str) -> str:
-    """The address without a slash at its end."""
+def resolve_address(options: EndpointOptions) -> str:
+    """The server's address, without a slash at its end.
+
+    Raises:
+        UsageError: It is none, or may hold a password.
+    """
+    url = options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     if "@" in url or "?" in url:
         # Not shown again: it may hold a password.
         raise UsageError(

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import threading
+import time
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
@@ -169,6 +170,8 @@ class Script:
         self.answers = []
         self.bodies: list[dict[str, Any]] = []
         self.times: list[float] = []
+        self.attempts: list[str] = []
+        """Which retry each was, by the client's own count."""
 
     def say(self, *answers):
         """Each is a `werkzeug.Response`, a JSON value, or a function from the request to one of these."""
@@ -176,11 +179,10 @@ class Script:
         self._http.expect_request(PATH, method="POST").respond_with_handler(self._respond)
 
     def _respond(self, request):
-        import time
-
         with self._lock:
             self.times.append(time.monotonic())
             self.bodies.append(json.loads(request.data))
+            self.attempts.append(request.headers["X-Stainless-Retry-Count"])
             answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         answer = answer(request) if callable(answer) and not isinstance(answer, Response) else answer
         return answer if isinstance(answer, Response) else _json(answer)

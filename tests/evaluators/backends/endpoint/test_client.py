@@ -17,7 +17,8 @@ def choices(*texts):
 
 @pytest.fixture
 def client(http):
-    return ChatClient("judge", EndpointOptions(base_url=http.url_for("/v1"), max_retries=0))
+    with ChatClient("judge", EndpointOptions(base_url=http.url_for("/v1"), max_retries=0)) as client:
+        yield client
 
 
 def ask(client, n):

@@ -68,7 +68,7 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
     assert response.error.args and response.text is None
     with pytest.raises(EndpointError, match=reason):
         raise response.error
-    assert len(script.bodies) == 2
+    assert script.attempts == ["0", "1"]
     assert model.settings()["asked"] == {"requests": 0, "retries": 1, "prompt_tokens": 0, "completion_tokens": 0}
     script.say(fault, GOOD)
     response, model = ask(**timeout)
@@ -116,6 +116,15 @@ def test_what_no_other_request_would_change_stops_all(script, backend, make_pict
         list(backend(concurrency=2).answer(requests))
     time.sleep(0.2)
     assert len(script.bodies) <= 4
+
+
+def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, make_picture):
+    script.say(refusal(500), refusal(500), refusal(500), refusal(401))
+    requests = [Request(str(i), ("What is this?", IMAGE), (make_picture(0),)) for i in range(50)]
+    with pytest.raises(ModelError):
+        list(backend(concurrency=4, max_retries=9).answer(requests))
+    time.sleep(1.6)
+    assert len(script.bodies) <= 6, "with its retries, each of three would have been asked thrice by now"
 
 
 def test_a_missing_key_is_named_where_it_may_be_the_cause(script, ask):

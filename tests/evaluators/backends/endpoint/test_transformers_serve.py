@@ -71,6 +71,12 @@ def on_server(address):
     return resolve_backend(str(tiny_vlm.folder()), endpoint=EndpointOptions(base_url=address, max_retries=1))
 
 
+@pytest.fixture
+def client(address):
+    with ChatClient(str(tiny_vlm.folder()), EndpointOptions(base_url=address, max_retries=1)) as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def here():
     return resolve_backend(None, batch_size=1)
@@ -112,8 +118,7 @@ def test_scores_are_refused_as_the_server_returns_no_logprobs(on_server, make_pi
         list(on_server.answer([request]))
 
 
-def test_a_bad_image_is_an_error_of_its_item_and_the_server_goes_on(address):
-    client = ChatClient(str(tiny_vlm.folder()), EndpointOptions(base_url=address, max_retries=1))
+def test_a_bad_image_is_an_error_of_its_item_and_the_server_goes_on(client):
     rubbish = f"data:image/png;base64,{base64.b64encode(b'rubbish').decode()}"
     bad = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": rubbish}}]}]
     with pytest.raises(EndpointError, match="answered 500 after 1 retry: Internal Server Error"):
@@ -121,11 +126,10 @@ def test_a_bad_image_is_an_error_of_its_item_and_the_server_goes_on(address):
     assert client.ask([{"role": "user", "content": "What?"}], max_tokens=2).choices[0].text
 
 
-def test_several_replies_are_asked_for_one_by_one_as_the_server_ignores_n(address):
-    client = ChatClient(str(tiny_vlm.folder()), EndpointOptions(base_url=address))
+def test_several_replies_are_asked_for_one_by_one_as_the_server_ignores_n(client):
     replies = client.replies([{"role": "user", "content": "What?"}], 3, max_tokens=4, temperature=1.0)
     assert len(replies) == 3
-    assert client.totals.requests == 3
+    assert client.record.requests == 3
 
 
 def test_a_model_of_another_name_is_refused_in_the_servers_words(address, make_picture):
