@@ -11,7 +11,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.descriptions import WORDING
 from eyechart.metrics.scoring.judging.descriptions import description_scores
@@ -112,8 +112,7 @@ class JudgeDescription(evaluate.Metric):
         resamples: int = 1000,
         seed: int = 0,
     ) -> dict[str, Any]:
-        if self.num_process > 1 and groups is not None:
-            raise InputError("groups cannot be used with num_process > 1: only predictions and references are gathered")
+        check_gathered(self.num_process, list(self.features), groups=groups)
         judging = Judging(lexical if judge is None else judge, rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
         scores = description_scores(predictions, references, checked, judging, template)

@@ -11,7 +11,7 @@ import datasets
 import evaluate
 
 from eyechart.metrics.scoring.correlation import FitName
-from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.pair_pools import check_pairs
 from eyechart.metrics.scoring.pair_scores import PairSettings
 from eyechart.metrics.scoring.pair_scores import pair_scores
@@ -127,8 +127,7 @@ class PairedComparison(evaluate.Metric):
         resamples: int = 1000,
         seed: int = 0,
     ) -> dict[str, Any]:
-        if self.num_process > 1 and pool_ids is not None:
-            raise InputError("pool_ids cannot be used with num_process > 1: only the other six columns are gathered")
+        check_gathered(self.num_process, list(self.features), pool_ids=pool_ids)
         settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed)
         pairs = check_pairs(first_ids, second_ids, first_references, second_references, pool_ids)
         scores = pair_scores(read_preferences(predictions, reversed_predictions), pairs, settings)

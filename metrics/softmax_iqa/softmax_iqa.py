@@ -12,7 +12,7 @@ import datasets
 import evaluate
 
 from eyechart.metrics.scoring.correlation import FitName
-from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.inputs import check_numbers
@@ -108,8 +108,7 @@ class SoftmaxIqa(evaluate.Metric):
         resamples: int = 1000,
         seed: int = 0,
     ) -> dict[str, Any]:
-        if self.num_process > 1 and groups is not None:
-            raise InputError("groups cannot be used with num_process > 1: only predictions and references are gathered")
+        check_gathered(self.num_process, list(self.features), groups=groups)
         if self._configuration() == "logits":
             pooled = pool(predictions, strategy, temperature, ties)
             settings = {"temperature": float(temperature), "strategy": strategy, "ties": ties}
