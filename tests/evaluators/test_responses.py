@@ -81,6 +81,12 @@ def test_it_is_in_wal_mode_and_a_reader_sees_what_another_wrote(path):
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
+def test_a_file_system_without_wal_is_refused(path):
+    """No such file system is at hand; a database in memory answers as one does."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection, pytest.raises(StoreError, match="WAL mode"):
+        responses._use_wal(connection, path, timeout=0)
+
+
 def test_models_are_told_with_answers_size_and_time(path):
     fill(path, 3, "a/b")
     fill(path, 4, "c")
