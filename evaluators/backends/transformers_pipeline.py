@@ -5,38 +5,39 @@ Images are preprocessed by the model's own processor, in threads ahead of the mo
 """
 
 import hashlib
-import math
-import os
 import warnings
-from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from typing import Any
 
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.image_sizes import size_settings
 from eyechart.evaluators.backends.local.engine import Engine
 from eyechart.evaluators.backends.local.engine import Found
 from eyechart.evaluators.backends.local.engine import Job
 from eyechart.evaluators.backends.local.errors import UnsharableError
 from eyechart.evaluators.backends.local.loading import TASK
 from eyechart.evaluators.backends.local.loading import LoadOptions
-from eyechart.evaluators.backends.local.loading import folder_fingerprint
 from eyechart.evaluators.backends.local.loading import load_pipeline
+from eyechart.evaluators.backends.local.loading import model_fingerprint
+from eyechart.evaluators.backends.local.loading import model_identity
+from eyechart.evaluators.backends.local.loading import model_settings
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.planning import plan
+from eyechart.evaluators.backends.local.recovery import each_alone
+from eyechart.evaluators.backends.local.recovery import fitting
 from eyechart.evaluators.backends.local.rendering import Prompt
 from eyechart.evaluators.backends.local.rendering import Renderer
 from eyechart.evaluators.backends.local.units import Preparer
 from eyechart.evaluators.backends.local.units import Unit
-from eyechart.evaluators.backends.local.units import model_failure
+from eyechart.evaluators.backends.local.units import default_workers
+from eyechart.evaluators.backends.local.units import respond
 from eyechart.evaluators.backends.local.units import split_units
 from eyechart.evaluators.types import Loss
 from eyechart.evaluators.types import Request
@@ -103,7 +104,7 @@ class TransformersBackend:
         self._name = name
         self._batch_size = batch_size
         self._fingerprint = fingerprint
-        self._workers = workers or (1 if model.device.type == "cpu" else min(8, os.cpu_count() or 1))
+        self._workers = workers or default_workers(model.device.type)
         self._renderer = self._make_renderer()
         self._plain = PlainRunner(model, processor)
         self._engine: Engine | None = None
@@ -127,10 +128,8 @@ class TransformersBackend:
         Raises:
             ModelError: The model does not exist, is of an unknown architecture, or is no image-text-to-text model.
         """
-        options = options or LoadOptions()
-        pipe = load_pipeline(folder, name, options)
-        commit = getattr(pipe.model.config, "_commit_hash", None)
-        fingerprint = folder_fingerprint(folder) if os.path.isdir(folder) else commit
+        pipe = load_pipeline(folder, name, options or LoadOptions(), TASK)
+        fingerprint = model_fingerprint(folder, pipe.model)
         return cls(pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint)
 
     @classmethod
@@ -157,35 +156,18 @@ class TransformersBackend:
         """The model's weights, number format and processing; None where its weights are not known."""
         if self._fingerprint is None:
             return None
-        import transformers
-
         template = str(self._processor.chat_template).encode()
-        settings = {name: value for name, value in self.settings().items() if name not in _WITHOUT_EFFECT}
-        return {
-            **settings,
-            "fingerprint": self._fingerprint,
-            "chat_template": hashlib.sha256(template).hexdigest(),
-            "transformers": transformers.__version__,
-        }
+        known = model_identity(self.settings(), self._fingerprint)
+        return {**known, "chat_template": hashlib.sha256(template).hexdigest()}
 
     def settings(self) -> dict[str, Any]:
         """Model, number formats, image sizes, decoding, and how requests were run."""
-        config, image_processor = self._model.config, self._processor.image_processor
         return {
             "backend": "transformers",
-            "name": self._name,
-            "architecture": type(self._model).__name__,
-            "revision": getattr(config, "_commit_hash", None),
-            "parameters": self._model.num_parameters(),
-            "dtype": str(self._model.dtype).removeprefix("torch."),
-            "device": self._model.device.type,
-            "attention": getattr(config, "_attn_implementation", None),
-            "trust_remote_code": bool(getattr(config, "auto_map", None)),
+            **model_settings(self._model, self._processor.image_processor, name=self._name),
             "decoding": "greedy",
             "batch_size": self._batch_size,
             "prefix_sharing": f"off: {self._unshared}" if self._unshared else "on",
-            "image_processor": type(image_processor).__name__,
-            "image_sizes": size_settings(image_processor),
         }
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
@@ -206,34 +188,24 @@ class TransformersBackend:
         for prompt, found in self._found(window, job):
             request = prompt.request
             if prompt.continuation is None:
-                yield _response(prompt, found, window)
+                yield respond(prompt, found, window)
                 continue
             # The losses of one request come one by one.
             of_request = losses.setdefault(id(request), [None] * len(request.continuations))
             of_request[prompt.continuation] = found
             if all(loss is not None for loss in of_request):
                 failed = [loss for loss in of_request if isinstance(loss, DataError)]
-                yield _response(prompt, failed[0] if failed else tuple(of_request), window)
+                yield respond(prompt, failed[0] if failed else tuple(of_request), window)
 
     def _found(self, window: Unit, job: Job) -> "Iterator[tuple[Prompt, Any]]":
         """What is found for each sequence, or why it cannot be."""
-        if not job.prompts:
-            return
-        try:
-            for index, found in self._fitting(lambda batch_size: self._run(window, job, batch_size)):
-                yield job.prompts[index], found
-        except EyechartError:
-            raise
-        # Models raise whatever the input led them to; one bad item must not take the others along.
-        except Exception as error:
-            yield from self._one_by_one(window, job, error)
 
-    def _one_by_one(self, window: Unit, job: Job, error: Exception) -> "Iterator[tuple[Prompt, Any]]":
-        if len(job.prompts) == 1:
-            yield job.prompts[0], model_failure(error)
-            return
-        for prompt in job.prompts:
-            yield from self._found(window, replace(job, prompts=[prompt]))
+        def run(prompts: Sequence[Prompt]) -> list[Found]:
+            part = partial(self._run, window, replace(job, prompts=prompts))
+            found, self._batch_size = fitting(part, self._batch_size)
+            return found
+
+        yield from each_alone(job.prompts, run)
 
     def _run(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
         if self._engine is not None:
@@ -262,24 +234,6 @@ class TransformersBackend:
         if np.isfinite(largest) and not apart <= allowed:
             raise UnsharableError(f"its logits change by {apart:.2g} when a prefix is shared")
 
-    def _fitting(self, run: "Callable[[int], list[Found]]") -> list[Found]:
-        """Run with the batch size that fits into memory."""
-        from accelerate.utils import find_executable_batch_size
-        from accelerate.utils.memory import should_reduce_batch_size
-
-        try:
-            return run(self._batch_size)
-        except RuntimeError as error:
-            if not should_reduce_batch_size(error) or self._batch_size == 1:
-                raise
-
-        def smaller(batch_size: int) -> list[Found]:
-            self._batch_size = batch_size
-            return run(batch_size)
-
-        half = self._batch_size // 2
-        return find_executable_batch_size(smaller, half, reduce_batch_size_fn=lambda: self._batch_size // 2)()
-
     def _make_renderer(self) -> Renderer:
         return Renderer(self._processor, _image_token_id(self._model.config), name=self._name)
 
@@ -298,10 +252,6 @@ class TransformersBackend:
             self._unshared = str(error)
 
 
-_WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name"})
-"""Settings that change no answer, or that the fingerprint stands for."""
-
-
 def _image_token_id(config: Any) -> int:
     """The token that stands for a piece of an image; -1 where the model names none."""
     for name in ("image_token_id", "image_token_index"):
@@ -309,22 +259,3 @@ def _image_token_id(config: Any) -> int:
         if found is not None:
             return int(found)
     return -1
-
-
-def _response(prompt: Prompt, found: Any, window: Unit) -> Response:
-    request = prompt.request
-    if isinstance(found, DataError):
-        return Response(request, error=found)
-    reduced = [window.inputs[key].downscaled for key in prompt.images]
-    told = Response(
-        request,
-        rendered_prompt=prompt.text,
-        images_downscaled=None if None in reduced else sum(map(bool, reduced)),
-    )
-    if request.wanted is Wanted.TEXT:
-        return replace(told, text=found)
-    if request.wanted is Wanted.LOSSES:
-        return replace(told, losses=found)
-    if not all(math.isfinite(value) for value in found):
-        return Response(request, error=DataError(f"the model's logits of {', '.join(request.words)} are {found}"))
-    return replace(told, logits=dict(zip(request.words, found, strict=True)))

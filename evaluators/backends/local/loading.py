@@ -5,17 +5,29 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from typing import Any
 
 from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.evaluators.backends.image_sizes import size_settings
 
 if TYPE_CHECKING:
     from transformers import Pipeline
+    from transformers import PreTrainedModel
 
 TASK = "image-text-to-text"
 """The kind of pipeline that answers with texts on images."""
 
+ZERO_SHOT = "zero-shot-image-classification"
+"""The kind of pipeline that compares images with texts."""
+
+DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "siglip", "siglip2")
+"""Model types that compare by the cosine of an image's features and a text's."""
+
 # Weights are told apart by size and time of change, as reading them takes longer than loading them.
 _LARGEST_READ = 4 * 2**20
+
+_WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name"})
+"""Settings that change no answer, or that the fingerprint stands for."""
 
 
 @dataclass(frozen=True)
@@ -39,25 +51,26 @@ class LoadOptions:
     trust_remote_code: bool = False
 
 
-def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
+def load_pipeline(folder: str, name: str, options: LoadOptions, task: str) -> "Pipeline":
     """Load a model with its processor.
 
     Args:
         folder: Folder or model id.
         name: How errors call the model.
         options: How to load it.
+        task: `TASK` or `ZERO_SHOT`.
 
     Raises:
-        ModelError: The model does not exist, is of an unknown architecture, or is no image-text-to-text model.
+        ModelError: The model does not exist, is of an unknown architecture, or is none for the task.
     """
-    if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
-        raise ModelError(f"model folder '{folder}' does not exist.")
     from transformers import pipeline
 
-    _check_config(folder, options)
+    found = model_task(folder, options)
+    if found != task:
+        raise ModelError(f"model '{folder}' is one for {found}; expected one for {task}.")
     try:
         return pipeline(
-            TASK,
+            task,
             model=folder,
             device=options.device,
             dtype=options.dtype,
@@ -92,8 +105,61 @@ def folder_fingerprint(folder: str | Path) -> str:
     return digest.hexdigest()
 
 
-def _check_config(folder: str, options: LoadOptions) -> None:
-    """Raise `ModelError` for a model of an unknown or text-only architecture, before its weights are read."""
+def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
+    """What tells a model's weights from any others: its commit on the Hub or its folder's fingerprint, None without."""
+    return folder_fingerprint(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
+
+
+def model_settings(model: "PreTrainedModel", image_processor: Any, *, name: str) -> dict[str, Any]:
+    """What a result says of any model that was run here.
+
+    Args:
+        model: The model.
+        image_processor: Its image processor.
+        name: How results call the model.
+    """
+    return {
+        "name": name,
+        "architecture": type(model).__name__,
+        "revision": getattr(model.config, "_commit_hash", None),
+        "parameters": model.num_parameters(),
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "device": model.device.type,
+        "attention": getattr(model.config, "_attn_implementation", None),
+        "trust_remote_code": bool(getattr(model.config, "auto_map", None)),
+        "image_processor": type(image_processor).__name__,
+        "image_sizes": size_settings(image_processor),
+    }
+
+
+def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]:
+    """What answers depend on.
+
+    Args:
+        settings: The backend's.
+        fingerprint: From `model_fingerprint`.
+    """
+    import transformers
+
+    with_effect = {name: value for name, value in settings.items() if name not in _WITHOUT_EFFECT}
+    return {**with_effect, "fingerprint": fingerprint, "transformers": transformers.__version__}
+
+
+def model_task(folder: str, options: LoadOptions) -> str:
+    """What a model is for, told by its configuration, before its weights are read.
+
+    Args:
+        folder: Folder or model id.
+        options: How to load it.
+
+    Returns:
+        `TASK` or `ZERO_SHOT`.
+
+    Raises:
+        ModelError: The model does not exist, or is of an architecture that is unknown or for neither.
+    """
+    if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
+        raise ModelError(f"model folder '{folder}' does not exist.")
     from transformers import AutoConfig
     from transformers import AutoModelForImageTextToText
 
@@ -106,5 +172,11 @@ def _check_config(folder: str, options: LoadOptions) -> None:
     except OSError as error:
         raise ModelError(f"model '{folder}' cannot be found: {error}") from error
     own_code = "AutoModelForImageTextToText" in (getattr(config, "auto_map", None) or {})
-    if type(config) not in AutoModelForImageTextToText._model_mapping and not own_code:
-        raise ModelError(f"model '{folder}' is of type '{config.model_type}', which is not an {TASK} architecture.")
+    if type(config) in AutoModelForImageTextToText._model_mapping or own_code:
+        return TASK
+    if config.model_type in DUAL_ENCODERS:
+        return ZERO_SHOT
+    raise ModelError(
+        f"model '{folder}' is of type '{config.model_type}', which is not an {TASK} architecture, nor among those that "
+        f"compare images with texts: {', '.join(DUAL_ENCODERS)}."
+    )

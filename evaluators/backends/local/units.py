@@ -1,5 +1,7 @@
 """Rendering ahead of the model: units of requests that begin with the same image, prepared in worker threads."""
 
+import math
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -10,6 +12,9 @@ from concurrent.futures import Future
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
+from typing import Any
+from typing import Protocol
 
 from PIL import Image
 
@@ -17,12 +22,13 @@ from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.evaluators.backends.chat import decode_image
+from eyechart.evaluators.backends.local.recovery import model_failure
 from eyechart.evaluators.backends.local.rendering import ImageInputs
 from eyechart.evaluators.backends.local.rendering import Prompt
-from eyechart.evaluators.backends.local.rendering import Renderer
 from eyechart.evaluators.request_keys import image_digest
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Wanted
 
 
 @dataclass
@@ -40,6 +46,26 @@ class Unit:
     images: dict[str, Image.Image] = field(default_factory=dict)
     inputs: dict[str, ImageInputs] = field(default_factory=dict)
     failed: list[Response] = field(default_factory=list)
+
+
+class UnitRenderer(Protocol):
+    """What makes sequences of requests, and pixels of images; each thread has its own."""
+
+    def image(self, image: Image.Image) -> ImageInputs:
+        """Preprocess one image, in RGB."""
+
+    def prompts(
+        self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
+    ) -> list[Prompt]:
+        """Render a request whose images have these keys and these numbers of tokens."""
+
+    def forget_images(self) -> None:
+        """Free the pixels of the images seen so far."""
+
+
+def default_workers(device_type: str) -> int:
+    """Threads that prepare images: one beside a model on the CPU, which it needs itself, else up to 8."""
+    return 1 if device_type == "cpu" else min(8, os.cpu_count() or 1)
 
 
 def split_units(requests: Sequence[Request]) -> list[list[Request]]:
@@ -61,7 +87,7 @@ class Preparer:
         workers: Number of threads.
     """
 
-    def __init__(self, make_renderer: Callable[[], Renderer], *, workers: int) -> None:
+    def __init__(self, make_renderer: Callable[[], UnitRenderer], *, workers: int) -> None:
         """Start no thread yet."""
         self._make_renderer = make_renderer
         self._workers = workers
@@ -105,7 +131,7 @@ class Preparer:
             self._own.renderer.forget_images()
 
 
-def prepare(requests: Sequence[Request], renderer: Renderer) -> Unit:
+def prepare(requests: Sequence[Request], renderer: UnitRenderer) -> Unit:
     """Decode and render requests; those that fail become error responses."""
     unit = Unit()
     by_source: dict[int, str] = {}
@@ -127,12 +153,33 @@ def prepare(requests: Sequence[Request], renderer: Renderer) -> Unit:
     return unit
 
 
-def model_failure(error: Exception) -> DataError:
-    """Why a request has no answer, where the model or its processor raised."""
-    return DataError(f"the model failed on it: {type(error).__name__}: {error}")
+def respond(prompt: Prompt, found: Any, window: Unit) -> Response:
+    """The response to a sequence's request.
+
+    Args:
+        prompt: The sequence.
+        found: Its request's text, logits in the order of the words, or losses; or why there is nothing.
+        window: Where the sequence comes from, for what became of its images.
+    """
+    request = prompt.request
+    if isinstance(found, DataError):
+        return Response(request, error=found)
+    reduced = [window.inputs[key].downscaled for key in prompt.images]
+    told = Response(
+        request,
+        rendered_prompt=prompt.text,
+        images_downscaled=None if None in reduced else sum(map(bool, reduced)),
+    )
+    if request.wanted is Wanted.TEXT:
+        return replace(told, text=found)
+    if request.wanted is Wanted.LOSSES:
+        return replace(told, losses=found)
+    if not all(math.isfinite(value) for value in found):
+        return Response(request, error=DataError(f"the model's logits of {', '.join(request.words)} are {found}"))
+    return replace(told, logits=dict(zip(request.words, found, strict=True)))
 
 
-def _prepare_image(source: object, unit: Unit, renderer: Renderer) -> str:
+def _prepare_image(source: object, unit: Unit, renderer: UnitRenderer) -> str:
     key = image_digest(source)
     if key not in unit.images:
         unit.images[key] = decode_image(source)

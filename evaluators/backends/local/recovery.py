@@ -1,0 +1,78 @@
+"""What keeps a run going: smaller batches where memory runs out, single items where a batch fails."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import TypeVar
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import EyechartError
+
+_Asked = TypeVar("_Asked")
+_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
+
+
+def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, int]:
+    """Run with the batch size that fits into memory.
+
+    Args:
+        run: Called with a batch size, again with half of it each time that memory runs out.
+        batch_size: The first size, at least 1.
+
+    Returns:
+        What `run` returned, and the size that it ran with.
+    """
+    from accelerate.utils import find_executable_batch_size
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    try:
+        return run(batch_size), batch_size
+    except RuntimeError as error:
+        if not should_reduce_batch_size(error) or batch_size == 1:
+            raise
+    sizes = iter(batch_size // 2**halvings for halvings in range(2, batch_size.bit_length()))
+
+    def smaller(size: int) -> tuple[_Result, int]:
+        return run(size), size
+
+    # Once size 1 does not fit either, 0 ends the search.
+    return find_executable_batch_size(smaller, batch_size // 2, reduce_batch_size_fn=lambda: next(sizes, 0))()
+
+
+def each_alone(
+    asked: Sequence[_Asked], run: Callable[[Sequence[_Asked]], Sequence[tuple[int, _Found]]]
+) -> Iterator[tuple[_Asked, _Found | DataError]]:
+    """Run items together or, if that fails, each alone, so that a bad one does not take the others along.
+
+    Args:
+        asked: The items.
+        run: Gives what it found for some of the items, each with the item's index among them.
+
+    Yields:
+        Each item with what was found for it, or why there is nothing.
+
+    Raises:
+        EyechartError: What is wrong concerns all items.
+    """
+    if not asked:
+        return
+    try:
+        found = run(asked)
+    except EyechartError:
+        raise
+    # Models raise whatever the input led them to.
+    except Exception as error:
+        if len(asked) == 1:
+            yield asked[0], model_failure(error)
+            return
+        for item in asked:
+            yield from each_alone([item], run)
+    else:
+        for index, result in found:
+            yield asked[index], result
+
+
+def model_failure(error: Exception) -> DataError:
+    """Why an item has no answer, where the model or its processor raised."""
+    return DataError(f"the model failed on it: {type(error).__name__}: {error}")
