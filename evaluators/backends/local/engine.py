@@ -176,7 +176,7 @@ class _Run:
             if not kept or step == self._job.max_new_tokens - 1:
                 break
             if len(kept) < len(live):
-                past, live = past.select(kept), [live[row] for row in kept]
+                past, live = past.select(kept, self._job.max_new_tokens - step), [live[row] for row in kept]
                 positions = positions[:, kept]
             positions = positions + 1
             past, last = self._engine.reader.follow(past, [tokens[row] for row in kept], positions)

@@ -7,7 +7,6 @@ alone.
 """
 
 import contextlib
-import copy
 import inspect
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from eyechart.evaluators.backends.local.features import Features
 
 if TYPE_CHECKING:
     import torch
-    from transformers import Cache
+    from transformers import DynamicCache
     from transformers import PreTrainedModel
 
 
@@ -34,20 +33,23 @@ class Past:
         types: Token types, likewise; zeros for models that have none.
     """
 
-    cache: "Cache"
+    cache: "DynamicCache"
     mask: "torch.Tensor"
     types: "torch.Tensor"
 
-    def select(self, rows: Sequence[int]) -> "Past":
-        """A copy with these rows, in this order, each as often as it is named."""
+    def select(self, rows: Sequence[int], room: int) -> "Past":
+        """A copy with these rows, in this order, each as often as it is named.
+
+        Args:
+            rows: The rows.
+            room: How many tokens are to be appended.
+        """
         import torch
 
+        from eyechart.evaluators.backends.local.cache import copy_rows
+
         index = torch.as_tensor(rows, device=self.mask.device)
-        # Layers replace their tensors and never write into them, so a shallow copy is one's own.
-        cache = copy.copy(self.cache)
-        cache.layers = [copy.copy(layer) for layer in self.cache.layers]
-        cache.batch_select_indices(index)
-        return Past(cache, self.mask[index], self.types[index])
+        return Past(copy_rows(self.cache, rows, room), self.mask[index], self.types[index])
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class Reader:
         """
         import torch
 
-        before = None if past is None else past.select(rows)
+        width = max(len(piece.ids) for piece in pieces)
+        before = None if past is None else past.select(rows, width + room)
         return self._read(torch, before, pieces, features, keep, room)
 
     def follow(self, past: Past, tokens: Sequence[int], positions: "torch.Tensor") -> "tuple[Past, torch.Tensor]":
@@ -136,6 +139,8 @@ class Reader:
     def _read(
         self, torch: Any, past: Past | None, pieces: Sequence[Piece], features: Features | None, keep: int, room: int
     ) -> "tuple[Past, torch.Tensor]":
+        from eyechart.evaluators.backends.local.cache import check_cache
+
         device = self.model.device
         width = max(len(piece.ids) for piece in pieces)
         kinds = pieces[0].positions.shape[0]
@@ -168,7 +173,7 @@ class Reader:
             # Those before count too: they are read by place in the whole sequence.
             arguments["token_type_ids"] = types
         output = self.model(**arguments)
-        _check_cache(output.past_key_values)
+        check_cache(output.past_key_values)
         return Past(output.past_key_values, mask, types), output.logits
 
     def _check_window(self, mask: "torch.Tensor", room: int) -> None:
@@ -207,14 +212,3 @@ def _smallest_window(config: Any) -> int | None:
     window = getattr(config, "sliding_window", None) or getattr(config, "attention_chunk_size", None)
     slides = kinds is None or any(kind in ("sliding_attention", "chunked_attention") for kind in kinds)
     return window if slides and getattr(config, "use_sliding_window", True) is not False else None
-
-
-def _check_cache(cache: Any) -> None:
-    from transformers import DynamicCache
-    from transformers.cache_utils import DynamicLayer
-    from transformers.cache_utils import DynamicSlidingWindowLayer
-
-    kinds = {type(layer) for layer in getattr(cache, "layers", [])}
-    if type(cache) is not DynamicCache or not kinds <= {DynamicLayer, DynamicSlidingWindowLayer}:
-        names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "no layers"
-        raise UnsharableError(f"its cache is a {type(cache).__name__} of {names}")
