@@ -207,13 +207,7 @@ def pairs(images: Sequence[Image.Image], rng: np.random.Generator, rounds: int) 
         for first, second in enumerate((np.arange(len(images)) + rng.integers(1, len(images))) % len(images)):
             for a, b in ((first, int(second)), (int(second), first)):
                 shown = (images[a], images[b])
-                prompt = (
-                    "This is the first image: ",
-                    IMAGE,
-                    ". This is the second image: ",
-                    IMAGE,
-                    ". Which is better?",
-                )
+                prompt = ("The first image: ", IMAGE, " The second image: ", IMAGE, " Which is better?")
                 requests[a, b] = Request(f"{a} {b}", prompt, shown, max_new_tokens=NEW_TOKENS)
     return list(requests.values())
 
@@ -244,7 +238,7 @@ def overhead() -> None:
 
         def answer(self, requests: Sequence[Request]) -> Any:
             for unit in split_units(requests):
-                ids = [list(range(600)) + [number, 1] for number in range(len(unit))]
+                ids = [[*range(600), number, 1] for number in range(len(unit))]
                 plan([Prompt(r, "", "", i, None, ("a",), (1,), (577,)) for r, i in zip(unit, ids, strict=True)])
                 yield from (Response(request, text="A") for request in unit)
 
@@ -277,11 +271,8 @@ def main() -> None:
     arguments = parser.parse_args()
     overhead()
     model, processor = build(getattr(torch, arguments.dtype), arguments.device, arguments.size)
-    vocabulary = [
-        word[1:]
-        for word in processor.tokenizer.get_vocab()
-        if word.startswith("Ġ") and word[1:].isalpha() and word[1:].isascii()
-    ]
+    tokens = [token.removeprefix("Ġ") for token in processor.tokenizer.get_vocab() if token.startswith("Ġ")]
+    vocabulary = [token for token in tokens if token.isascii() and token.isalpha()]
     rng = np.random.default_rng(0)
     backend = TransformersBackend(model, processor, name="benchmark", batch_size=arguments.batch_size)
     plain = Plain(model, processor)
@@ -292,17 +283,12 @@ def main() -> None:
     plain.text(warm[0])
     compare("CircularEval, 4 rotations", [circular(rng, vocabulary, n) for n in questions], plain.text, backend)
     compare("close set, 4 candidates", [close_set(rng, vocabulary, n) for n in questions], plain.losses, backend)
-    rate = [
-        [
-            Request(
-                str(n), ("Rate the quality of the image.\n", IMAGE), (picture(100 + n),), prefill=PREFILL, words=WORDS
-            )
-        ]
-        for n in questions
-    ]
+    prompt = ("Rate the quality of the image.\n", IMAGE)
+    rate = [[Request(str(n), prompt, (picture(100 + n),), prefill=PREFILL, words=WORDS)] for n in questions]
     compare("A3 scores, one image a turn", rate, plain.logits, backend)
-    images = [picture(200 + n) for n in range(max(4, arguments.questions // 2))]
-    compare("2AFC, both orders", [pairs(images, rng, 3)], plain.text, backend)
+    # Each of 6 images in 10 pairs, fewer than the paper's 24.
+    turns = [pairs([picture(200 + 6 * turn + n) for n in range(6)], rng, 12) for turn in range(2)]
+    compare("2AFC, both orders", turns, plain.text, backend)
     print(f"prefix sharing {backend.settings()['prefix_sharing']}, on {arguments.device} in {arguments.dtype}")
 
 
