@@ -48,12 +48,12 @@ def map_unordered(function: Callable[[Item], Result], items: Sequence[Item], wor
             todo.put(item)
             under_way += 1
         while under_way:
-            outcome = done.get()
+            result = done.get()()
             under_way -= 1
             for item in itertools.islice(remaining, 1):
                 todo.put(item)
                 under_way += 1
-            yield outcome()
+            yield result
     finally:
         stopped.set()
         for _ in threads:

@@ -28,7 +28,7 @@ def torn(request):
 
 
 def slow(request):
-    time.sleep(1.5)
+    time.sleep(3)
     return GOOD
 
 
@@ -56,12 +56,12 @@ def ask(backend, make_picture):
         (Response("Internal Server Error", 500), "answered 500 after 1 retry: Internal Server Error"),
         (Response("", 502), "answered 502 after 1 retry: no reason given"),
         (torn, "broke after 1 retry: RemoteProtocolError: .*without sending complete message body"),
-        (slow, r"did not answer within 0\.4 s after 1 retry"),
+        (slow, "did not answer within 1 s after 1 retry"),
     ],
     ids=["408", "409", "429", "500", "503", "500 in plain text", "502 without a body", "torn", "slow"],
 )
 def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason):
-    timeout = {"timeout": 0.4} if fault is slow else {}
+    timeout = {"timeout": 1.0} if fault is slow else {}
     script.say(fault)
     response, model = ask(**timeout)
     assert isinstance(response.error, EndpointError)
@@ -142,9 +142,9 @@ def test_retry_after_is_honoured(script, ask):
     script.say(refusal(429, headers={"Retry-After": "1.2"}), refusal(429), GOOD)
     assert ask(max_retries=2)[0].text == "B."
     first, second, third = script.times
-    assert 1.2 <= second - first < 2
-    # The second wait is the client's own: a second, less up to a quarter.
-    assert 0.7 <= third - second < 1.2
+    # The client's own waits are half a second and a second, each less up to a quarter.
+    assert second - first >= 1.2
+    assert third - second >= 0.75
 
 
 def test_a_refusal_is_what_the_model_says(script, ask):

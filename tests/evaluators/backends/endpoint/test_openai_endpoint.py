@@ -214,21 +214,26 @@ def test_no_more_requests_at_once_than_allowed(script, backend, make_picture):
     script.say(slow)
     image = make_picture(0)
     assert len(list(backend(concurrency=3).answer([ask(i, image) for i in range(20)]))) == 20
-    assert most == 3
+    assert 1 < most <= 3
 
 
 def test_answers_come_as_they_are_ready(script, backend, make_picture):
+    all_fast_ones_came = threading.Event()
+
     def answer(request):
-        slow = "slow" in json.loads(request.data)["messages"][0]["content"][0]["text"]
-        time.sleep(0.5 if slow else 0)
+        if "slow" in json.loads(request.data)["messages"][0]["content"][0]["text"]:
+            assert all_fast_ones_came.wait(60)
         return {"choices": [{"message": {"content": "A"}}]}
 
     script.say(answer)
     image = make_picture(0)
     requests = [ask("slow", image, "slow"), *(ask(i, image, "fast") for i in range(5))]
-    order = [response.request.id for response in backend(concurrency=2).answer(requests)]
-    assert sorted(order) == sorted(["slow", *map(str, range(5))])
-    assert order[-1] == "slow"
+    order = []
+    for response in backend(concurrency=2).answer(requests):
+        order.append(response.request.id)
+        if len(order) == 5:
+            all_fast_ones_came.set()
+    assert sorted(order[:5]) == list("01234") and order[5] == "slow"
 
 
 def test_tokens_are_counted_by_answer_and_in_all(model_server, backend, make_picture):
