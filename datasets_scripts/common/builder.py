@@ -15,6 +15,7 @@ import datasets
 from eyechart.datasets_scripts.common.archives import image_folders
 from eyechart.datasets_scripts.common.archives import unpack
 from eyechart.datasets_scripts.common.base64_images import Base64Cell
+from eyechart.datasets_scripts.common.downloads import resumable_download
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import unknown_name
@@ -150,16 +151,21 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     def _fetch(self, dl_manager: datasets.DownloadManager, location: str, how_to_get: str) -> str:
         """Download one of the release's files into the cache of `datasets` and return its path there.
 
+        An interrupted download goes on where it stopped, from the Hub and from other servers that can send parts.
+
         Raises:
             MissingFileError: It cannot be downloaded.
         """
         try:
-            path: str = dl_manager.download(location)
+            path = None
+            if location.startswith(("http://", "https://")) and not location.startswith(datasets.config.HF_ENDPOINT):
+                path = resumable_download(location, self._cache_downloaded_dir)
+            found: str = path or dl_manager.download(location)
         # What the library and its HTTP client raise differs between versions.
         except Exception as error:
             reason = f"{location} cannot be downloaded ({type(error).__name__}: {error}). {how_to_get}"
             raise MissingFileError(reason) from error
-        return path
+        return found
 
     def _unpack(self, archive: str) -> str:
         """Unpack one of the release's archives into the cache of `datasets`, safely, and return its folder."""
