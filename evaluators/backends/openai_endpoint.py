@@ -93,13 +93,14 @@ class OpenAIBackend:
         """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
 
         `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
-        beginning of a reply. Requests include those that try that out.
+        beginning of a reply, `length_field` what it calls the longest reply wanted. Answers tell these three as well,
+        so that they are right for stored ones. Requests include those that try a beginning out.
         """
         return {
             **self.identity(),
             "served": sorted(self._record.served),
-            "prefill": {wanted.value: way.name for wanted, way in self._ways.items()},
-            "length_field": self._record.length_field,
+            "prefill": sorted({way.name for way in self._ways.values()}),
+            "length_field": [self._record.length_field],
             "concurrency": self._options.concurrency,
             "timeout": self._options.timeout,
             "max_retries": self._options.max_retries,
@@ -134,7 +135,8 @@ class OpenAIBackend:
                 return self._several_tokens[key]
 
         logits, floored = find_words(tokens[0].likeliest, request.words, is_several_tokens)
-        return Response(request, logits=logits, floored=floored, usage=_usage(completion))
+        told = question.told(completion)
+        return Response(request, logits=logits, floored=floored, usage=_usage(completion), told=told)
 
     def _way(self, client: ChatClient, request: Request, messages: Messages) -> Way | None:
         """How the server goes on with a given beginning of a reply; None where there is none."""
@@ -164,10 +166,20 @@ class _Question:
         messages = continued(self.messages, self.request.prefill + more)
         return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
 
+    def told(self, completion: Completion) -> dict[str, str]:
+        """The settings that are known only from the answer, under their names in `settings`."""
+        told = {
+            "served": completion.model,
+            "prefill": self.way.name if self.way is not None else None,
+            "length_field": self.client.record.length_field,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
 
 def _generate(question: _Question) -> Response:
     completion = question.ask(max_tokens=question.request.max_new_tokens)
-    return Response(question.request, text=completion.choices[0].text.strip(), usage=_usage(completion))
+    text, told = completion.choices[0].text.strip(), question.told(completion)
+    return Response(question.request, text=text, usage=_usage(completion), told=told)
 
 
 def _prompt_tokens(completion: Completion) -> int:

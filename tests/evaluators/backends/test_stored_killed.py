@@ -18,10 +18,10 @@ from eyechart.evaluators.responses import ResponseStore
 SCRIPT = Path(__file__).with_name("logging_model.py")
 MODEL = runpy.run_path(str(SCRIPT))
 COUNT = 2000
-# Batches of four take at least 4 ms each, so a whole run takes two seconds and more; the kills leave less than that.
 SECONDS = 0.004
-LONGEST = 0.18
 KILLS = 20
+# How far a process may get, in bytes of its log, of which a whole run makes 50,000.
+FARTHEST = 2000
 
 
 def start(folder, out, seconds=SECONDS):
@@ -29,6 +29,11 @@ def start(folder, out, seconds=SECONDS):
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "ready\n"
     return child
+
+
+def wait_for(child, path, size):
+    while child.poll() is None and (not path.exists() or path.stat().st_size < size):
+        time.sleep(0.001)
 
 
 def finish(child):
@@ -71,7 +76,8 @@ def test_killed_at_random_moments_nothing_answered_is_lost_or_asked_again(tmp_pa
     known = set()
     for number in range(KILLS):
         child = start(folder, f"{number}")
-        time.sleep(rng.uniform(0, LONGEST))
+        wait_for(child, folder / f"{number}.log", rng.randrange(FARTHEST))
+        time.sleep(rng.uniform(0, 2 * SECONDS))
         child.send_signal(signal.SIGKILL)
         child.communicate()
         assert child.returncode == -signal.SIGKILL, "it must not have finished before"

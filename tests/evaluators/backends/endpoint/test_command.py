@@ -31,8 +31,13 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     rows = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
     assert len(rows) == 48
     asked = len(model_server.asked)
-    again = invoke("run", "q_bench/perception", *server, "--limit", 24, "--out", tmp_path / "again")
+    tasks = ("q_bench/perception", "q_bench/assessment")
+    again = invoke("run", *tasks, *server, "--limit", 24, "--out", tmp_path / "again")
     assert again.exit_code == 0 and len(model_server.asked) == asked, "answers are stored"
+    for task, stored in zip((perception, assessment), read_results(tmp_path / "again").tasks, strict=True):
+        assert stored.scores == task.scores
+        first, second = ({**t.settings["model"], "asked": None} for t in (task, stored))
+        assert first == second and second["served"], "what only an answer tells is stored with it"
     written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert KEY.encode() not in written + (done.output + again.output).encode()
 

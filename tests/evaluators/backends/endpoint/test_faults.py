@@ -176,7 +176,7 @@ def test_the_new_name_of_the_length_is_used_where_the_old_one_is_refused(script,
         ["max_completion_tokens"],
     ]
     assert script.bodies[-1]["max_completion_tokens"] == 9
-    assert model.settings()["length_field"] == "max_completion_tokens"
+    assert model.settings()["length_field"] == ["max_completion_tokens"]
 
 
 def scored(*likeliest):

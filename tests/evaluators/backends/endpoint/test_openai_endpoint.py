@@ -96,7 +96,7 @@ def test_logits_are_those_of_a_plain_forward_pass(tiny, model_server, backend, m
         assert answers[str(i)].floored == ()
         for word, value in answers[str(i)].logits.items():
             assert value == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
-    assert model.settings()["prefill"] == {"next-token logits": way}
+    assert model.settings()["prefill"] == [way]
     assert len(model_server.asked) == 2 + len(images), "whether the server goes on is tried out once"
 
 

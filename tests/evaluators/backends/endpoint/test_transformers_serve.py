@@ -108,7 +108,7 @@ def test_a_prefilled_reply_is_continued_as_the_template_leaves_it_open(on_server
     head, _, rest = whole.text.partition(" ")
     assert rest
     assert texts(on_server.answer([Request("rest", (QUESTION, IMAGE), (image,), prefill=head)])) == {"rest": rest}
-    assert on_server.settings()["prefill"] == {"text": "last assistant message"}
+    assert on_server.settings()["prefill"] == ["last assistant message"]
 
 
 def test_scores_are_refused_as_the_server_returns_no_logprobs(on_server, make_picture):
