@@ -12,8 +12,10 @@ from eyechart.evaluators.types import Backend
 if TYPE_CHECKING:
     from transformers import Pipeline
 
+    from eyechart.evaluators.backends.clip_zero_shot import ClipZeroShotBackend
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.local.loading import LoadOptions
+    from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
 
 DEFAULT_BATCH_SIZE = 8
 
@@ -28,9 +30,10 @@ def resolve_backend(
     """Make a backend of what the user gave.
 
     Args:
-        model: A transformers "image-text-to-text" pipeline, a model id or folder, a backend, or a callable that takes
-            chat messages (and the words, where logits are wanted) and returns text (or {word: logit}). None is the
-            bundled tiny model, whose name is `eyechart/tiny-vlm`.
+        model: A transformers "image-text-to-text" or "zero-shot-image-classification" pipeline, a model id or folder
+            for either (CLIP and its like, for the latter), a backend, or a callable that takes chat messages (and the
+            words, where logits are wanted) and returns text (or {word: logit}). None is the bundled tiny model, whose
+            name is `eyechart/tiny-vlm`.
         batch_size: Requests per forward pass of a transformers model.
         options: How to load a model given by id or folder.
         endpoint: Ask a server for the model of that name, and how; None loads the model here.
@@ -46,15 +49,16 @@ def resolve_backend(
             raise UsageError(f"model_or_pipeline={model!r} is not supported with a server; allowed is a model's name.")
         return OpenAIBackend(model, endpoint)
     if model is None or isinstance(model, str | Path):
-        from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
+        from eyechart.evaluators.backends.local.loading import LoadOptions
+        from eyechart.evaluators.backends.local.loading import model_task
 
         name = str(model or tiny_vlm.NAME)
         folder = str(tiny_vlm.folder()) if name == tiny_vlm.NAME else name
-        return TransformersBackend.from_pretrained(folder, name=name, batch_size=batch_size, options=options)
+        options = options or LoadOptions()
+        local = _local_backend(model_task(folder, options))
+        return local.from_pretrained(folder, name=name, batch_size=batch_size, options=options)
     if hasattr(model, "task") and hasattr(model, "model"):
-        from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
-
-        return TransformersBackend.from_pipeline(model, batch_size=batch_size)
+        return _local_backend(model.task).from_pipeline(model, batch_size=batch_size)
     if isinstance(model, Backend):
         return model
     if hasattr(model, "generate") and hasattr(model, "config"):
@@ -70,3 +74,12 @@ def resolve_backend(
         f"model_or_pipeline={model!r} is not supported; allowed are a transformers pipeline, a model id or folder, "
         "a backend, a callable, or None for the bundled tiny model."
     )
+
+
+def _local_backend(task: str) -> "type[TransformersBackend | ClipZeroShotBackend]":
+    """What runs models of this kind of pipeline."""
+    from eyechart.evaluators.backends.clip_zero_shot import ClipZeroShotBackend
+    from eyechart.evaluators.backends.local.loading import ZERO_SHOT
+    from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
+
+    return ClipZeroShotBackend if task == ZERO_SHOT else TransformersBackend
