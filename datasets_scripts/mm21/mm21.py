@@ -83,8 +83,8 @@ class Mm21(QualityBuilder):
                 reason = f"the images are spread over {', '.join(OFFICIAL_FILES)}, of which only {len(files)} are there"
                 raise MissingFileError(reason, path=os.path.join(data_dir, folder))
         if first_file(data_dir, self.SCORE_FILES) is None:
-            names = ", ".join((*OFFICIAL_FILES, *self.SCORE_FILES))
-            raise MissingFileError(f"the folder holds none of {names}. {self.HOW_TO_GET}", path=data_dir)
+            names = " or ".join((", ".join(OFFICIAL_FILES), *self.SCORE_FILES))
+            raise MissingFileError(f"the folder holds no {names}. {self.HOW_TO_GET}", path=data_dir)
         return super()._score_files(data_dir)
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:

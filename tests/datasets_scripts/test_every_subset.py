@@ -32,6 +32,13 @@ KINDS = {
     "description": description_features(),
     "pairs": pair_features(),
 }
+COLUMNS = {
+    "quality": "id image quality quality_std released_score reference distortion_type distortion_level subset",
+    "multiple choice": "id question_id rotation images question hint options answer",
+    "description": "id image description level",
+    "pairs": "id images first_id second_id first_quality second_quality first_released_score second_released_score "
+    "database pool round",
+}
 every_subset = pytest.mark.parametrize("name", list_datasets())
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -76,6 +83,10 @@ def encoded(value: Any) -> Any:
     if isinstance(value, dict):
         return value["bytes"] or Path(value["path"]).read_bytes()
     return value
+
+
+def test_every_kind_has_its_columns() -> None:
+    assert {kind: " ".join(features) for kind, features in KINDS.items()} == COLUMNS
 
 
 def test_columns_are_those_of_the_kind(loaded: Loaded) -> None:

@@ -45,7 +45,7 @@ def test_all_three_files_are_needed(release_of: Folder) -> None:
 
 
 def test_an_empty_folder_names_all_files(release_of: Folder) -> None:
-    with pytest.raises(MissingFileError, match=r"holds none of train\.csv, val\.csv, test\.csv, mos\.csv\. LICQA"):
+    with pytest.raises(MissingFileError, match=r"holds no train\.csv, val\.csv, test\.csv or mos\.csv\. LICQA"):
         load_dataset("mm21", data_dir=release_of({"notes.txt": ""}))
 
 
