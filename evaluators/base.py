@@ -6,6 +6,7 @@ result file needs. Subclasses say what a row asks (`requests`) and how responses
 
 import time
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -84,7 +85,7 @@ class Evaluator(evaluate.Evaluator):
 
     @abstractmethod
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
-        """One line of the predictions table, beside id, pass, text and logits."""
+        """One line of the predictions table, beside id, pass, text, logits and which of them are upper bounds."""
 
     def compute(  # the signature is that of evaluate.Evaluator.compute
         self,
@@ -107,8 +108,9 @@ class Evaluator(evaluate.Evaluator):
         """Evaluate a model on the task.
 
         Args:
-            model_or_pipeline: A transformers pipeline ("image-text-to-text"), a model id or folder, a backend, or a
-                callable that takes chat messages and returns text. None is the bundled tiny model.
+            model_or_pipeline: A transformers pipeline ("image-text-to-text", or "zero-shot-image-classification" where
+                the task asks for logits of words alone), a model id or folder, a backend, or a callable that takes
+                chat messages and returns text. None is the bundled tiny model.
             data: A data set in the documented columns, or the name of one of ours or of the Hub. None is the task's
                 own, as a mini release.
             subset: Configuration of the data set, where `data` is a name.
@@ -295,6 +297,7 @@ class Evaluator(evaluate.Evaluator):
             "pass": request.pass_name,
             "text": response.text,
             "logits": None if response.logits is None else dict(response.logits),
+            "floored": list(response.floored) or None,
             **self.record(answered, response),
         }
 
@@ -326,6 +329,14 @@ def _told_by(answered: Sequence[Answered]) -> dict[str, Any]:
     images = sum(len(response.request.images) for response in responses)
     if images and len(downscaled) == len(responses):
         told["downscaled_share"] = sum(downscaled) / images
+    floored = Counter(word for response in responses for word in response.floored)
+    if floored:
+        told["floored"] = dict(floored)
+    usage = Counter[str]()
+    for response in responses:
+        usage.update(response.usage)
+    if usage:
+        told["usage"] = dict(usage)
     return told
 
 
