@@ -150,6 +150,7 @@ def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
             "pass": pyarrow.string(),
             "text": pyarrow.string(),
             "logits": pyarrow.map_(pyarrow.string(), pyarrow.float64()),
+            "floored": pyarrow.list_(pyarrow.string()),
             "options": pyarrow.list_(pyarrow.string()),
             "answer": pyarrow.string(),
             "extracted": pyarrow.string(),

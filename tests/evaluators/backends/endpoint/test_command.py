@@ -27,9 +27,13 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     assert perception.model == "tiny"
     settings = assessment.settings["model"]
     assert settings["backend"] == "openai" and settings["base_url"] == url and settings["concurrency"] == 3
-    assert settings["asked"]["requests"] == 2 + 24 + 24 and settings["asked"]["prompt_tokens"] > 0
+    assert settings["asked"]["requests"] == 2 + 24 + 24
+    assert settings["served"] == ["tiny@main"] and settings["prefill"] == ["continue_final_message"]
+    assert 0 < settings["usage"]["prompt_tokens"] < settings["asked"]["prompt_tokens"]
     rows = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
     assert len(rows) == 48
+    floored = [word for row in rows for word in row["floored"] or []]
+    assert {word: floored.count(word) for word in set(floored)} == settings.get("floored", {})
     asked = len(model_server.asked)
     tasks = ("q_bench/perception", "q_bench/assessment")
     again = invoke("run", *tasks, *server, "--limit", 24, "--out", tmp_path / "again")
