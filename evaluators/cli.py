@@ -117,11 +117,11 @@ def run(
     plan = checked(lambda: _plan(tasks or [], subset, split, data_dir or []))
     endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))
 
-    def make_backend() -> "Backend":
+    def make_backend(own_device: str | None) -> "Backend":
         from eyechart.evaluators.backends import resolve_backend
         from eyechart.evaluators.backends.local.loading import LoadOptions
 
-        load = LoadOptions(device, dtype, device_map, attention, revision, trust_remote_code)
+        load = LoadOptions(device or own_device, dtype, device_map, attention, revision, trust_remote_code)
         return resolve_backend(model, batch_size=batch_size, options=load, endpoint=endpoint)
 
     def options() -> "RunOptions":
@@ -149,7 +149,7 @@ def score(
     """Score answers that were made elsewhere."""
     plan = checked(lambda: _plan([task], subset, split, data_dir or []))
 
-    def backend() -> "Backend":
+    def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 
         return PredictionsFileBackend(predictions, name=model)
@@ -246,21 +246,27 @@ def main() -> None:
 
 def _execute(
     plan: "list[tuple[Task, str, str, str | None]]",
-    make_backend: "Callable[[], Backend]",
+    make_backend: "Callable[[str | None], Backend]",
     make_options: "Callable[[], RunOptions]",
     out: Path | None,
     *,
     use_store: bool,
 ) -> None:
+    from eyechart.evaluators.processes import join_processes
     from eyechart.evaluators.responses import ResponseStore
     from eyechart.evaluators.run import execute
 
     folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
 
     def finish() -> bool:
+        processes = join_processes()
+        device = None if processes is None else processes.device
         # Opened first: what is wrong with it shows before a model is loaded.
-        with ResponseStore.open() if use_store else contextlib.nullcontext() as store:
-            return execute(plan, make_backend, make_options(), folder, store)
+        with (
+            contextlib.nullcontext() if processes is None else contextlib.closing(processes),
+            ResponseStore.open() if use_store else contextlib.nullcontext() as store,
+        ):
+            return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes)
 
     raise typer.Exit(0 if checked(finish) else 1)
 

@@ -15,10 +15,10 @@ _PLAIN_WIDTH = 140
 Value = TypeVar("Value")
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """A console that, where it is no terminal, does not fold lines to the 80 columns of an imagined one."""
-    found = Console(stderr=stderr)
-    return found if found.is_terminal else Console(stderr=stderr, width=_PLAIN_WIDTH)
+    found = Console(stderr=stderr, quiet=quiet)
+    return found if found.is_terminal else Console(stderr=stderr, quiet=quiet, width=_PLAIN_WIDTH)
 
 
 def checked(call: Callable[[], Value]) -> Value:

@@ -20,10 +20,12 @@ from rich.progress import TimeRemainingColumn
 from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.console import console
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
+from eyechart.evaluators.processes import Processes
 from eyechart.evaluators.responses import ResponseStore
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import write_run
@@ -60,10 +62,11 @@ def execute(
     options: RunOptions,
     folder: Path,
     store: ResponseStore | None = None,
+    processes: Processes | None = None,
 ) -> bool:
     """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
 
-    A task that fails is reported and does not stop the others.
+    A task that fails is reported and does not stop the others. Of several processes, the first writes and prints.
 
     Args:
         plan: What to run.
@@ -71,6 +74,7 @@ def execute(
         options: What holds for every task.
         folder: Where the results go; created if absent.
         store: Gives the answers of earlier runs and keeps those of this one; None asks for all of them.
+        processes: All processes of the run, each of which calls this; None for this one alone.
 
     Returns:
         Whether every task finished.
@@ -79,13 +83,17 @@ def execute(
         ModelError: The model cannot be loaded or cannot do what a task asks.
         UsageError: The folder cannot be written.
     """
-    messages = console(stderr=True)
+    is_main = processes is None or processes.is_main
+    messages = console(stderr=True, quiet=not is_main)
     if not messages.is_terminal:
         _disable_progress_bars()
     backend = make_backend()
     if store is not None:
         backend = StoredBackend(backend, store)
-    _make_folder(folder)
+    if processes is not None:
+        backend = DistributedBackend(backend, processes)
+    if is_main:
+        _make_folder(folder)
     for task, _, _, _ in plan:
         backend.check(task.wanted)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -93,7 +101,7 @@ def execute(
     failed: list[tuple[str, str]] = []
     for planned in plan:
         try:
-            evaluations.append(_run_task(planned, backend, options, messages))
+            evaluations.append(_run_task(planned, backend, options, messages, processes))
         # Whatever goes wrong in one task, the others are run and their results kept.
         except Exception as error:
             if isinstance(error, EyechartError):
@@ -103,8 +111,9 @@ def execute(
             failed.append((planned[0].name, brief))
             text = f"eyechart: {planned[0].name} failed: {details}"
             messages.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
-        write_run(folder, collect(evaluations, failed, started), evaluations)
-    output = console()
+        if is_main:
+            write_run(folder, collect(evaluations, failed, started), evaluations)
+    output = console(quiet=not is_main)
     output.print(score_table(evaluations, failed))
     for line in [*notes(evaluations), f"Results are in {folder}"]:
         output.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -130,18 +139,24 @@ def _disable_progress_bars() -> None:
     logging.disable_progress_bar()
 
 
-def _run_task(planned: Planned, backend: Backend, options: RunOptions, messages: Console) -> Evaluation:
+def _run_task(
+    planned: Planned, backend: Backend, options: RunOptions, messages: Console, processes: Processes | None
+) -> Evaluation:
     task, subset, split, data_dir = planned
     messages.print(f"{task.name}: loading {subset} ({split})", markup=False, highlight=False)
-    loaded = load_data(
-        task,
-        subset=subset,
-        split=split,
-        data_dir=data_dir,
-        skip_missing=options.skip_missing,
-        skip_bad=options.skip_bad,
-        images="load" if backend.needs_images else "skip",
-    )
+
+    def load() -> LoadedData:
+        return load_data(
+            task,
+            subset=subset,
+            split=split,
+            data_dir=data_dir,
+            skip_missing=options.skip_missing,
+            skip_bad=options.skip_bad,
+            images="load" if backend.needs_images else "skip",
+        )
+
+    loaded = load() if processes is None else processes.together(load)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         evaluation = _evaluate(task, loaded, backend, options, messages)
