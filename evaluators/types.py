@@ -111,7 +111,8 @@ class Response:
     options: tuple[str, ...] | None = None
     """The options as they were shown, where the backend knows better than the request (answers made elsewhere)."""
     rendered_prompt: str | None = None
-    """The prompt as the model's chat template writes it, images as their marks; None where a server does that."""
+    """The prompt as the model's chat template writes it, images as their marks, or the texts that an image was compared
+    with, one a line; None where a server renders it."""
     images_downscaled: int | None = None
     """How many of the request's images the model saw with fewer pixels than they have; None where nothing tells."""
     told: Mapping[str, str] = field(default_factory=dict)
