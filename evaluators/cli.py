@@ -72,7 +72,8 @@ def run(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Model id or folder of a transformers image-text-to-text model, or a model's name on a server.",
+            help="Model id or folder of a transformers image-text-to-text model or (for quality assessment) of a dual "
+            "encoder such as CLIP, or a model's name on a server.",
             show_default=tiny_vlm.NAME,
         ),
     ] = None,
