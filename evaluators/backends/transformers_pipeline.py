@@ -29,6 +29,7 @@ from eyechart.evaluators.backends.local.loading import model_fingerprint
 from eyechart.evaluators.backends.local.loading import model_identity
 from eyechart.evaluators.backends.local.loading import model_settings
 from eyechart.evaluators.backends.local.plain import PlainRunner
+from eyechart.evaluators.backends.local.planning import Plan
 from eyechart.evaluators.backends.local.planning import plan
 from eyechart.evaluators.backends.local.recovery import each_alone
 from eyechart.evaluators.backends.local.recovery import fitting
@@ -106,10 +107,11 @@ class TransformersBackend:
         self._fingerprint = fingerprint
         self._workers = workers or default_workers(model.device.type)
         self._renderer = self._make_renderer()
+        self._preparer = Preparer(self._make_renderer, workers=self._workers)
         self._plain = PlainRunner(model, processor)
         self._engine: Engine | None = None
         self._unshared = "" if share_prefixes else "switched off"
-        self._is_checked = False
+        self._compared: set[bool] = set()
         if share_prefixes:
             self._make_engine()
 
@@ -178,8 +180,7 @@ class TransformersBackend:
             kinds.setdefault((request.wanted, request.words, request.prefill, length), []).append(request)
         for (wanted, words, _, length), group in kinds.items():
             tokens = self._renderer.first_tokens(group[0]) if words else []
-            preparer = Preparer(self._make_renderer, workers=self._workers)
-            for window in preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size):
+            for window in self._preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size):
                 yield from window.failed
                 yield from self._answer_window(window, Job(window.prompts, window.inputs, wanted, length, tokens))
 
@@ -210,10 +211,11 @@ class TransformersBackend:
     def _run(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
         if self._engine is not None:
             try:
-                if not self._is_checked:
-                    self._is_checked = True
-                    self._compare(window, job)
-                return self._engine.run(job, plan(job.prompts), batch_size)
+                planned = plan(job.prompts)
+                if bool(planned.nodes) not in self._compared:
+                    self._compared.add(bool(planned.nodes))
+                    self._compare(window, job, planned)
+                return self._engine.run(job, planned, batch_size)
             except UnsharableError as error:
                 self._engine, self._unshared = None, str(error)
                 warnings.warn(
@@ -221,10 +223,14 @@ class TransformersBackend:
                 )
         return self._plain.run(job, window.images, batch_size)
 
-    def _compare(self, window: Unit, job: Job) -> None:
-        """Hold the shared way against the plain one on the first two sequences, whatever the architecture."""
+    def _compare(self, window: Unit, job: Job, planned: Plan) -> None:
+        """Hold the engine's logits of two sequences against plain ones, whatever the architecture.
+
+        They share a prefix where any do.
+        """
         assert self._engine is not None
-        first = [replace(prompt, scored=0) for prompt in job.prompts[:2]]
+        places = planned.nodes[0].sequences() if planned.nodes else planned.singles
+        first = [replace(job.prompts[place], scored=0) for place in places[:2]]
         tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
         probe = replace(job, prompts=first, wanted=Wanted.LOGITS, tokens=tokens)
         ways = (self._engine.run(probe, plan(first), 2), self._plain.run(probe, window.images, 1))

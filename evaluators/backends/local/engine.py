@@ -124,8 +124,8 @@ class _Run:
     def nodes(self, nodes: Sequence[Node], past: Past | None = None, rows: Sequence[int] = ()) -> Iterator[Found]:
         """Run prefixes, each going on from a row of the past, and all that follow them."""
         # Prefixes with as many sequences below them stand together, so that those fill their batches.
-        order = sorted(range(len(nodes)), key=lambda place: (nodes[place].count(), nodes[place].end))
-        per_batch = max(1, self._batch_size // max((node.count() for node in nodes), default=1))
+        order = sorted(range(len(nodes)), key=lambda place: (len(nodes[place].sequences()), nodes[place].end))
+        per_batch = max(1, self._batch_size // max((len(node.sequences()) for node in nodes), default=1))
         for batch in _batches(order, per_batch):
             part = [nodes[place] for place in batch]
             pieces = [self._piece(node.first, node.start, node.end) for node in part]

@@ -36,9 +36,9 @@ class Node:
     leaves: list[int] = field(default_factory=list)
     children: list["Node"] = field(default_factory=list)
 
-    def count(self) -> int:
-        """Number of sequences below it."""
-        return len(self.leaves) + sum(child.count() for child in self.children)
+    def sequences(self) -> list[int]:
+        """Indices of all sequences below it."""
+        return self.leaves + [index for child in self.children for index in child.sequences()]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _node(prompts: Sequence[Prompt], members: list[int], level: int, start: int)
     node = Node(members[0], start, _shared_length(prompts, members, level))
     for part in parts:
         child = _node(prompts, part, level + 1, node.end) if len(part) > 1 else None
-        if child is not None and (child.count() - 1) * (child.end - child.start) >= _LEAST_SAVED:
+        if child is not None and (len(part) - 1) * (child.end - child.start) >= _LEAST_SAVED:
             node.children.append(child)
         else:
             node.leaves += part

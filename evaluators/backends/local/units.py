@@ -2,7 +2,6 @@
 
 import math
 import os
-import threading
 from collections import deque
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -83,7 +82,7 @@ class Preparer:
     """Prepares units in threads.
 
     Args:
-        make_renderer: Makes a renderer for each thread.
+        make_renderer: Makes a renderer; there are as many as threads.
         workers: Number of threads.
     """
 
@@ -91,7 +90,7 @@ class Preparer:
         """Start no thread yet."""
         self._make_renderer = make_renderer
         self._workers = workers
-        self._own = threading.local()
+        self._idle: list[UnitRenderer] = []
 
     def windows(self, units: Iterable[list[Request]], least: int) -> Iterator[Unit]:
         """Prepared units, joined to windows of at least so many sequences; the next ones are prepared meanwhile.
@@ -122,13 +121,13 @@ class Preparer:
                     future.cancel()
 
     def _prepare(self, requests: list[Request]) -> Unit:
-        if not hasattr(self._own, "renderer"):
-            # Tokenizers must not be shared by threads.
-            self._own.renderer = self._make_renderer()
+        # Each thread takes one for itself, as tokenizers must not be shared; they are kept, as copying one takes long.
+        renderer = self._idle.pop() if self._idle else self._make_renderer()
         try:
-            return prepare(requests, self._own.renderer)
+            return prepare(requests, renderer)
         finally:
-            self._own.renderer.forget_images()
+            renderer.forget_images()
+            self._idle.append(renderer)
 
 
 def prepare(requests: Sequence[Request], renderer: UnitRenderer) -> Unit:

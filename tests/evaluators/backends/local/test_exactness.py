@@ -133,7 +133,7 @@ def test_images_are_encoded_once(requests, monkeypatch):
 
     monkeypatch.setattr(tower, "forward", counting)
     backend = TransformersBackend(model, processor, name="llava", batch_size=8)
-    backend._is_checked = True
+    backend._compared = {True, False}
     answers(backend, [request for request in requests if request.images])
     assert sum(encoded) == 5
 

@@ -94,30 +94,21 @@ PROMPTS = st.lists(
 def test_every_sequence_is_run_once_and_on_its_own_tokens(drawn):
     prompts = [prompt(before, *(part for image in images for part in image), last) for before, images, last in drawn]
     found = plan(prompts)
-    runs = {index: 0 for index in found.singles}
+    runs = list(found.singles)
 
-    def visit(node: Node, before: int, path: list[int]) -> None:
+    def check(node: Node, before: int, path: list[int]) -> None:
         assert node.start == before and node.end >= before
         whole = path + prompts[node.first].ids[node.start : node.end]
-        below = node.leaves + [leaf for child in node.children for leaf in visit_all(child, node.end, whole)]
-        for index in below:
+        for index in node.sequences():
             one = prompts[index]
             assert one.ids[: len(whole)] == whole and node.end <= len(one.ids) - one.kept
             inside = [key for key, end in zip(one.images, one.ends, strict=True) if end <= node.end]
-            first = prompts[node.first]
-            assert inside == list(first.images[: len(inside)])
-            assert all(not begin < node.end < end for begin, end in zip(one.begins, one.ends, strict=True))
-
-    def visit_all(node: Node, before: int, path: list[int]) -> list[int]:
-        visit(node, before, path)
-        return node.leaves + [leaf for child in node.children for leaf in leaves(child)]
-
-    def leaves(node: Node) -> list[int]:
-        return node.leaves + [leaf for child in node.children for leaf in leaves(child)]
+            assert inside == list(prompts[node.first].images[: len(inside)])
+            assert not any(begin < node.end < end for begin, end in zip(one.begins, one.ends, strict=True))
+        for child in node.children:
+            check(child, node.end, whole)
 
     for root in found.nodes:
-        visit(root, 0, [])
-        for index in leaves(root):
-            assert index not in runs
-            runs[index] = root.end
+        check(root, 0, [])
+        runs += root.sequences()
     assert sorted(runs) == list(range(len(prompts)))
