@@ -21,7 +21,6 @@ from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.subsets import find_subset
 from eyechart.evaluators import store_commands
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.backends import DEFAULT_BATCH_SIZE
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -93,7 +92,10 @@ def run(
     shuffle_seed: Annotated[
         int | None, typer.Option(help="Shuffle the options of each question; without it the release's order is shown.")
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Requests per forward pass.")] = DEFAULT_BATCH_SIZE,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Requests per forward pass, halved when memory runs out [default: automatic]."),
+    ] = None,
     device: Annotated[str | None, typer.Option(help="Device for the model, for example cpu or cuda:0.")] = None,
     dtype: Annotated[
         str, typer.Option(help="Number format, for example bfloat16; auto is that of the weights.")

@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.local.loading import LoadOptions
     from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
 
-DEFAULT_BATCH_SIZE = 8
-
 
 def resolve_backend(
     model: "str | Path | Pipeline | Backend | Callable[..., Any] | None",
     *,
-    batch_size: int = DEFAULT_BATCH_SIZE,
+    batch_size: int | None = None,
     options: "LoadOptions | None" = None,
     endpoint: "EndpointOptions | None" = None,
 ) -> Backend:
@@ -34,7 +32,7 @@ def resolve_backend(
             for either (CLIP and its like, for the latter), a backend, or a callable that takes chat messages (and the
             words, where logits are wanted) and returns text (or {word: logit}). None is the bundled tiny model, whose
             name is `eyechart/tiny-vlm`.
-        batch_size: Requests per forward pass of a transformers model.
+        batch_size: Requests per forward pass of a transformers model; None is automatic.
         options: How to load a model given by id or folder.
         endpoint: Ask a server for the model of that name, and how; None loads the model here.
 

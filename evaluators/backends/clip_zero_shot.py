@@ -32,6 +32,7 @@ from eyechart.evaluators.backends.local.loading import model_fingerprint
 from eyechart.evaluators.backends.local.loading import model_identity
 from eyechart.evaluators.backends.local.loading import model_settings
 from eyechart.evaluators.backends.local.recovery import each_alone
+from eyechart.evaluators.backends.local.recovery import first_batch_size
 from eyechart.evaluators.backends.local.recovery import fitting
 from eyechart.evaluators.backends.local.rendering import ImageInputs
 from eyechart.evaluators.backends.local.rendering import Prompt
@@ -67,7 +68,8 @@ class ClipZeroShotBackend:
         tokenizer: Its tokenizer.
         image_processor: Its image processor.
         name: How results call the model.
-        batch_size: Images per forward pass; halved, and remembered, when memory runs out.
+        batch_size: Images per forward pass, halved when memory runs out, and remembered; None is
+            automatic, see `first_batch_size`.
         text_template: The text, with `{word}` where the word stands.
         fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
@@ -82,7 +84,7 @@ class ClipZeroShotBackend:
         image_processor: "BaseImageProcessor",
         *,
         name: str,
-        batch_size: int,
+        batch_size: int | None = None,
         text_template: str = TEXT_TEMPLATE,
         fingerprint: str | None = None,
         workers: int | None = None,
@@ -93,8 +95,6 @@ class ClipZeroShotBackend:
             ModelError: The model is of another type.
             UsageError: The batch size is below 1, or the template has no `{word}`.
         """
-        if batch_size < 1:
-            raise UsageError(f"batch_size={batch_size} is not allowed; it is at least 1.")
         if "{word}" not in text_template:
             raise UsageError(f"text_template={text_template!r} is not allowed; it has {{word}} where the word stands.")
         if model.config.model_type not in DUAL_ENCODERS:
@@ -105,7 +105,7 @@ class ClipZeroShotBackend:
         self._tokenizer = tokenizer
         self._image_processor = image_processor
         self._name = name
-        self._batch_size = batch_size
+        self._batch_size = first_batch_size(batch_size, model.device.type)
         self._text_template = text_template
         self._fingerprint = fingerprint
         self._workers = workers or default_workers(model.device.type)
@@ -113,14 +113,14 @@ class ClipZeroShotBackend:
 
     @classmethod
     def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int, options: LoadOptions | None = None
+        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
     ) -> "ClipZeroShotBackend":
         """Load model, tokenizer and image processor from a folder or the Hub.
 
         Args:
             folder: Folder or model id.
             name: How results call the model.
-            batch_size: Images per forward pass.
+            batch_size: Images per forward pass; None is automatic.
             options: How to load it.
 
         Raises:
@@ -131,7 +131,7 @@ class ClipZeroShotBackend:
         return cls(*parts, name=name, batch_size=batch_size, fingerprint=model_fingerprint(folder, pipe.model))
 
     @classmethod
-    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int) -> "ClipZeroShotBackend":
+    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "ClipZeroShotBackend":
         """Use the parts of a pipeline, whose answers are not stored: its weights may be anything.
 
         Raises:

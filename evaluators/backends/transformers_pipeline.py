@@ -17,7 +17,6 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.local.engine import Engine
 from eyechart.evaluators.backends.local.engine import Found
 from eyechart.evaluators.backends.local.engine import Job
@@ -32,6 +31,7 @@ from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.planning import Plan
 from eyechart.evaluators.backends.local.planning import plan
 from eyechart.evaluators.backends.local.recovery import each_alone
+from eyechart.evaluators.backends.local.recovery import first_batch_size
 from eyechart.evaluators.backends.local.recovery import fitting
 from eyechart.evaluators.backends.local.rendering import Prompt
 from eyechart.evaluators.backends.local.rendering import Renderer
@@ -62,7 +62,8 @@ class TransformersBackend:
         model: An image-text-to-text model with its language-model head.
         processor: Its processor, with a chat template.
         name: How results call the model.
-        batch_size: Sequences per forward pass; halved, and remembered, when memory runs out.
+        batch_size: Sequences per forward pass, halved when memory runs out, and remembered; None is
+            automatic, see `first_batch_size`.
         share_prefixes: Whether requests that begin alike share that beginning.
         fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
@@ -76,7 +77,7 @@ class TransformersBackend:
         processor: "ProcessorMixin",
         *,
         name: str,
-        batch_size: int,
+        batch_size: int | None = None,
         share_prefixes: bool = True,
         fingerprint: str | None = None,
         workers: int | None = None,
@@ -87,8 +88,6 @@ class TransformersBackend:
             ModelError: There is no chat template or no tokenizer, or the model is an encoder-decoder.
             UsageError: The batch size is below 1.
         """
-        if batch_size < 1:
-            raise UsageError(f"batch_size={batch_size} is not allowed; it is at least 1.")
         if getattr(processor, "tokenizer", None) is None:
             raise ModelError(f"model '{name}' has no processor with a tokenizer and an image processor.")
         if getattr(processor, "chat_template", None) is None:
@@ -103,7 +102,7 @@ class TransformersBackend:
         self._model = model.eval()
         self._processor = processor
         self._name = name
-        self._batch_size = batch_size
+        self._batch_size = first_batch_size(batch_size, model.device.type)
         self._fingerprint = fingerprint
         self._workers = workers or default_workers(model.device.type)
         self._renderer = self._make_renderer()
@@ -117,14 +116,14 @@ class TransformersBackend:
 
     @classmethod
     def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int, options: LoadOptions | None = None
+        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
     ) -> "TransformersBackend":
         """Load model and processor from a folder or the Hub.
 
         Args:
             folder: Folder or model id.
             name: How results call the model.
-            batch_size: Sequences per forward pass.
+            batch_size: Sequences per forward pass; None is automatic.
             options: How to load it.
 
         Raises:
@@ -135,7 +134,7 @@ class TransformersBackend:
         return cls(pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint)
 
     @classmethod
-    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int) -> "TransformersBackend":
+    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "TransformersBackend":
         """Use the model and processor of a pipeline, whose answers are not stored: its weights may be anything.
 
         Raises:
@@ -217,10 +216,7 @@ class TransformersBackend:
                     self._compare(window, job, planned)
                 return self._engine.run(job, planned, batch_size)
             except UnsharableError as error:
-                self._engine, self._unshared = None, str(error)
-                warnings.warn(
-                    f"model '{self._name}' runs each request whole, which takes longer: {error}.", stacklevel=2
-                )
+                self._stop_sharing(error)
         return self._plain.run(job, window.images, batch_size)
 
     def _compare(self, window: Unit, job: Job, planned: Plan) -> None:
@@ -255,7 +251,11 @@ class TransformersBackend:
                 feature_bytes=_FEATURE_BYTES,
             )
         except UnsharableError as error:
-            self._unshared = str(error)
+            self._stop_sharing(error)
+
+    def _stop_sharing(self, error: UnsharableError) -> None:
+        self._engine, self._unshared = None, str(error)
+        warnings.warn(f"model '{self._name}' runs each request whole, which takes longer: {error}.", stacklevel=3)
 
 
 def _image_token_id(config: Any) -> int:

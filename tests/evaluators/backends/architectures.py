@@ -24,11 +24,15 @@ from transformers import LlavaProcessor
 from transformers import PreTrainedModel
 from transformers import PreTrainedTokenizerFast
 from transformers import ProcessorMixin
+from transformers import Qwen2VLConfig
+from transformers import Qwen2VLForConditionalGeneration
+from transformers import Qwen2VLProcessor
 from transformers import SiglipVisionConfig
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 from transformers.models.llava_next.image_processing_pil_llava_next import LlavaNextImageProcessorPil
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 SIDE = 32
 PATCH = 8
@@ -189,7 +193,44 @@ def gemma3(window: int = 4096) -> tuple[PreTrainedModel, ProcessorMixin]:
     return Gemma3ForConditionalGeneration(config), processor
 
 
-BUILDERS = {"llava": llava, "llava_next": llava_next, "idefics3": idefics3, "gemma3": gemma3}
+def qwen2_vl() -> tuple[PreTrainedModel, ProcessorMixin]:
+    """Qwen2-VL: as many tokens as the image has pixels for, each with three positions."""
+    marks = {"image_token": "<|image_pad|>", "video_token": "<|video_pad|>"}
+    words = tokenizer({**marks, "start_token": "<|vision_start|>", "end_token": "<|vision_end|>"})
+    processor = _Qwen2VLImagesProcessor(
+        Qwen2VLImageProcessorPil(patch_size=PATCH, size={"shortest_edge": 256, "longest_edge": 4096}),
+        words,
+        chat_template=template("<|vision_start|><|image_pad|><|vision_end|>"),
+    )
+    config = Qwen2VLConfig(
+        text_config={
+            **_text(words),
+            "rope_parameters": {"rope_type": "default", "mrope_section": [2, 2, 2], "rope_theta": 10_000.0},
+        },
+        vision_config={"depth": 2, "embed_dim": WIDTH, "hidden_size": WIDTH, "num_heads": 4, "patch_size": PATCH},
+        image_token_id=words.convert_tokens_to_ids("<|image_pad|>"),
+        video_token_id=words.convert_tokens_to_ids("<|video_pad|>"),
+        vision_start_token_id=words.convert_tokens_to_ids("<|vision_start|>"),
+        vision_end_token_id=words.convert_tokens_to_ids("<|vision_end|>"),
+    )
+    return Qwen2VLForConditionalGeneration(config), processor
+
+
+class _Qwen2VLImagesProcessor(Qwen2VLProcessor):
+    """Without the part for videos, which needs torchvision."""
+
+    def __init__(self, image_processor=None, tokenizer=None, chat_template=None):
+        super().__init__(image_processor, tokenizer, None, chat_template=chat_template)
+
+    @classmethod
+    def get_attributes(cls) -> list[str]:
+        return ["image_processor", "tokenizer"]
+
+    def check_argument_for_proper_class(self, argument_name, argument):
+        return None if argument is None else super().check_argument_for_proper_class(argument_name, argument)
+
+
+BUILDERS = {"llava": llava, "llava_next": llava_next, "idefics3": idefics3, "gemma3": gemma3, "qwen2_vl": qwen2_vl}
 
 
 def build(name: str) -> tuple[PreTrainedModel, ProcessorMixin]:

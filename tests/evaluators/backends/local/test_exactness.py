@@ -1,62 +1,26 @@
 """Every way of running requests gives the answers of running each alone, on real architectures."""
 
-import numpy as np
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
-from PIL import Image
 
 from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Request
 from tests.evaluators.backends import architectures
-
-LETTERS = "ABCD"
-OPTIONS = ("noise", "blur", "fair", "excellent")
-SIZES = [(40, 40), (90, 40), (40, 100), (33, 65), (200, 60)]
-
-
-def picture(seed: int) -> Image.Image:
-    width, height = SIZES[seed % len(SIZES)]
-    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8))
+from tests.evaluators.backends.asked import answers
+from tests.evaluators.backends.asked import mixed_requests
+from tests.evaluators.backends.asked import picture
 
 
 @pytest.fixture(scope="module")
 def requests() -> list[Request]:
-    """Rotations, pairs in both orders, logits and losses; 1 and 2 images of several sizes, 10 to 1,500 tokens."""
-    pictures = [picture(seed) for seed in range(5)]
-    asked = []
-    for number, words in enumerate((0, 20, 80, 400)):
-        for rotation in range(4):
-            turned = OPTIONS[rotation:] + OPTIONS[:rotation]
-            shown = " ".join(f"{letter}. {option}" for letter, option in zip(LETTERS, turned, strict=True))
-            text = ("What is it?\n", IMAGE, "\n" + shown + " noise of the image" * (words // 4))
-            asked.append(
-                Request(f"q{number}", text, (pictures[number],), max_new_tokens=6, pass_name=f"rotation:{rotation}")
-            )
-    for first in range(3):
-        for second in range(3):
-            if first != second:
-                shown = (pictures[first], pictures[second])
-                name = f"{first} {second}"
-                asked.append(Request(name, (IMAGE, " and ", IMAGE, " which?"), shown, max_new_tokens=6))
-                asked.append(
-                    Request(
-                        name, ("Is ", IMAGE, " or ", IMAGE, " good?"), shown, words=("good", "poor"), pass_name="a3"
-                    )
-                )
-    for number, shown in enumerate(pictures):
-        rate, prefill = ("Rate ", IMAGE), "The quality of the image is"
-        asked.append(Request(f"r{number}", rate, (shown,), prefill=prefill, words=("good", "poor")))
-        asked.append(
-            Request(f"c{number}", rate, (shown,), prefill=prefill, continuations=("good", "fair or poor", "blur"))
-        )
-    asked.append(Request("text", ("What is noise?",), (), max_new_tokens=6))
-    asked.append(Request("text losses", ("What is noise?",), (), continuations=("blur", "noise or blur")))
-    return asked
-
-
-def answers(backend: TransformersBackend, requests: list[Request]) -> dict[tuple[str, str], object]:
-    return {(found.request.id, found.request.pass_name): found for found in backend.answer(requests)}
+    return mixed_requests()
 
 
 @pytest.mark.parametrize("name", architectures.BUILDERS)
@@ -78,6 +42,70 @@ def test_all_ways_agree(name, requests):
                 assert [loss.tokens for loss in found[key].losses] == [loss.tokens for loss in expected.losses]
                 totals = [loss.total for loss in expected.losses]
                 assert [loss.total for loss in found[key].losses] == pytest.approx(totals, abs=1e-4)
+
+
+SCRIPT = """
+import json, sys
+import torch
+from eyechart.evaluators.backends.distributed import DistributedBackend
+from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
+from eyechart.evaluators.processes import join_processes
+from tests.evaluators.backends import architectures
+from tests.evaluators.backends.asked import answers, mixed_requests
+
+processes = join_processes()
+found = {}
+for name in architectures.BUILDERS:
+    model, processor = architectures.build(name)
+    backend = DistributedBackend(TransformersBackend(model, processor, name=name, batch_size=8), processes)
+    found[name] = [
+        [id, pass_name, response.text, response.logits, [loss.total for loss in response.losses or ()]]
+        for (id, pass_name), response in answers(backend, mixed_requests()).items()
+    ]
+if processes.is_main:
+    print(json.dumps(found))
+processes.close()
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_agree_with_one(tmp_path, requests):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    root = Path(__file__).parents[4]
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", tmp_path / "script.py"],
+        env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name, found in json.loads(done.stdout).items():
+        model, processor = architectures.build(name)
+        alone = answers(TransformersBackend(model, processor, name=name, batch_size=1), requests)
+        assert len(found) == len(alone)
+        for id, pass_name, text, logits, losses in found:
+            expected = alone[id, pass_name]
+            assert text == expected.text
+            assert logits is None or logits == pytest.approx(expected.logits, abs=1e-4)
+            assert losses == pytest.approx([loss.total for loss in expected.losses or ()], abs=1e-4)
+
+
+def test_six_pools_of_words_cost_one_pass():
+    """Q-Bench, Table 11: the logits of all pools' words come from one request."""
+    model, processor = architectures.build("llava")
+    pools = [("good", "poor"), ("fair", "blur"), ("excellent", "noise")]
+    prompt, prefill = ("Rate ", IMAGE), "The quality of the image is"
+    words = tuple(word for pool in pools for word in pool)
+    asked = [
+        Request(str(number), prompt, (picture(0),), prefill=prefill, words=pool) for number, pool in enumerate(pools)
+    ]
+    backend = TransformersBackend(model, processor, name="llava", batch_size=4)
+    (together,) = backend.answer([Request("all", prompt, (picture(0),), prefill=prefill, words=words)])
+    for response in backend.answer(asked):
+        for word in response.request.words:
+            assert together.logits[word] == pytest.approx(response.logits[word], abs=1e-5)
 
 
 def test_losses_are_the_models_own_on_labelled_tokens():
@@ -106,6 +134,28 @@ def test_a_sliding_window_past_its_length_is_run_whole_and_said_once(requests):
     assert backend.settings()["prefix_sharing"].startswith("off: its attention slides over 48 tokens")
     alone = answers(TransformersBackend(model, processor, name="gemma", batch_size=1, share_prefixes=False), requests)
     assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in alone.items()}
+
+
+def test_an_architecture_without_image_features_of_its_own_is_run_whole_and_said_once(requests, monkeypatch):
+    model, processor = architectures.build("llava")
+    inner = model.forward
+
+    def forward(input_ids=None, attention_mask=None, pixel_values=None, position_ids=None, logits_to_keep=0, **options):
+        return inner(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            pixel_values=pixel_values,
+            position_ids=position_ids,
+            logits_to_keep=logits_to_keep,
+            **options,
+        )
+
+    expected = answers(TransformersBackend(model, processor, name="old", batch_size=8), requests)
+    monkeypatch.setattr(model, "forward", forward)
+    with pytest.warns(UserWarning, match="architecture takes no mm_encoder_outputs, past_key_values"):
+        backend = TransformersBackend(model, processor, name="old", batch_size=8)
+    found = answers(backend, requests)
+    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in expected.items()}
 
 
 def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, monkeypatch):
