@@ -217,7 +217,7 @@ class TransformersBackend:
                 return self._engine.run(job, planned, batch_size)
             except UnsharableError as error:
                 self._stop_sharing(error)
-        return self._plain.run(job, window.images, batch_size)
+        return self._plain.run(job, window.sources, batch_size)
 
     def _compare(self, window: Unit, job: Job, planned: Plan) -> None:
         """Hold the engine's logits of two sequences against plain ones, whatever the architecture.
@@ -229,7 +229,7 @@ class TransformersBackend:
         first = [replace(job.prompts[place], scored=0) for place in places[:2]]
         tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
         probe = replace(job, prompts=first, wanted=Wanted.LOGITS, tokens=tokens)
-        ways = (self._engine.run(probe, plan(first), 2), self._plain.run(probe, window.images, 1))
+        ways = (self._engine.run(probe, plan(first), 2), self._plain.run(probe, window.sources, 1))
         shared, plain = (np.array([row for _, row in sorted(found)]) for found in ways)
         largest, apart = np.abs(plain).max(), np.abs(shared - plain).max()
         allowed = (1e-3 if self._model.dtype.itemsize >= 4 else 0.05) * max(1.0, largest)

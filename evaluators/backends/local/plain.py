@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from typing import Any
 
-from PIL import Image
-
+from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.engine import Found
 from eyechart.evaluators.backends.local.engine import Job
 from eyechart.evaluators.backends.local.engine import continuation_loss
@@ -35,12 +35,12 @@ class PlainRunner:
         self._model = model
         self._processor = processor
 
-    def run(self, job: Job, images: Mapping[str, Image.Image], batch_size: int) -> list[Found]:
+    def run(self, job: Job, sources: Mapping[str, Any], batch_size: int) -> list[Found]:
         """Run a job.
 
         Args:
             job: The sequences.
-            images: Their images by key.
+            sources: Their images by key, as the requests gave them.
             batch_size: Sequences per pass of the model.
 
         Returns:
@@ -52,7 +52,7 @@ class PlainRunner:
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
         for start in range(0, len(by_length), batch_size):
             batch = by_length[start : start + batch_size]
-            inputs = self._inputs([job.prompts[index] for index in batch], images)
+            inputs = self._inputs([job.prompts[index] for index in batch], sources)
             with torch.inference_mode():
                 found += zip(batch, self._answers(job, batch, inputs), strict=True)
         return found
@@ -78,10 +78,10 @@ class PlainRunner:
         texts = tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
-    def _inputs(self, prompts: Sequence[Prompt], images: Mapping[str, Image.Image]) -> "dict[str, torch.Tensor]":
+    def _inputs(self, prompts: Sequence[Prompt], sources: Mapping[str, Any]) -> "dict[str, torch.Tensor]":
         bos = self._processor.tokenizer.bos_token
         special = {"add_special_tokens": False} if bos is not None and prompts[0].text.startswith(bos) else {}
-        shown = [[images[key] for key in prompt.images] for prompt in prompts]
+        shown = [[decode_image(sources[key]) for key in prompt.images] for prompt in prompts]
         inputs = self._processor(
             text=[prompt.continued for prompt in prompts],
             images=shown if any(shown) else None,

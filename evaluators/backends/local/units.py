@@ -36,13 +36,13 @@ class Unit:
 
     Attributes:
         prompts: Their sequences.
-        images: Key to image.
+        sources: Key to image, as the request gave it: decoded, the images of a window can fill the memory.
         inputs: Key to the image's pixels.
         failed: Responses to the requests that cannot be asked.
     """
 
     prompts: list[Prompt] = field(default_factory=list)
-    images: dict[str, Image.Image] = field(default_factory=dict)
+    sources: dict[str, Any] = field(default_factory=dict)
     inputs: dict[str, ImageInputs] = field(default_factory=dict)
     failed: list[Response] = field(default_factory=list)
 
@@ -134,14 +134,15 @@ def prepare(requests: Sequence[Request], renderer: UnitRenderer) -> Unit:
     """Decode and render requests; those that fail become error responses."""
     unit = Unit()
     by_source: dict[int, str] = {}
+    images: dict[str, Image.Image] = {}
     for request in requests:
         try:
             for source in request.images:
                 if id(source) not in by_source:
-                    by_source[id(source)] = _prepare_image(source, unit, renderer)
+                    by_source[id(source)] = _prepare_image(source, unit, images, renderer)
             keys = tuple(by_source[id(source)] for source in request.images)
             sizes = [unit.inputs[key].tokens for key in keys]
-            unit.prompts += renderer.prompts(request, [unit.images[key] for key in keys], keys, sizes)
+            unit.prompts += renderer.prompts(request, [images[key] for key in keys], keys, sizes)
         except BadImageError as error:
             unit.failed.append(Response(request, error=error))
         except EyechartError:
@@ -178,17 +179,18 @@ def respond(prompt: Prompt, found: Any, window: Unit) -> Response:
     return replace(told, logits=dict(zip(request.words, found, strict=True)))
 
 
-def _prepare_image(source: object, unit: Unit, renderer: UnitRenderer) -> str:
+def _prepare_image(source: object, unit: Unit, images: dict[str, Image.Image], renderer: UnitRenderer) -> str:
+    """Decode and preprocess an image, unless an equal one was; gives its key."""
     key = image_digest(source)
-    if key not in unit.images:
-        unit.images[key] = decode_image(source)
-        unit.inputs[key] = renderer.image(unit.images[key])
+    if key not in images:
+        images[key] = decode_image(source)
+        unit.sources[key], unit.inputs[key] = source, renderer.image(images[key])
     return key
 
 
 def _add(window: Unit, unit: Unit) -> None:
     window.prompts += unit.prompts
-    window.images |= unit.images
+    window.sources |= unit.sources
     window.inputs |= unit.inputs
     window.failed += unit.failed
 
