@@ -4,6 +4,7 @@ Requests that share images share the work on them (`local`); a model that does n
 Images are preprocessed by the model's own processor, in threads ahead of the model.
 """
 
+import contextlib
 import hashlib
 import warnings
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from eyechart.evaluators.backends.local.planning import plan
 from eyechart.evaluators.backends.local.recovery import each_alone
 from eyechart.evaluators.backends.local.recovery import first_batch_size
 from eyechart.evaluators.backends.local.recovery import fitting
+from eyechart.evaluators.backends.local.recovery import is_out_of_memory
 from eyechart.evaluators.backends.local.rendering import Prompt
 from eyechart.evaluators.backends.local.rendering import Renderer
 from eyechart.evaluators.backends.local.units import Preparer
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 _FEATURE_BYTES = 2**30
 # Sequences that are planned together, in batches: more of them fill batches better, and hold more images.
 _BATCHES_PLANNED = 4
+_APART = "its processor does not tell where each image is in them"
 
 
 class TransformersBackend:
@@ -111,6 +114,7 @@ class TransformersBackend:
         self._engine: Engine | None = None
         self._unshared = "" if share_prefixes else "switched off"
         self._compared: set[bool] = set()
+        self._apart = False
         if share_prefixes:
             self._make_engine()
 
@@ -168,7 +172,7 @@ class TransformersBackend:
             **model_settings(self._model, self._processor.image_processor, name=self._name),
             "decoding": "greedy",
             "batch_size": self._batch_size,
-            "prefix_sharing": f"off: {self._unshared}" if self._unshared else "on",
+            "prefix_sharing": self._sharing(),
         }
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
@@ -179,9 +183,12 @@ class TransformersBackend:
             kinds.setdefault((request.wanted, request.words, request.prefill, length), []).append(request)
         for (wanted, words, _, length), group in kinds.items():
             tokens = self._renderer.first_tokens(group[0]) if words else []
-            for window in self._preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size):
-                yield from window.failed
-                yield from self._answer_window(window, Job(window.prompts, window.inputs, wanted, length, tokens))
+            windows = self._preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size)
+            # Closed at once, whatever happens here, so that no thread goes on.
+            with contextlib.closing(windows):
+                for window in windows:
+                    yield from window.failed
+                    yield from self._answer_window(window, Job(window.prompts, window.inputs, wanted, length, tokens))
 
     def _answer_window(self, window: Unit, job: Job) -> Iterator[Response]:
         losses: dict[int, list[Loss | DataError | None]] = {}
@@ -208,16 +215,32 @@ class TransformersBackend:
         yield from each_alone(job.prompts, run)
 
     def _run(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+        placed = [place for place, prompt in enumerate(job.prompts) if prompt.is_placed]
+        apart = [place for place, prompt in enumerate(job.prompts) if not prompt.is_placed]
+        if apart and self._engine is not None and not self._apart:
+            self._apart = True
+            warnings.warn(f"model '{self._name}' runs some requests whole, which takes longer: {_APART}.", stacklevel=2)
+        found: list[Found] = []
+        for places, run in ((placed, self._run_shared), (apart, self._run_whole)):
+            if places:
+                part = replace(job, prompts=[job.prompts[place] for place in places])
+                found += [(places[index], result) for index, result in run(window, part, batch_size)]
+        return found
+
+    def _run_whole(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+        return self._plain.run(job, window.sources, batch_size)
+
+    def _run_shared(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
         if self._engine is not None:
             try:
                 planned = plan(job.prompts)
                 if bool(planned.nodes) not in self._compared:
-                    self._compared.add(bool(planned.nodes))
                     self._compare(window, job, planned)
+                    self._compared.add(bool(planned.nodes))
                 return self._engine.run(job, planned, batch_size)
             except UnsharableError as error:
                 self._stop_sharing(error)
-        return self._plain.run(job, window.sources, batch_size)
+        return self._run_whole(window, job, batch_size)
 
     def _compare(self, window: Unit, job: Job, planned: Plan) -> None:
         """Hold the engine's logits of two sequences against plain ones, whatever the architecture.
@@ -229,8 +252,18 @@ class TransformersBackend:
         first = [replace(job.prompts[place], scored=0) for place in places[:2]]
         tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
         probe = replace(job, prompts=first, wanted=Wanted.LOGITS, tokens=tokens)
-        ways = (self._engine.run(probe, plan(first), 2), self._plain.run(probe, window.sources, 1))
-        shared, plain = (np.array([row for _, row in sorted(found)]) for found in ways)
+        # What fails here is no fault of sharing.
+        expected = self._plain.run(probe, window.sources, 1)
+        try:
+            found = self._engine.run(probe, plan(first), 2)
+        except UnsharableError:
+            raise
+        # Architectures differ in more ways than can be told beforehand.
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            raise UnsharableError(f"sharing fails with {type(error).__name__}: {error}") from error
+        shared, plain = (np.array([row for _, row in sorted(way)]) for way in (found, expected))
         largest, apart = np.abs(plain).max(), np.abs(shared - plain).max()
         allowed = (1e-3 if self._model.dtype.itemsize >= 4 else 0.05) * max(1.0, largest)
         if np.isfinite(largest) and not apart <= allowed:
@@ -252,6 +285,11 @@ class TransformersBackend:
             )
         except UnsharableError as error:
             self._stop_sharing(error)
+
+    def _sharing(self) -> str:
+        if self._unshared:
+            return f"off: {self._unshared}"
+        return f"on, in part: {_APART}" if self._apart else "on"
 
     def _stop_sharing(self, error: UnsharableError) -> None:
         self._engine, self._unshared = None, str(error)

@@ -188,11 +188,12 @@ def narrowed(model: "PreTrainedModel", tokens: Sequence[int]) -> Iterator[bool]:
 
     What the model does with its logits afterwards, such as scaling them, is done as ever.
     """
+    import torch
     from torch import nn
 
     head = model.get_output_embeddings()
-    plain = type(head) is nn.Linear and not hasattr(head, "_hf_hook") and not head.weight.is_meta
-    if not plain:
+    plain = type(head) is nn.Linear and type(head.weight.data) is torch.Tensor
+    if not plain or hasattr(head, "_hf_hook") or head.weight.is_meta:
         yield False
         return
     narrow = nn.Linear(head.in_features, len(tokens), bias=head.bias is not None, device="meta")

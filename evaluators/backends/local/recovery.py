@@ -43,12 +43,11 @@ def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, in
         What `run` returned, and the size that it ran with.
     """
     from accelerate.utils import find_executable_batch_size
-    from accelerate.utils.memory import should_reduce_batch_size
 
     try:
         return run(batch_size), batch_size
     except RuntimeError as error:
-        if not should_reduce_batch_size(error) or batch_size == 1:
+        if not is_out_of_memory(error) or batch_size == 1:
             raise
     sizes = iter(batch_size // 2**halvings for halvings in range(2, batch_size.bit_length()))
 
@@ -57,6 +56,13 @@ def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, in
 
     # Once size 1 does not fit either, 0 ends the search.
     return find_executable_batch_size(smaller, batch_size // 2, reduce_batch_size_fn=lambda: next(sizes, 0))()
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether a smaller batch may do."""
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    return bool(should_reduce_batch_size(error))
 
 
 def each_alone(

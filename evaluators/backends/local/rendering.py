@@ -54,8 +54,8 @@ class Prompt:
         ids: Its tokens, images expanded.
         types: Type of each token where the model asks for it, 1 for images; else None.
         images: A key for each image.
-        begins: Index of each image's first token.
-        ends: Index behind each image's last token.
+        begins: Index of each image's first token; empty where that cannot be told.
+        ends: Index behind each image's last token, likewise.
         continuation: Which of the request's continuations stands at the end; None without one.
         scored: How many tokens at the end are that continuation.
     """
@@ -75,6 +75,11 @@ class Prompt:
     def kept(self) -> int:
         """How many tokens at the end the model has to see last, for their logits: at least 1."""
         return self.scored + 1
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it is known where each image is; without that, the sequence can only be run whole."""
+        return len(self.begins) == len(self.images)
 
 
 class Renderer:
@@ -192,7 +197,10 @@ class Renderer:
         ids = inputs["input_ids"][0].tolist()
         types = inputs.get("token_type_ids", inputs.get("mm_token_type_ids"))
         places = [index for index, token in enumerate(ids) if token == self._image_token_id]
-        if len(places) != sum(sizes):
+        # Some processors cut up an image that is alone, and not one of several; some models name no token for images.
+        if 0 in sizes or (len(images) > 1 and len(places) != sum(sizes)):
+            sizes = ()
+        elif len(places) != sum(sizes):
             raise ValueError(f"the prompt has {len(places)} image tokens, but its images fill {sum(sizes)}")
         firsts = [sum(sizes[:place]) for place in range(len(sizes))]
         return Prompt(

@@ -4,8 +4,8 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable
+from collections.abc import Generator
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import ThreadPoolExecutor
@@ -73,8 +73,13 @@ def split_units(requests: Sequence[Request]) -> list[list[Request]]:
     Requests without an image are a unit each.
     """
     units: dict[object, list[Request]] = {}
+    # Requests about the same row hold the same image object, which is read once.
+    keys: dict[int, object] = {}
     for request in requests:
-        units.setdefault(_first_image(request), []).append(request)
+        place = id(request.images[0]) if request.images else id(request)
+        if place not in keys:
+            keys[place] = _first_image(request)
+        units.setdefault(keys[place], []).append(request)
     return sorted(units.values(), key=lambda unit: max(map(_length, unit)))
 
 
@@ -92,7 +97,7 @@ class Preparer:
         self._workers = workers
         self._idle: list[UnitRenderer] = []
 
-    def windows(self, units: Iterable[list[Request]], least: int) -> Iterator[Unit]:
+    def windows(self, units: Iterable[list[Request]], least: int) -> Generator[Unit]:
         """Prepared units, joined to windows of at least so many sequences; the next ones are prepared meanwhile.
 
         Args:
@@ -122,7 +127,10 @@ class Preparer:
 
     def _prepare(self, requests: list[Request]) -> Unit:
         # Each thread takes one for itself, as tokenizers must not be shared; they are kept, as copying one takes long.
-        renderer = self._idle.pop() if self._idle else self._make_renderer()
+        try:
+            renderer = self._idle.pop()
+        except IndexError:
+            renderer = self._make_renderer()
         try:
             return prepare(requests, renderer)
         finally:
@@ -173,6 +181,9 @@ def respond(prompt: Prompt, found: Any, window: Unit) -> Response:
     if request.wanted is Wanted.TEXT:
         return replace(told, text=found)
     if request.wanted is Wanted.LOSSES:
+        totals = [loss.total for loss in found]
+        if not all(map(math.isfinite, totals)):
+            return Response(request, error=DataError(f"the model's losses of the continuations are {totals}"))
         return replace(told, losses=found)
     if not all(math.isfinite(value) for value in found):
         return Response(request, error=DataError(f"the model's logits of {', '.join(request.words)} are {found}"))

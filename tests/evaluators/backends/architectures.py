@@ -20,6 +20,9 @@ from transformers import LlavaForConditionalGeneration
 from transformers import LlavaNextConfig
 from transformers import LlavaNextForConditionalGeneration
 from transformers import LlavaNextProcessor
+from transformers import LlavaOnevisionConfig
+from transformers import LlavaOnevisionForConditionalGeneration
+from transformers import LlavaOnevisionProcessor
 from transformers import LlavaProcessor
 from transformers import PreTrainedModel
 from transformers import PreTrainedTokenizerFast
@@ -32,6 +35,7 @@ from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImagePr
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 from transformers.models.llava_next.image_processing_pil_llava_next import LlavaNextImageProcessorPil
+from transformers.models.llava_onevision.image_processing_pil_llava_onevision import LlavaOnevisionImageProcessorPil
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 SIDE = 32
@@ -193,6 +197,28 @@ def gemma3(window: int = 4096) -> tuple[PreTrainedModel, ProcessorMixin]:
     return Gemma3ForConditionalGeneration(config), processor
 
 
+def llava_onevision() -> tuple[PreTrainedModel, ProcessorMixin]:
+    """LLaVA-OneVision: an image that is alone is cut into tiles, one of several is not."""
+    words = tokenizer({"image_token": "<image>", "video_token": "<video>"})
+    tiles = [[SIDE, SIDE], [SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
+    processor = _OnevisionImagesProcessor(
+        LlavaOnevisionImageProcessorPil(size={"height": SIDE, "width": SIDE}, image_grid_pinpoints=tiles),
+        words,
+        num_image_tokens=16,
+        vision_feature_select_strategy="full",
+        chat_template=template("<image>"),
+    )
+    config = LlavaOnevisionConfig(
+        vision_config=SiglipVisionConfig(**_vision()),
+        text_config=LlamaConfig(**_text(words)),
+        image_grid_pinpoints=tiles,
+        image_token_index=words.convert_tokens_to_ids("<image>"),
+        video_token_index=words.convert_tokens_to_ids("<video>"),
+        vision_feature_layer=-1,
+    )
+    return LlavaOnevisionForConditionalGeneration(config), processor
+
+
 def qwen2_vl() -> tuple[PreTrainedModel, ProcessorMixin]:
     """Qwen2-VL: as many tokens as the image has pixels for, each with three positions."""
     marks = {"image_token": "<|image_pad|>", "video_token": "<|video_pad|>"}
@@ -216,11 +242,11 @@ def qwen2_vl() -> tuple[PreTrainedModel, ProcessorMixin]:
     return Qwen2VLForConditionalGeneration(config), processor
 
 
-class _Qwen2VLImagesProcessor(Qwen2VLProcessor):
-    """Without the part for videos, which needs torchvision."""
+class _WithoutVideos:
+    """A processor without the part for videos, which needs torchvision."""
 
-    def __init__(self, image_processor=None, tokenizer=None, chat_template=None):
-        super().__init__(image_processor, tokenizer, None, chat_template=chat_template)
+    def __init__(self, image_processor=None, tokenizer=None, **options):
+        super().__init__(image_processor, tokenizer, None, **options)
 
     @classmethod
     def get_attributes(cls) -> list[str]:
@@ -230,13 +256,22 @@ class _Qwen2VLImagesProcessor(Qwen2VLProcessor):
         return None if argument is None else super().check_argument_for_proper_class(argument_name, argument)
 
 
+class _Qwen2VLImagesProcessor(_WithoutVideos, Qwen2VLProcessor):
+    pass
+
+
+class _OnevisionImagesProcessor(_WithoutVideos, LlavaOnevisionProcessor):
+    pass
+
+
 BUILDERS = {"llava": llava, "llava_next": llava_next, "idefics3": idefics3, "gemma3": gemma3, "qwen2_vl": qwen2_vl}
+"""Those whose requests share all that can be shared."""
 
 
 def build(name: str) -> tuple[PreTrainedModel, ProcessorMixin]:
     """A model of this architecture and its processor."""
     torch.manual_seed(7)
-    model, processor = BUILDERS[name]()
+    model, processor = {**BUILDERS, "llava_onevision": llava_onevision}[name]()
     for parameter_name, parameter in model.named_parameters():
         # Vision towers draw their weights narrowly whatever the configuration says; every image would look the same.
         if "norm" not in parameter_name and parameter.dim() > 1 and parameter.std() < 0.05:
