@@ -29,6 +29,8 @@ from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Wanted
 
+_MOST_BYTES = 2**30
+
 
 @dataclass
 class Unit:
@@ -45,6 +47,11 @@ class Unit:
     sources: dict[str, Any] = field(default_factory=dict)
     inputs: dict[str, ImageInputs] = field(default_factory=dict)
     failed: list[Response] = field(default_factory=list)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the pixels."""
+        return sum(tensor.nbytes for inputs in self.inputs.values() for tensor in inputs.tensors.values())
 
 
 class UnitRenderer(Protocol):
@@ -102,7 +109,7 @@ class Preparer:
 
         Args:
             units: The units.
-            least: Sequences to wait for before the model runs.
+            least: Sequences to wait for before the model runs, unless their pixels fill 1 GiB.
         """
         waiting: deque[Future[Unit]] = deque()
         left = iter(units)
@@ -111,12 +118,16 @@ class Preparer:
             try:
                 while True:
                     # Enough for the next window, bounded so that a long run does not hold all of its images.
-                    while len(waiting) < least + self._workers and (unit := next(left, None)) is not None:
+                    while len(waiting) < least + self._workers and not (
+                        waiting and _bytes_ready(waiting) > _MOST_BYTES
+                    ):
+                        if (unit := next(left, None)) is None:
+                            break
                         waiting.append(pool.submit(self._prepare, unit))
                     if not waiting:
                         break
                     _add(window, waiting.popleft().result())
-                    if len(window.prompts) + len(window.failed) >= least:
+                    if len(window.prompts) + len(window.failed) >= least or window.nbytes > _MOST_BYTES:
                         yield window
                         window = Unit()
                 if window.prompts or window.failed:
@@ -136,6 +147,12 @@ class Preparer:
         finally:
             renderer.forget_images()
             self._idle.append(renderer)
+
+
+def _bytes_ready(waiting: Iterable[Future[Unit]]) -> int:
+    """Size of the pixels that are prepared and wait."""
+    ready = (future for future in waiting if future.done() and not future.exception())
+    return sum(future.result().nbytes for future in ready)
 
 
 def prepare(requests: Sequence[Request], renderer: UnitRenderer) -> Unit:
