@@ -5,8 +5,6 @@ Randomness is a NumPy Generator that the caller seeds and passes in.
 
 import math
 import zlib
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,10 +16,14 @@ from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_numbers
+from eyechart.metrics.scoring.resampling import resampled_counts
+from eyechart.metrics.scoring.resampling import score_resamples
+
+IntArray = NDArray[np.int32]
 
 RESAMPLES = 1000
 LEVEL = 0.95
-# Resampled counts are drawn in blocks of about this many numbers, few enough for the processor's cache.
+# Products with about this many counts are too small for BLAS to start threads, which wait longer than they compute.
 _BLOCK = 1 << 15
 
 
@@ -102,23 +104,6 @@ def part_generator(seed: int, part: str) -> np.random.Generator:
     """
     check_seed(seed)
     return np.random.default_rng([seed, zlib.crc32(part.encode())])
-
-
-def resampled_counts(n: int, rng: np.random.Generator, resamples: int = RESAMPLES) -> Iterator[FloatArray]:
-    """How often each of n items is drawn, one resample after the other.
-
-    Args:
-        n: Number of items.
-        rng: Source of the draws.
-        resamples: Number of resamples.
-
-    Yields:
-        Counts, shape (n,), that sum to n.
-    """
-    block = max(1, _BLOCK // n)
-    for first in range(0, resamples, block):
-        for draws in rng.integers(0, n, size=(min(block, resamples - first), n)):
-            yield np.bincount(draws, minlength=n).astype(np.float64)
 
 
 def bootstrap_mean(values: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES) -> FloatArray:
@@ -202,10 +187,12 @@ def bootstrap_correlations(
     order = np.argsort(ranked, kind="stable")
     by_prediction, by_reference = _Ranking(ranked[order]), _Ranking(y[order])
     moments = _moments(x[order], y[order])
-    found = np.empty((2, resamples))
-    for index, counts in enumerate(resampled_counts(n, rng, resamples)):
-        prediction, reference = by_prediction.midranks(counts), by_reference.midranks(counts)
-        found[:, index] = _srcc(prediction, reference, counts), _weighted_plcc(moments, counts)
+
+    def score(block: FloatArray) -> FloatArray:
+        srcc = [_srcc(by_prediction.midranks(counts), by_reference.midranks(counts), counts) for counts in block]
+        return np.stack([srcc, _weighted_plcc(moments, block)])
+
+    found = score_resamples(score, n, rng, resamples)
     return found[0], found[1]
 
 
@@ -234,11 +221,15 @@ def bootstrap_srcc_pairs(
     columns = [check_numbers(name, values) for name, values in zip(names, (first, second, references), strict=True)]
     n = check_lengths(**dict(zip(names, columns, strict=True)))
     by_first, by_second, by_reference = (_Ranking(column) for column in columns)
-    found = np.empty((2, resamples))
-    for index, counts in enumerate(resampled_counts(n, rng, resamples)):
-        reference = by_reference.midranks(counts)
-        found[:, index] = [_srcc(ranking.midranks(counts), reference, counts) for ranking in (by_first, by_second)]
-    return found
+
+    def score(block: FloatArray) -> FloatArray:
+        found = np.empty((2, len(block)))
+        for index, counts in enumerate(block):
+            reference = by_reference.midranks(counts)
+            found[:, index] = [_srcc(ranking.midranks(counts), reference, counts) for ranking in (by_first, by_second)]
+        return found
+
+    return score_resamples(score, n, rng, resamples)
 
 
 class _Ranking:
@@ -251,24 +242,26 @@ class _Ranking:
         self.tied = len(distinct) < len(values)
         self.sorted = not self.tied and bool(np.all(np.diff(values) > 0))
 
-    def midranks(self, counts: FloatArray) -> tuple[FloatArray, float]:
+    def midranks(self, counts: FloatArray) -> tuple[IntArray, float]:
         """Twice each item's mid-rank in the resample less the mean rank, and their sum of squares over the draws."""
         n = len(counts)
-        # Without ties, counts stay small whole numbers, which take less time than floats and are as exact.
-        share: NDArray[Any] = np.bincount(self.dense, counts) if self.tied else counts.astype(np.int32)
+        equal = np.bincount(self.dense, counts) if self.tied else counts
+        # Small whole numbers take less time than floats and are as exact; so does `take` if it need not check indices.
+        share = equal.astype(np.int32)
         if not (self.tied or self.sorted):
-            share = share[self.order]
-        doubled = 2 * np.cumsum(share, dtype=share.dtype) - share - share.dtype.type(n)
+            share = share.take(self.order, mode="clip")
+        doubled = np.cumsum(share, dtype=np.int32)
+        doubled *= 2
+        doubled -= share
+        doubled -= n
         if not self.sorted:
-            doubled = doubled[self.dense]
+            doubled = doubled.take(self.dense, mode="clip")
         # The ranks 1 to n have n (n^2 - 1) / 12, of which m equal values take away m (m^2 - 1) / 12.
-        equal = share if self.tied else counts
-        squares = (float(n) * n * n - float(np.einsum("i,i,i", equal, equal, equal))) / 3
-        return doubled.astype(np.float64, copy=False), squares
+        return doubled, (float(n) * n * n - float(np.einsum("i,i,i", equal, equal, equal))) / 3
 
 
 # einsum, not `@`: threaded BLAS waits longer than it computes on vectors this short, up to tenfold on a busy machine.
-def _srcc(x: tuple[FloatArray, float], y: tuple[FloatArray, float], counts: FloatArray) -> float:
+def _srcc(x: tuple[IntArray, float], y: tuple[IntArray, float], counts: FloatArray) -> float:
     """SRCC of a resample from the mid-ranks of both columns."""
     (mid_x, squares_x), (mid_y, squares_y) = x, y
     if squares_x <= 0 or squares_y <= 0:
@@ -283,10 +276,13 @@ def _moments(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.stack([u, v, u * u, v * v, u * v])
 
 
-def _weighted_plcc(moments: FloatArray, counts: FloatArray) -> float:
-    u, v, uu, vv, uv = (np.einsum("kn,n->k", moments, counts) / len(counts)).tolist()
+def _weighted_plcc(moments: FloatArray, block: FloatArray) -> FloatArray:
+    """PLCC of every row of counts."""
+    rows, n = block.shape
+    step = max(1, _BLOCK // rows)
+    parts = (slice(first, first + step) for first in range(0, n, step))
+    u, v, uu, vv, uv = sum(moments[:, part] @ block[:, part].T for part in parts) / n
     spread_x, spread_y = uu - u * u, vv - v * v
     # Rounding leaves about 1e-16 of a constant resample's zero spread.
-    if spread_x < 1e-12 or spread_y < 1e-12:
-        return float("nan")
-    return float(np.clip((uv - u * v) / np.sqrt(spread_x * spread_y), -1.0, 1.0))
+    spread = np.where((spread_x < 1e-12) | (spread_y < 1e-12), np.nan, spread_x * spread_y)
+    return np.clip((uv - u * v) / np.sqrt(spread), -1.0, 1.0)

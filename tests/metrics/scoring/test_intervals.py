@@ -12,8 +12,8 @@ from eyechart.metrics.scoring.intervals import bootstrap_ratios
 from eyechart.metrics.scoring.intervals import interval_or_nan
 from eyechart.metrics.scoring.intervals import part_generator
 from eyechart.metrics.scoring.intervals import percentile_interval
-from eyechart.metrics.scoring.intervals import resampled_counts
 from eyechart.metrics.scoring.intervals import wilson_interval
+from eyechart.metrics.scoring.resampling import resampled_counts
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,6 @@ def test_wilson_against_scipy(n: int, data: st.DataObject) -> None:
 def test_wilson_bad_input(successes: int, n: int) -> None:
     with pytest.raises(InputError, match=f"successes={successes}, n={n}"):
         wilson_interval(successes, n)
-
-
-def test_counts_are_reproducible_and_sum_to_n() -> None:
-    first = list(resampled_counts(50, np.random.default_rng(3), 20))
-    again = list(resampled_counts(50, np.random.default_rng(3), 20))
-    assert len(first) == 20
-    assert all(counts.sum() == 50 for counts in first)
-    assert np.array_equal(first, again)
 
 
 @pytest.mark.parametrize("ties", [False, True])

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.intervals import bootstrap_srcc_pairs
-from eyechart.metrics.scoring.intervals import resampled_counts
+from eyechart.metrics.scoring.resampling import resampled_counts
 from eyechart.metrics.scoring.significance import bootstrap_srcc_difference
 from eyechart.metrics.scoring.significance import holm
 from eyechart.metrics.scoring.significance import mcnemar
