@@ -25,6 +25,10 @@ _SETTINGS = (
     "max_image_size",
     "do_pan_and_scan",
     "crop_to_patches",
+    "min_patches",
+    "max_patches",
+    "max_image_tiles",
+    "pan_and_scan_max_num_crops",
 )
 
 

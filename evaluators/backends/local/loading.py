@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.image_sizes import size_settings
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "sigl
 # Weights are told apart by size and time of change, as reading them takes longer than loading them.
 _LARGEST_READ = 4 * 2**20
 
-_WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name"})
+_WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
 """Settings that change no answer, or that the fingerprint stands for."""
 
 
@@ -49,6 +50,18 @@ class LoadOptions:
     attention: str | None = None
     revision: str | None = None
     trust_remote_code: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse two places for one model.
+
+        Raises:
+            UsageError: Both device and device map are given.
+        """
+        if self.device is not None and self.device_map is not None:
+            raise UsageError(
+                f"device={self.device!r} and device_map={self.device_map!r} are given, of which one is allowed. "
+                "Several processes have a device each, so that a device map is for a single process."
+            )
 
 
 def load_pipeline(folder: str, name: str, options: LoadOptions, task: str) -> "Pipeline":
@@ -124,12 +137,26 @@ def model_settings(model: "PreTrainedModel", image_processor: Any, *, name: str)
         "revision": getattr(model.config, "_commit_hash", None),
         "parameters": model.num_parameters(),
         "dtype": str(model.dtype).removeprefix("torch."),
-        "device": model.device.type,
+        "quantization": _quantization(model.config),
+        "device": " and ".join(sorted({value.device.type for value in model.parameters()} - {"meta"})),
+        "device_map": {part: str(place) for part, place in getattr(model, "hf_device_map", {}).items()} or None,
         "attention": getattr(model.config, "_attn_implementation", None),
-        "trust_remote_code": bool(getattr(model.config, "auto_map", None)),
+        "trust_remote_code": any(map(_is_remote_code, (model, image_processor))),
         "image_processor": type(image_processor).__name__,
         "image_sizes": size_settings(image_processor),
     }
+
+
+def _quantization(config: Any) -> str | None:
+    """The method by which weights were packed, such as "bitsandbytes"; None for plain ones."""
+    found = getattr(config, "quantization_config", None)
+    method = found.get("quant_method") if isinstance(found, dict) else getattr(found, "quant_method", None)
+    return None if method is None else str(getattr(method, "value", method))
+
+
+def _is_remote_code(part: Any) -> bool:
+    """Whether this is an object of code that came with a model: transformers puts it under a name of its own."""
+    return type(part).__module__.split(".")[0] == "transformers_modules"
 
 
 def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""What a model is loaded with is in its settings."""
+
+import json
+
+import pytest
+import torch
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.local.loading import LoadOptions
+from eyechart.evaluators.backends.local.loading import model_settings
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Request
+
+OWN_CODE = """
+from transformers import LlavaForConditionalGeneration
+
+
+class Own(LlavaForConditionalGeneration):
+    pass
+"""
+
+
+def test_options_reach_the_model_and_its_settings(llava_folder, make_picture):
+    options = LoadOptions(dtype="bfloat16", device_map="cpu", attention="eager")
+    backend = resolve_backend(llava_folder, options=options)
+    (found,) = backend.answer([Request("1", ("What? ", IMAGE), (make_picture(1),), max_new_tokens=2)])
+    assert found.error is None
+    settings = backend.settings()
+    assert (settings["dtype"], settings["attention"], settings["device"]) == ("bfloat16", "eager", "cpu")
+    assert settings["quantization"] is None
+    assert settings["prefix_sharing"] == "on"
+    plain = resolve_backend(llava_folder)
+    assert plain.identity() != backend.identity()
+
+
+def test_how_a_model_is_spread_is_a_setting_and_no_part_of_an_answer(llava_folder, monkeypatch):
+    backend = resolve_backend(llava_folder)
+    assert backend.settings()["device_map"] is None
+    identity = backend.identity()
+    # As accelerate leaves it where there is more than one device.
+    monkeypatch.setattr(backend._model, "hf_device_map", {"model": 0, "lm_head": "cpu"}, raising=False)
+    assert backend.settings()["device_map"] == {"model": "0", "lm_head": "cpu"}
+    assert backend.identity() == identity
+
+
+def test_two_places_for_one_model_are_refused():
+    with pytest.raises(UsageError, match="device='cpu' and device_map='auto' are given, of which one is allowed"):
+        LoadOptions(device="cpu", device_map="auto")
+
+
+def test_the_method_of_quantisation_is_a_setting(llava, monkeypatch):
+    model, processor = llava
+    monkeypatch.setattr(model.config, "quantization_config", {"quant_method": "gptq"}, raising=False)
+    assert model_settings(model, processor.image_processor, name="q")["quantization"] == "gptq"
+
+
+def test_code_of_a_models_own_is_run_only_if_asked_for_and_told(llava_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    (llava_folder / "own.py").write_text(OWN_CODE)
+    config = json.loads((llava_folder / "config.json").read_text())
+    config["auto_map"] = {"AutoModelForImageTextToText": "own.Own"}
+    (llava_folder / "config.json").write_text(json.dumps(config))
+    told = resolve_backend(llava_folder).settings()
+    assert (told["architecture"], told["trust_remote_code"]) == ("LlavaForConditionalGeneration", False)
+    told = resolve_backend(llava_folder, options=LoadOptions(trust_remote_code=True)).settings()
+    assert (told["architecture"], told["trust_remote_code"]) == ("Own", True)
+
+
+def test_number_formats_give_the_dtype_of_the_weights(llava_folder):
+    assert resolve_backend(llava_folder, options=LoadOptions(dtype="float16")).settings()["dtype"] == "float16"
+    assert resolve_backend(llava_folder).settings()["dtype"] == str(torch.float32).removeprefix("torch.")
