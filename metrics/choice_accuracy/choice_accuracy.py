@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 import evaluate
 
+from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.accuracy import choice_scores
 from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import decide
@@ -85,7 +86,7 @@ Examples:
 """
 
 
-class ChoiceAccuracy(evaluate.Metric):
+class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
     """Accuracy of free-text multiple-choice answers."""
 
     def _info(self) -> evaluate.MetricInfo:

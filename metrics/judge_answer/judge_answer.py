@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 import evaluate
 
+from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.answers import TEMPLATE
@@ -77,7 +78,7 @@ Examples:
 """
 
 
-class JudgeAnswer(evaluate.Metric):
+class JudgeAnswer(CheckedColumns, evaluate.Metric):
     """Marks of open answers by a judge."""
 
     def _info(self) -> evaluate.MetricInfo:

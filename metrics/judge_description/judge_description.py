@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 import evaluate
 
+from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.descriptions import WORDING
@@ -87,7 +88,7 @@ Examples:
 """
 
 
-class JudgeDescription(evaluate.Metric):
+class JudgeDescription(CheckedColumns, evaluate.Metric):
     """Scores of image descriptions by a judge."""
 
     def _info(self) -> evaluate.MetricInfo:

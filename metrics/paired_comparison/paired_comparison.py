@@ -10,6 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
+from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.correlation import FitName
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.pair_pools import check_pairs
@@ -88,7 +89,7 @@ Examples:
 """
 
 
-class PairedComparison(evaluate.Metric):
+class PairedComparison(CheckedColumns, evaluate.Metric):
     """Consistency, accuracy and correlation of paired comparisons."""
 
     def _info(self) -> evaluate.MetricInfo:

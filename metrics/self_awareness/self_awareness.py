@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 import evaluate
 
+from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import extraction_settings
 from eyechart.metrics.scoring.inputs import check_gathered
@@ -99,7 +100,7 @@ Examples:
 """
 
 
-class SelfAwareness(evaluate.Metric):
+class SelfAwareness(CheckedColumns, evaluate.Metric):
     """Right answers and right refusals to multiple-choice questions with a refusal option."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 import evaluate
 
+from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.correlation import FitName
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
@@ -76,7 +77,7 @@ Examples:
 _CONFIGURATIONS = ("logits", "scores")
 
 
-class SoftmaxIqa(evaluate.Metric):
+class SoftmaxIqa(CheckedColumns, evaluate.Metric):
     """Correlations of predicted quality with opinion scores."""
 
     def _info(self) -> evaluate.MetricInfo:

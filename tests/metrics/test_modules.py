@@ -205,6 +205,6 @@ def test_module_file(name: str) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
             assert len(node.names) == 1 and node.lineno == node.end_lineno
     (module,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    assert ast.unparse(module.bases[0]).startswith("evaluate.")
+    assert ast.unparse(module.bases[-1]).startswith("evaluate.")
     (compute,) = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "_compute"]
     assert compute.args.kwarg is None and compute.args.vararg is None

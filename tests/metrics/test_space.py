@@ -72,12 +72,15 @@ def test_scores_and_warnings() -> None:
         ('{"prediction": []}', "argument is 'prediction'; allowed: .* Did you mean 'predictions'"),
         ('{"judge": "lexical"}', "argument is 'judge'; allowed: "),
         ('{"rounds": 1000000}', "rounds is 1000000; at most 20 can be computed here"),
-        ('{"predictions": ["a"], "references": ["b"], "questions": []}', "Mismatch in the number of"),
+        ('{"predictions": ["a"], "references": ["b"], "questions": []}', "questions has 0 rows and predictions has 1"),
         ('{"predictions": ["a"], "references": [""], "questions": ["?"]}', "all 1 references are empty"),
         ('{"predictions": "a", "references": "b", "questions": "?"}', "predictions must be a list .*; it is 'a'"),
         ('{"predictions": 3, "references": 4, "questions": 5}', "predictions must be a list .*; it is 3"),
         ('{"predictions": null, "references": null, "questions": null}', "predictions must be a list"),
-        ('{"predictions": [["a"]], "references": ["b"], "questions": ["?"]}', "format"),
+        (
+            '{"predictions": [["a"]], "references": ["b"], "questions": ["?"]}',
+            r"predictions\[0\] is \['a'\]; it must be a string",
+        ),
         (" " * 1_000_001, "the input has 1000001 characters; at most 1000000"),
     ],
 )

@@ -69,7 +69,7 @@ def test_one_item(metric) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"references": ["B", "C", "A"]}, "predictions .4. and references .3."),
+        ({"references": ["B", "C", "A"]}, "references has 3 rows and predictions has 4; row 3 is the first"),
         ({"references": ["B", "Z", "A", "A"]}, r"references\[1\] is 'Z'; allowed: A to C"),
         ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
         ({"predictions": ["B", None, "A", "A"]}, r"predictions\[1\] is None"),

@@ -68,7 +68,7 @@ def test_one_answer(metric) -> None:
         ({"references": ["", "", ""]}, "all 3 references are empty"),
         ({"rounds": True}, "rounds is True"),
         ({"questions": ["a", None, "b"]}, r"questions\[1\] is None"),
-        ({"questions": ["a"]}, "Mismatch in the number of"),
+        ({"questions": ["a"]}, "questions has 1 rows and predictions has 3; row 1 is the first"),
     ],
 )
 def test_bad_input(metric, arguments: dict, message: str) -> None:

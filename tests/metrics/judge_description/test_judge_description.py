@@ -96,7 +96,7 @@ def test_one_image(metric) -> None:
         ({"seed": -1}, "seed is -1"),
         ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
         ({"predictions": ["a", None]}, r"predictions\[1\] is None"),
-        ({"references": ["a"]}, "predictions .2. and references .1."),
+        ({"references": ["a"]}, "references has 1 rows and predictions has 2; row 1 is the first"),
     ],
 )
 def test_bad_input(metric, arguments: dict, message: str) -> None:

@@ -253,7 +253,10 @@ def test_one_pair(metric) -> None:
     ("arguments", "message"),
     [
         ({name: [] for name in COLUMNS}, "first_ids is empty"),
-        ({"predictions": ["A"] * 119}, "Mismatch"),
+        (
+            {"predictions": ["A"] * 119},
+            "reversed_predictions has 120 rows and predictions has 119; row 119 is the first",
+        ),
         ({"predictions": ["A"] * 119 + [None]}, r"predictions\[119\] is None"),
         ({"reversed_predictions": ["A"] * 119 + [None]}, r"reversed_predictions\[119\] is None"),
         ({"first_ids": ["0.png"] * 120, "second_ids": ["0.png"] * 120}, r"second_ids\[0\] is '0.png', and so is first"),

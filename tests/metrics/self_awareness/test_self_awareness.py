@@ -110,8 +110,8 @@ def test_random_fallback_is_seeded(metric) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"references": ["B", "C", "A"]}, "predictions .4. and references .3."),
-        ({"forced_predictions": [None]}, "predictions .4. and forced_predictions .1."),
+        ({"references": ["B", "C", "A"]}, "references has 3 rows and predictions has 4; row 3 is the first"),
+        ({"forced_predictions": [None]}, "forced_predictions has 1 rows and predictions has 4; row 1 is the first"),
         ({"references": ["B", "Z", "A", "A"]}, r"references\[1\] is 'Z'; allowed: A to D"),
         ({"refusals": ["D", "D", "E", "D"]}, r"refusals\[2\] is 'E'; allowed: A to D"),
         ({"refusals": ["D", "A", "D", "D"]}, r"references\[1\] and refusals\[1\] are both 'A'"),

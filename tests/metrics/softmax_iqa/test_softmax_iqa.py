@@ -116,7 +116,7 @@ def test_small_samples_warn(scores) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"references": [1.0] * 59}, "predictions .60. and references .59."),
+        ({"references": [1.0] * 59}, "references has 59 rows and predictions has 60; row 59 is the first"),
         ({"predictions": [[1.0, 2.0]] * 59 + [[1.0, float("nan")]]}, r"predictions\[59\] is \[1.0, nan\]"),
         ({"predictions": [[1.0, 2.0]] * 59 + [[1.0]]}, r"2 numbers a row; predictions\[59\] is \[1.0\]"),
         ({"references": [1.0] * 59 + [float("inf")]}, r"references\[59\] is inf"),
