@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.inputs import FloatArray
 
@@ -18,7 +19,7 @@ from eyechart.metrics.scoring.inputs import FloatArray
 _BLOCK = 1 << 15
 _FEWEST_ROWS = 4
 # NumPy lets other threads run during its long operations only; with fewer items, threads would wait for each other.
-_THREADED_ITEMS = 1 << 12
+_THREADED_ITEMS = 1 << 14
 # Drawing takes a third of the time and one thread at a time, so that more threads would find nothing to do.
 _MOST_THREADS = 4
 
@@ -34,8 +35,8 @@ def resampled_counts(n: int, rng: np.random.Generator, resamples: int) -> Iterat
     Yields:
         Counts, shape (n,), that sum to n.
     """
-    for _, block in _blocks(n, rng, resamples):
-        yield from block
+    for _ in range(resamples):
+        yield _draw(n, rng).astype(np.float64)
 
 
 def score_resamples(
@@ -53,16 +54,20 @@ def score_resamples(
     Returns:
         Scores, shape (2, resamples), the same for any number of threads.
     """
-    blocks, drawing = _blocks(n, rng, resamples), Lock()
+    rows = max(_FEWEST_ROWS, _BLOCK // n)
+    starts, drawing = iter(range(0, resamples, rows)), Lock()
     found = np.empty((2, resamples))
 
     def work() -> None:
+        block = np.empty((min(rows, resamples), n))
         while True:
             with drawing:
-                drawn = next(blocks, None)
-            if drawn is None:
-                return
-            first, counts = drawn
+                first = next(starts, None)
+                if first is None:
+                    return
+                counts = block[: resamples - first]
+                for row in counts:
+                    row[:] = _draw(n, rng)
             found[:, first : first + len(counts)] = score(counts)
 
     threads = min(_MOST_THREADS, os.cpu_count() or 1) if n >= _THREADED_ITEMS else 1
@@ -72,11 +77,5 @@ def score_resamples(
     return found
 
 
-def _blocks(n: int, rng: np.random.Generator, resamples: int) -> Iterator[tuple[int, FloatArray]]:
-    """The number of each block's first resample, and the block's counts, one row a resample."""
-    rows = max(_FEWEST_ROWS, _BLOCK // n)
-    for first in range(0, resamples, rows):
-        counts = np.empty((min(rows, resamples - first), n))
-        for row in counts:
-            row[:] = np.bincount(rng.integers(0, n, size=n), minlength=n)
-        yield first, counts
+def _draw(n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    return np.bincount(rng.integers(0, n, size=n), minlength=n)

@@ -8,7 +8,7 @@ from eyechart.metrics.scoring.resampling import resampled_counts
 from eyechart.metrics.scoring.resampling import score_resamples
 
 # More than from which threads are used.
-MANY = 5000
+MANY = 20_000
 
 
 def totals(block: np.ndarray) -> np.ndarray:
@@ -60,8 +60,8 @@ def test_blocks_are_scored_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> 
         together.wait()
         return totals(block)
 
-    found = score_resamples(score, 1 << 14, np.random.default_rng(8), 16)
-    assert np.all(found[0] == 1 << 14)
+    found = score_resamples(score, MANY, np.random.default_rng(8), 16)
+    assert np.all(found[0] == MANY)
 
 
 def test_an_error_in_a_thread_is_raised() -> None:
