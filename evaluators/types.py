@@ -64,9 +64,11 @@ class Request:
     """Which of several passes over the same row: "main", "rotation:1", "forced", "reversed"."""
 
     def __post_init__(self) -> None:
-        """Refuse a request for two things at once."""
+        """Refuse a request for two things at once, or for none."""
         if self.words and self.continuations:
             raise ValueError(f"request {self.id!r} wants logits and losses; it may want one of them")
+        if self.wanted is Wanted.TEXT and self.max_new_tokens < 1:
+            raise ValueError(f"request {self.id!r} wants a text of {self.max_new_tokens} tokens; it is at least 1 long")
 
     @property
     def wanted(self) -> Wanted:

@@ -1,0 +1,103 @@
+"""Prompts, words and continuations on tokenizers that write a blank at the beginning of a word, as Llama's does."""
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers import decoders
+from tokenizers import models
+from tokenizers import pre_tokenizers
+from tokenizers import processors
+from tokenizers import trainers
+from transformers import LlavaProcessor
+from transformers import PreTrainedTokenizerFast
+from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
+
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.evaluators.backends.local.rendering import Renderer
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Request
+from tests.evaluators.backends import architectures
+from tests.evaluators.backends.asked import picture
+
+PREFILL = "The quality of the image is"
+
+
+def renderer(*, before: str = "", after: str = "") -> Renderer:
+    """On a tokenizer that adds <s> itself; the chat template writes `before` in front and `after` at the end."""
+    inner = Tokenizer(models.BPE(unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    inner.decoder = decoders.Metaspace()
+    special = ["<unk>", "<s>", "</s>", "<image>"]
+    letters = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,:?\n")
+    inner.train_from_iterator(
+        [*architectures.TEXTS, *["is good good poor"] * 20],
+        trainers.BpeTrainer(vocab_size=600, special_tokens=special, initial_alphabet=letters, show_progress=False),
+    )
+    inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        unk_token="<unk>",
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="</s>",
+        extra_special_tokens={"image_token": "<image>"},
+    )
+    side = architectures.SIDE
+    processor = LlavaProcessor(
+        LlavaImageProcessorPil(size={"shortest_edge": side}, crop_size={"height": side, "width": side}),
+        tokenizer,
+        patch_size=architectures.PATCH,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=before + architectures.template("<image>") + after,
+    )
+    return Renderer(processor, tokenizer.convert_tokens_to_ids("<image>"), name="test")
+
+
+def ask(**options) -> Request:
+    return Request("1", ("Rate ", IMAGE), (picture(0),), **options)
+
+
+def tokens(found: Renderer, ids: list[int]) -> list[str]:
+    return found._processor.tokenizer.convert_ids_to_tokens(ids)
+
+
+@pytest.mark.parametrize("before", ["", "{{- bos_token -}}"], ids=["added", "written"])
+def test_there_is_one_first_token_whoever_writes_it(before):
+    made = renderer(before=before)
+    (prompt,) = made.prompts(ask(), [picture(0)], ("key",), [16])
+    names = tokens(made, prompt.ids)
+    assert names[0] == "<s>" and names.count("<s>") == 1
+    assert names[prompt.begins[0] : prompt.ends[0]] == ["<image>"] * 16
+    assert names[-1].endswith(":")
+
+
+@pytest.mark.parametrize("before", ["", "{{- bos_token -}}"], ids=["added", "written"])
+def test_words_have_the_blank_that_they_have_in_context(before):
+    made = renderer(before=before)
+    assert tokens(made, made.first_tokens(ask(prefill=PREFILL, words=("good", "poor")))) == ["▁good", "▁poor"]
+    # Behind a line break there is none, and here words are several tokens then.
+    assert tokens(made, made.first_tokens(ask(prefill=f"{PREFILL}\n", words=("good", "noise")))) == ["goo", "no"]
+    assert tokens(made, made.first_tokens(ask(words=("good", "poor")))) == ["▁good", "▁poor"]
+
+
+def test_a_word_that_melts_into_a_blank_before_it_is_refused_and_named():
+    made = renderer(after="{{- ' ' -}}")
+    with pytest.raises(ModelError, match="tokens of 'good' cannot be told from those of the text before it"):
+        made.first_tokens(ask(words=("good", "poor")))
+    with pytest.raises(ModelError, match="tokens of 'good' cannot be told from those of the text before it"):
+        made.prompts(ask(continuations=("good",)), [picture(0)], ("key",), [16])
+
+
+def test_continuations_are_scored_by_their_own_tokens():
+    made = renderer(before="{{- bos_token -}}")
+    asked = ask(prefill=PREFILL, continuations=("good", "poor, fair"))
+    first, second = made.prompts(asked, [picture(0)], ("key",), [16])
+    assert tokens(made, first.ids[-first.scored :]) == ["▁good"]
+    assert "".join(tokens(made, second.ids[-second.scored :])) == "▁poor,▁fair"
+    assert first.ids[: -first.scored] == second.ids[: -second.scored]
+
+
+def test_a_text_of_no_tokens_is_refused():
+    with pytest.raises(ValueError, match="request '1' wants a text of 0 tokens"):
+        ask(max_new_tokens=0)
+    assert ask(max_new_tokens=0, words=("good", "poor")).words
