@@ -78,7 +78,8 @@ def check_pairs(
     """Pairs from columns.
 
     Raises:
-        InputError: The lengths differ, there are no pairs, a reference is not finite, or an image meets itself.
+        InputError: The lengths differ, there are no pairs, a reference is not finite, an image meets itself, or a pair
+            has no pool while others have one.
 
     Examples:
         >>> check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3]).second_references.tolist()
@@ -86,7 +87,7 @@ def check_pairs(
     """
     first = check_numbers("first_references", first_references)
     second = check_numbers("second_references", second_references)
-    pools = [""] * len(first_ids) if pool_ids is None else [str(pool) for pool in pool_ids]
+    pools = [""] * len(first_ids) if pool_ids is None else _pool_names(pool_ids)
     check_lengths(
         first_ids=first_ids, second_ids=second_ids, first_references=first, second_references=second, pool_ids=pools
     )
@@ -94,6 +95,15 @@ def check_pairs(
         if one == other:
             raise InputError(f"second_ids[{row}] is {other!r}, and so is first_ids[{row}]; an image cannot meet itself")
     return Pairs(first_ids, second_ids, first, second, None if pool_ids is None else pools)
+
+
+def _pool_names(pool_ids: Sequence[object]) -> list[str]:
+    if isinstance(pool_ids, str):
+        raise InputError(f"pool_ids must be a list with a value per row; it is {pool_ids!r}")
+    for row, pool in enumerate(pool_ids):
+        if pool is None:
+            raise InputError(f"pool_ids[{row}] is None; every pair needs a pool, or none has one")
+    return [str(pool) for pool in pool_ids]
 
 
 def split_pools(pairs: Pairs) -> dict[str, Pool]:

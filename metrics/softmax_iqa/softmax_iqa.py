@@ -13,6 +13,7 @@ import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.correlation import FitName
+from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.inputs import check_member
@@ -75,6 +76,8 @@ Examples:
 """
 
 _CONFIGURATIONS = ("logits", "scores")
+# Defaults of what only logits need.
+_POOLING = {"temperature": 100.0, "strategy": "softmax", "ties": "exact"}
 
 
 class SoftmaxIqa(CheckedColumns, evaluate.Metric):
@@ -110,10 +113,14 @@ class SoftmaxIqa(CheckedColumns, evaluate.Metric):
         seed: int = 0,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), groups=groups)
+        settings: dict[str, Any] = {"temperature": temperature, "strategy": strategy, "ties": ties}
         if self._configuration() == "logits":
             pooled = pool(predictions, strategy, temperature, ties)
-            settings = {"temperature": float(temperature), "strategy": strategy, "ties": ties}
+            settings["temperature"] = float(temperature)
         else:
+            for name, value in settings.items():
+                if value != _POOLING[name]:
+                    raise InputError(f"{name} is {value!r}; it is for the configuration 'logits' only")
             given = check_numbers("predictions", predictions)
             pooled, settings = Pooled(given, given), {}
         opinions = check_numbers("references", references)

@@ -92,6 +92,18 @@ def test_doctest(name: str) -> None:
     assert doctest.DocTestRunner().run(examples).failed == 0
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_of_the_card(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", space.card(name), re.DOTALL)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(block, names)
+    printed = [
+        line.partition("  # ")[2] for block in blocks for line in block.splitlines() if line.startswith("print(")
+    ]
+    assert printed and capsys.readouterr().out.splitlines() == printed
+
+
 def test_dataset_columns(case: Case) -> None:
     rows = datasets.Dataset.from_dict(case.columns())
     groups = datasets.Dataset.from_dict(case.arguments.get("groups", {}))

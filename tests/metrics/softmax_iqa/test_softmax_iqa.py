@@ -139,6 +139,13 @@ def test_unknown_configuration() -> None:
         eyechart.metrics.load("softmax_iqa", "score")
 
 
+@pytest.mark.parametrize("setting", [{"temperature": 1.0}, {"strategy": "argmax"}, {"ties": "released"}])
+def test_settings_of_pooling_are_not_for_scores(setting: dict) -> None:
+    (name,) = setting
+    with pytest.raises(ValueError, match=f"{name} is .*; it is for the configuration 'logits' only"):
+        eyechart.metrics.load("softmax_iqa", "scores").compute(predictions=[1.0, 2.0], references=[1.0, 2.0], **setting)
+
+
 PUBLISHED = [
     ("idefics", "agi", 0.562, 0.622),
     ("idefics", "livec", 0.409, 0.428),
