@@ -18,17 +18,18 @@ from eyechart.metrics.scoring.choice_cues import Cues
 from eyechart.metrics.scoring.choice_negation import JOINERS
 from eyechart.metrics.scoring.choice_negation import Denials
 from eyechart.metrics.scoring.choice_negation import find_denials
-from eyechart.metrics.scoring.choice_text import Phrase
 from eyechart.metrics.scoring.choice_text import Words
 from eyechart.metrics.scoring.choice_text import ends_sentence
 from eyechart.metrics.scoring.choice_text import is_cjk
+from eyechart.metrics.scoring.choice_text import option_breaks
 from eyechart.metrics.scoring.choice_text import option_phrase
 
-_YES_NO = frozenset({("yes",), ("no",), *map(tuple, ["是", "否", "是的", "不是", "はい", "いいえ", "예", "아니요"])})
+_YES_NO = frozenset(map(option_phrase, ("Yes", "No", "是", "否", "是的", "不是", "はい", "いいえ", "예", "아니요")))
 
-# The letters of so many options, upper and lower case.
+# The letters of so many options, in upper case, and in both.
 _LETTERS_OF = [
-    (frozenset(ascii_uppercase[:n]), frozenset(ascii_uppercase[:n].lower())) for n in range(len(ascii_uppercase) + 1)
+    (frozenset(ascii_uppercase[:n]), frozenset(ascii_uppercase[:n] + ascii_uppercase[:n].lower()))
+    for n in range(len(ascii_uppercase) + 1)
 ]
 # A bare capital behind one of these names something else: "image B", "vitamin C".
 _OTHER_NAMES = frozenset(
@@ -59,6 +60,9 @@ class Mentions(NamedTuple):
     texts: frozenset[str]
 
 
+_NOTHING = Mentions(frozenset(), frozenset())
+
+
 def find_mentions(reply: Words, options: Sequence[str]) -> Mentions:
     """Options that a reply names, by letter and by text.
 
@@ -74,17 +78,17 @@ def find_mentions(reply: Words, options: Sequence[str]) -> Mentions:
         >>> find_mentions(split_words("B. It is dark, not bright"), ["Bright", "Dark"])
         Mentions(letters=frozenset({'B'}), texts=frozenset({'B'}))
     """
-    phrases = {
-        letter: phrase
-        for letter, phrase in zip(ascii_uppercase, map(option_phrase, options), strict=False)
-        if phrase.words and phrase.joined in reply.joined
-    }
+    if not reply.words:
+        return _NOTHING
+    phrases = zip(ascii_uppercase, map(option_phrase, options), strict=False)
+    found = [letter for letter, phrase in phrases if phrase in reply.joined]
     positions = _single_letters(reply, len(options))
-    if not phrases and not positions:
-        return Mentions(frozenset(), frozenset())
+    if not found and not positions:
+        return _NOTHING
     reading = _Reading(reply, options, find_denials(reply), Cues(reply))
-    letters, opening = _letters(reading, positions, list(phrases.values()))
-    texts = {letter: phrase for letter, phrase in phrases.items() if _named(reading, phrase, opening)}
+    present = {letter: options[ascii_uppercase.index(letter)] for letter in found}
+    letters, opening = _letters(reading, positions, list(present.values())) if positions else ((), 0)
+    texts = {letter: option_phrase(option) for letter, option in present.items() if _named(reading, option, opening)}
     return Mentions(frozenset(letters), frozenset(_longest(texts)))
 
 
@@ -97,34 +101,33 @@ class _Reading(NamedTuple):
     cues: Cues
 
 
-def _named(reading: _Reading, phrase: Phrase, opening: int) -> bool:
+def _named(reading: _Reading, option: str, opening: int) -> bool:
     """Whether an option is named by its text."""
-    if phrase.words in _YES_NO:
-        return any(_asserts(reading, first, opening) for first in _affirmed(reading, phrase))
-    return next(_affirmed(reading, phrase), None) is not None
+    if option_phrase(option) in _YES_NO:
+        return any(_asserts(reading, first, opening) for first in _affirmed(reading, option))
+    return next(_affirmed(reading, option), None) is not None
 
 
-def _affirmed(reading: _Reading, phrase: Phrase) -> Iterator[int]:
-    """First words of the places where a phrase stands as a whole and is not denied."""
-    reply, denials = reading.reply, reading.denials
-    length = len(phrase.words)
-    position, index, counted = reply.joined.find(phrase.joined), 0, 0
+def _affirmed(reading: _Reading, option: str) -> Iterator[int]:
+    """First words of the places where an option's text stands as a whole and is not denied."""
+    reply, denials, phrase = reading.reply, reading.denials, option_phrase(option)
+    length = phrase.count("\n") - 1
+    position, index, counted = reply.joined.find(phrase), 0, 0
     while position >= 0:
         # Counting on from the last match keeps the search linear.
         index += reply.joined.count("\n", counted, position)
         counted = position
         denied = denials and denials.text(index, index + length)
-        if not denied and not (phrase.breaks and _crosses_sentence(reply, index + 1, phrase.breaks)):
+        if not denied and not _crosses_sentence(reply.gaps[index + 1 : index + length], option):
             yield index
-        position = reply.joined.find(phrase.joined, position + len(phrase.joined) - 1)
+        position = reply.joined.find(phrase, position + len(phrase) - 1)
 
 
-def _crosses_sentence(reply: Words, start: int, breaks: Sequence[bool]) -> bool:
-    """Whether a sentence ends in a gap of the phrase whose first gap is `start`, where none ends in the option."""
-    gaps = reply.gaps[start : start + len(breaks)]
+def _crosses_sentence(gaps: Sequence[str], option: str) -> bool:
+    """Whether a sentence ends in one of the gaps between an option's words, where none ends in the option."""
     if gaps.count(" ") == len(gaps):
         return False
-    return any(ends_sentence(gap) and not allowed for gap, allowed in zip(gaps, breaks, strict=True))
+    return any(ends_sentence(gap) and not allowed for gap, allowed in zip(gaps, option_breaks(option), strict=True))
 
 
 def _asserts(reading: _Reading, position: int, opening: int) -> bool:
@@ -142,14 +145,14 @@ def _asserts(reading: _Reading, position: int, opening: int) -> bool:
     return position == opening + 1 + joined and (joined or "/" in gaps[position])
 
 
-def _longest(texts: dict[str, Phrase]) -> list[str]:
+def _longest(texts: dict[str, str]) -> list[str]:
     """Letters of the phrases that are not part of another one."""
     if len(texts) < 2:
         return list(texts)
     return [
         letter
         for letter, phrase in texts.items()
-        if not any(phrase.joined in other.joined and phrase.joined != other.joined for other in texts.values())
+        if not any(phrase in other and phrase != other for other in texts.values())
     ]
 
 
@@ -158,16 +161,18 @@ def _single_letters(reply: Words, n_options: int) -> list[int]:
 
     A lower-case letter inside a reply is a word of its own, mostly an article, unless a cue is right before it.
     """
-    upper, lower = _LETTERS_OF[n_options]
+    upper, letters = _LETTERS_OF[n_options]
+    if letters.isdisjoint(reply.words):
+        return []
     folded = reply.folded
     return [
         index
         for index, word in enumerate(reply.words)
-        if word in upper or (word in lower and (index == 0 or folded[index - 1] in BEFORE_LETTER))
+        if word in letters and (word in upper or index == 0 or folded[index - 1] in BEFORE_LETTER)
     ]
 
 
-def _letters(reading: _Reading, positions: Sequence[int], phrases: Sequence[Phrase]) -> tuple[set[str], int]:
+def _letters(reading: _Reading, positions: Sequence[int], present: Sequence[str]) -> tuple[set[str], int]:
     """Letters named as letters, two at most, and the first word behind an opening label such as "B." or "Option B"."""
     words, folded, gaps = reading.reply.words, reading.reply.folded, reading.reply.gaps
     upper, _ = _LETTERS_OF[len(reading.options)]
@@ -194,7 +199,7 @@ def _letters(reading: _Reading, positions: Sequence[int], phrases: Sequence[Phra
         if denials and denials.letter(position):
             continue
         if covered is None:
-            covered = _covered(reading, phrases)
+            covered = _covered(reading, present)
             if position in covered:
                 continue
         named.add(letter)
@@ -205,13 +210,14 @@ def _letters(reading: _Reading, positions: Sequence[int], phrases: Sequence[Phra
     return named, opening
 
 
-def _covered(reading: _Reading, phrases: Sequence[Phrase]) -> set[int]:
+def _covered(reading: _Reading, present: Sequence[str]) -> set[int]:
     """Positions of words inside the options' own texts: the D of "Vitamin D" is no letter."""
     covered: set[int] = set()
-    for phrase in phrases:
-        if len(phrase.words) > 1 and any(len(word) == 1 for word in phrase.words):
-            for first in _affirmed(reading, phrase):
-                covered.update(range(first, first + len(phrase.words)))
+    for option in present:
+        words = option_phrase(option)[1:-1].split("\n")
+        if len(words) > 1 and 1 in map(len, words):
+            for first in _affirmed(reading, option):
+                covered.update(range(first, first + len(words)))
     return covered
 
 
@@ -261,11 +267,8 @@ def _announced(reading: _Reading, position: int) -> bool:
         return behind_cue
     if position and reply.words[position - 1].islower():
         return ":" not in reply.gaps[position]
-    own = option_phrase(reading.options[ascii_uppercase.index(word)]).words
-    behind = range(position + 1, position + 1 + len(own))
-    return 0 < len(own) < len(reply.words) - position and all(
-        reply.folded[index] == expected for index, expected in zip(behind, own, strict=True)
-    )
+    own = option_phrase(reading.options[ascii_uppercase.index(word)])[1:-1].split("\n")
+    return reply.folded[position + 1 : position + 1 + len(own)] == own
 
 
 def _joins(gap: str) -> bool:

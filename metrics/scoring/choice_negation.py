@@ -43,8 +43,8 @@ _COMPOUND_GAPS = ("-", "\u2010", "\u2011", " ")
 _OPPOSITE_PREFIXES = frozenset({"non", "un", "anti"})
 _OPPOSITE_SUFFIXES = frozenset({"free", "less"})
 
-# A reply with neither a negating word nor one of these denies nothing.
-_DENYING = _PAIR_STARTS | _CJK_NEGATORS | _REJECTIONS | _OPPOSITE_PREFIXES | _OPPOSITE_SUFFIXES
+# A reply with none of these and no n't denies nothing.
+_DENYING = _NEGATORS | _PAIR_STARTS | _CJK_NEGATORS | _REJECTIONS | _OPPOSITE_PREFIXES | _OPPOSITE_SUFFIXES
 
 
 class Denials(NamedTuple):
@@ -106,12 +106,13 @@ def find_denials(reply: Words) -> Denials | None:
         (True, False)
     """
     folded = reply.folded
+    contracted = "n't\n" in reply.joined
+    if not contracted and _DENYING.isdisjoint(folded):
+        return None
     present = set(folded)
     negating = present & _NEGATORS
-    if "n't\n" in reply.joined:
+    if contracted:
         negating |= {word for word in present if word.endswith("n't")}
-    if not negating and present.isdisjoint(_DENYING):
-        return None
     negators = [index for index, word in enumerate(folded) if word in negating] if negating else []
     if not present.isdisjoint(_AFFIRMERS):
         negators = [index for index in negators if _AFFIRMERS.isdisjoint(folded[index + 1 : index + 2])]
@@ -119,7 +120,8 @@ def find_denials(reply: Words) -> Denials | None:
         pairs = [index for index, pair in enumerate(pairwise(folded), start=1) if pair in _NEGATOR_PAIRS]
         negators = sorted(negators + pairs)
     cjk = [] if present.isdisjoint(_CJK_NEGATORS) else [i for i, word in enumerate(folded) if word in _CJK_NEGATORS]
-    breaking = set(filter(_ends_clause, reply.distinct_gaps))
+    # However long the text, there are few different gaps.
+    breaking = set(filter(_ends_clause, set(reply.gaps)))
     breaks = [
         index
         for index, (gap, word) in enumerate(zip(reply.gaps, folded, strict=False))

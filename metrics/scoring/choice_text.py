@@ -53,14 +53,12 @@ class Words(NamedTuple):
         folded: The words case-folded, for comparison.
         joined: The folded words with a line break before, between and behind them, for searching phrases.
         gaps: What stands before each word, and behind the last one (one more than words).
-        distinct_gaps: The set of the gaps, which is small however long the text: what is asked of gaps is asked of it.
     """
 
     words: list[str]
     folded: list[str]
     joined: str
     gaps: list[str]
-    distinct_gaps: set[str]
 
 
 def split_words(text: str) -> Words:
@@ -82,9 +80,9 @@ def split_words(text: str) -> Words:
         # A sign carries meaning ("-5" against "5") but is no letter; a word prefix keeps it in the comparison.
         text = _MINUS.sub(" minus", text)
     pieces = (_ASCII_WORD if text.isascii() else _WORD).split(text)
-    words, gaps = pieces[1::2], pieces[::2]
-    joined = "\n" + "\n".join(words).casefold() + "\n"
-    return Words(words, joined[1:-1].split("\n") if words else [], joined, gaps, set(gaps))
+    words = pieces[1::2]
+    folded = "\n".join(words).casefold()
+    return Words(words, folded.split("\n") if words else [], f"\n{folded}\n", pieces[::2])
 
 
 def is_cjk(word: str) -> bool:
@@ -113,6 +111,8 @@ def strip_markdown(text: str) -> str:
         'C'
     """
     text = text.rstrip(_MARKDOWN_END)
+    if text[:1].isalnum():
+        return text
     start = _MARKDOWN_START.match(text)
     return text[start.end() :] if start else text
 
@@ -125,6 +125,9 @@ def comparison_key(text: str) -> str:
         >>> comparison_key(" **Very blurry.** ")
         'very blurry'
     """
+    if text.isascii() and text.replace(" ", "").isalnum():
+        # Most options are plain words, which need no closer look.
+        return text.strip(" ").casefold()
     return stripped_key(strip_markdown(normalise(text)))
 
 
@@ -133,34 +136,24 @@ def stripped_key(text: str) -> str:
     return (text.rstrip(_FINAL_PUNCTUATION + " ") or text).casefold()
 
 
-def has_key(option: str, key: str) -> bool:
-    """Whether this is an option's `comparison_key`, of which length alone rules out most."""
-    return (len(option) >= len(key) or not option.isascii()) and comparison_key(option) == key
+@lru_cache(maxsize=8192)
+def option_phrase(option: str) -> str:
+    r"""An option's words for searching, as `Words.joined` has those of a reply.
 
-
-class Phrase(NamedTuple):
-    """An option's text, prepared for searching.
-
-    Attributes:
-        words: Its folded words.
-        joined: The same as one string, as in `Words.joined`.
-        breaks: For each gap between its words, whether a sentence ends there.
+    Examples:
+        >>> option_phrase("Very blurry")
+        '\nvery\nblurry\n'
     """
-
-    words: tuple[str, ...]
-    joined: str
-    breaks: tuple[bool, ...]
+    if option.isascii() and option.replace(" ", "").isalnum():
+        # As above.
+        return "\n" + "\n".join(option.casefold().split()) + "\n"
+    return split_words(normalise(option)).joined
 
 
 @lru_cache(maxsize=8192)
-def option_phrase(option: str) -> Phrase:
-    """An option's text as a phrase."""
-    words = option.casefold().split(" ")
-    if option.isascii() and all(map(str.isalnum, words)):
-        # Most options are plain words, which need no closer look.
-        return Phrase(tuple(words), "\n" + "\n".join(words) + "\n", (False,) * (len(words) - 1))
-    parts = split_words(normalise(option))
-    return Phrase(tuple(parts.folded), parts.joined, tuple(ends_sentence(gap) for gap in parts.gaps[1:-1]))
+def option_breaks(option: str) -> tuple[bool, ...]:
+    """For each gap between an option's words, whether a sentence ends there."""
+    return tuple(map(ends_sentence, split_words(normalise(option)).gaps[1:-1]))
 
 
 @lru_cache(maxsize=1024)

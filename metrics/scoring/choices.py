@@ -21,7 +21,6 @@ from eyechart.metrics.scoring.choice_mentions import find_mentions
 from eyechart.metrics.scoring.choice_text import comparison_key
 from eyechart.metrics.scoring.choice_text import drop_reasoning
 from eyechart.metrics.scoring.choice_text import explicit_answers
-from eyechart.metrics.scoring.choice_text import has_key
 from eyechart.metrics.scoring.choice_text import normalise
 from eyechart.metrics.scoring.choice_text import option_phrase
 from eyechart.metrics.scoring.choice_text import split_words
@@ -32,8 +31,11 @@ from eyechart.metrics.scoring.errors import InputError
 _LONE_LETTER_WRAPPING = " \t\n*_`\"'()[]{}.,:;!"
 _CUE = r"(?:(?:the|my) )?(?:(?:final|correct|best|right) )?(?:answer|option|choice)(?: is)?(?:\s?[:=]|\s)[\s*]{0,4}"
 _CUE_WORDS = frozenset({"the", "my", "final", "correct", "best", "right", "answer", "option", "choice", "is"})
-_CUED = re.compile(rf"(?P<cue>(?i:{_CUE}))[(\[\"*]{{0,3}}(?P<letter>[A-Z])[)\]\"*]{{0,3}}[.!]?")
-_LABELLED = re.compile(rf"(?P<cue>(?i:{_CUE}))?\(?(?P<letter>[A-Z])[.):]\s+(?P<text>.+)")
+# A cue and a letter ("The answer is C."), or a letter and an option's text, with or without a cue ("C. Medium").
+_PLAIN = re.compile(
+    rf"(?P<cue>(?i:{_CUE}))?(?:\(?(?P<label>[A-Z])[.):]\s+(?P<text>.+)|"
+    rf"(?(cue)[(\[\"*]{{0,3}}(?P<letter>[A-Z])[)\]\"*]{{0,3}}[.!]?|(?!)))"
+)
 # In a longer text, what follows a label would be looked for behind each of many blanks.
 _PLAIN_LENGTH = 256
 
@@ -69,6 +71,8 @@ def extract_choice(text: str, options: Sequence[str]) -> str | None:
 
 def extract_checked(text: str, options: Sequence[str]) -> str | None:
     """`extract_choice` for options that `check_options` has passed."""
+    if "<" not in text and "boxed" not in text and "◁" not in text:
+        return _one_named(text, options)
     text = drop_reasoning(text)
     contained = explicit_answers(text)
     if not contained:
@@ -106,37 +110,36 @@ def _one_named(text: str, options: Sequence[str]) -> str | None:
     lone = text.strip(_LONE_LETTER_WRAPPING).upper() if len(text) < 16 else ""
     if len(lone) != 1 or lone not in ascii_uppercase[: len(options)]:
         lone = ""
-    named = {lone} if lone else set()
     # An option verbatim needs no rule, and tells apart texts that differ in punctuation alone ("x > y", "x < y").
     key = stripped_key(text) if len(text) < 1024 else ""
-    equal = [letter for letter, option in zip(ascii_uppercase, options, strict=False) if has_key(option, key)]
-    if key and len(equal) == 1:
-        named.update(equal)
-    named = named or _plainly_named(text, options)
-    if not named:
-        mentions = find_mentions(split_words(text), options)
-        named = set(mentions.letters | mentions.texts)
-    return named.pop() if len(named) == 1 else None
+    keys = [comparison_key(option) for option in options]
+    if key and keys.count(key) == 1:
+        equal = ascii_uppercase[keys.index(key)]
+        return equal if lone in ("", equal) else None
+    return lone or _plainly_named(text, options, keys) or _mentioned(text, options)
 
 
-def _plainly_named(text: str, options: Sequence[str]) -> set[str]:
+def _plainly_named(text: str, options: Sequence[str], keys: Sequence[str]) -> str | None:
     """The letter in the commonest forms of all, "The answer is C." and "Answer: C. text", without reading each word."""
-    if len(text) > _PLAIN_LENGTH:
-        return set()
-    labelled = _LABELLED.fullmatch(text)
-    found = labelled or _CUED.fullmatch(text)
-    if not found or found["letter"] not in ascii_uppercase[: len(options)]:
-        return set()
-    own = options[ascii_uppercase.index(found["letter"])]
-    if labelled and comparison_key(labelled["text"]) != comparison_key(own):
-        return set()
+    found = _PLAIN.fullmatch(text) if len(text) <= _PLAIN_LENGTH else None
+    if found is None:
+        return None
+    cue, label, content, letter = found.groups()
+    index = ascii_uppercase.index(label or letter)
+    if index >= len(options) or (label and comparison_key(content) != keys[index]):
+        return None
     # An option such as "A" or "right" may be what the cue names.
-    if found["cue"] and any(map(_may_be_cue, options)):
-        return set()
-    return {found["letter"]}
+    return None if cue and any(map(_may_be_cue, options)) else ascii_uppercase[index]
 
 
 @lru_cache(maxsize=8192)
 def _may_be_cue(option: str) -> bool:
-    last = option_phrase(option).words[-1:]
-    return any(word in _CUE_WORDS or (len(word) == 1 and word.isalpha()) for word in last)
+    last = option_phrase(option)[1:-1].rpartition("\n")[2]
+    return last in _CUE_WORDS or (len(last) == 1 and last.isalpha())
+
+
+def _mentioned(text: str, options: Sequence[str]) -> str | None:
+    """The one option that a text mentions, read word by word."""
+    letters, texts = find_mentions(split_words(text), options)
+    named = letters | texts
+    return min(named) if len(named) == 1 else None

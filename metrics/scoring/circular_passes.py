@@ -17,6 +17,8 @@ from eyechart.metrics.scoring.inputs import check_lengths
 
 IntArray = NDArray[np.int64]
 
+_INDEX = {letter: index for index, letter in enumerate(ascii_uppercase)}
+
 
 @dataclass(frozen=True)
 class Questions:
@@ -90,9 +92,10 @@ def find_questions(
     for row, (raw, rotation, letter, shown) in enumerate(
         zip(question_ids, rotations, references, choices, strict=True)
     ):
-        identifier, options = _identifier(row, raw), list(shown)
-        place = _place(row, rotation, len(options))
-        answer = options[ascii_uppercase.index(letter)]
+        identifier = raw if type(raw) is str else _identifier(row, raw)
+        options = shown if type(shown) is list else list(shown)
+        place = rotation if type(rotation) is int and 0 <= rotation < len(options) else _place(row, rotation, options)
+        answer = options[_INDEX[letter]]
         question = known.get(identifier)
         if question is None:
             question = _Known(len(known), row, _turned(options, -place), _turned(options, place), answer, {place: row})
@@ -134,17 +137,16 @@ def _identifier(row: int, value: object) -> str:
     return str(value)
 
 
-def _place(row: int, rotation: object, n_options: int) -> int:
-    if isinstance(rotation, bool) or not isinstance(rotation, (int, np.integer)) or not 0 <= rotation < n_options:
-        raise InputError(
-            f"rotations[{row}] is {rotation!r}; allowed: 0 to {n_options - 1}, as the row has {n_options} options"
-        )
+def _place(row: int, rotation: object, options: Sequence[str]) -> int:
+    n = len(options)
+    if isinstance(rotation, bool) or not isinstance(rotation, (int, np.integer)) or not 0 <= rotation < n:
+        raise InputError(f"rotations[{row}] is {rotation!r}; allowed: 0 to {n - 1}, as the row has {n} options")
     return int(rotation)
 
 
 def _turned(options: list[str], places: int) -> list[str]:
     """Options with the one at `places` first; negative places turn them back."""
-    return options[places:] + options[:places]
+    return options[places:] + options[:places] if places else options
 
 
 def _add_pass(question: _Known, identifier: str, row: int, place: int, options: list[str], answer: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import eq
 from string import ascii_uppercase
 from typing import Any
 
@@ -236,20 +237,21 @@ def check_rows(
         if extraction.questions is None:
             raise InputError("questions is missing; a judge has to see the question of each row")
         check_lengths(predictions=predictions, questions=extraction.questions)
-    for row, (text, options, reference) in enumerate(zip(predictions, choices, references, strict=True)):
-        if not _plainly_sound(text, options, reference):
+    if not _plainly_sound(predictions, references, choices):
+        for row, (text, options, reference) in enumerate(zip(predictions, choices, references, strict=True)):
             _check_row(row, text, options, reference)
 
 
-def _plainly_sound(text: object, options: Sequence[str], reference: object) -> bool:
-    """A quick test that nearly every row passes; `_check_row` takes a closer look at the others."""
+def _plainly_sound(
+    predictions: Sequence[object], references: Sequence[object], choices: Sequence[Sequence[object]]
+) -> bool:
+    """A quick test of all rows at once, which nearly every run passes; `_check_row` finds what is wrong in others."""
     return (
-        type(text) is str
-        and type(options) is list
-        and {str}.issuperset(map(type, options))
-        and len(set(options)) == len(options)
-        and type(reference) is str
-        and reference in _LETTERS_OF.get(len(options), ())
+        {str}.issuperset(map(type, chain(predictions, references)))
+        and {list}.issuperset(map(type, choices))
+        and {str}.issuperset(map(type, chain.from_iterable(choices)))
+        and all(map(eq, map(len, map(set, choices)), map(len, choices)))
+        and all(letter in _LETTERS_OF.get(n, ()) for letter, n in set(zip(references, map(len, choices), strict=True)))
     )
 
 

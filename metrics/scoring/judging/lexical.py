@@ -169,7 +169,7 @@ def mark(question: str, reference: str, answer: str) -> int:
         return 5
     said, stated = read_statements(answer), read_statements(reference)
     # Where the correct answer stands there and is not named, it is denied.
-    if _contradicting(said, stated) or option_phrase(reference).joined in words.joined:
+    if _contradicting(said, stated) or option_phrase(reference) in words.joined:
         return 1
     if _agreeing(stated, said):
         return 4
