@@ -270,7 +270,7 @@ class _Renderer:
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
     ) -> list[Prompt]:
         texts = "\n".join(map(self._text, request.words))
-        return [Prompt(request, texts, texts, ids=[], types=None, images=keys, begins=(), ends=())]
+        return [Prompt(request, texts, texts, ids=[], types=None, images=keys, begins=(0,), ends=(0,))]
 
     def forget_images(self) -> None:
         pass

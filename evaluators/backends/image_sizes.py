@@ -49,12 +49,18 @@ def count_downscaled(
         image_processor: The processor.
 
     Returns:
-        A count, or None where the processor cuts images into tiles or its settings do not tell.
+        A count, or None where neither what it made of them nor its settings tell.
     """
     pixels, grid = inputs.get("pixel_values"), inputs.get("image_grid_thw")
     if grid is not None:
         seen = grid.prod(dim=1) * image_processor.patch_size**2
         return sum(int(area) < image.width * image.height for area, image in zip(seen, images, strict=True))
+    if getattr(image_processor, "image_grid_pinpoints", None):
+        return sum(not _fits_tiles(image, image_processor.image_grid_pinpoints) for image in images)
+    if hasattr(image_processor, "do_image_splitting") and set(_plain(image_processor.size)) == {"longest_edge"}:
+        # Idefics3: the tiles together hold the image as `size` makes it; without tiles it becomes as large as one.
+        whole = image_processor.size if image_processor.do_image_splitting else image_processor.max_image_size
+        return sum(max(image.size) > whole["longest_edge"] for image in images)
     if pixels is None or pixels.dim() != 4 or len(pixels) != len(images):
         return None
     if not getattr(image_processor, "do_resize", False):
@@ -65,6 +71,14 @@ def count_downscaled(
     if set(size) == {"shortest_edge"}:
         return sum(min(image.size) > size["shortest_edge"] for image in images)
     return None
+
+
+def _fits_tiles(image: Image.Image, grids: list[list[int]]) -> bool:
+    """Whether the grid of tiles that LLaVA-Next chooses for an image has room for all of its pixels."""
+    from transformers.image_processing_utils import select_best_resolution
+
+    height, width = select_best_resolution((image.height, image.width), grids)
+    return bool(image.height <= height and image.width <= width)
 
 
 def _plain(value: Any) -> Any:

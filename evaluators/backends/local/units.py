@@ -189,7 +189,8 @@ def respond(prompt: Prompt, found: Any, window: Unit) -> Response:
     request = prompt.request
     if isinstance(found, DataError):
         return Response(request, error=found)
-    reduced = [window.inputs[key].downscaled for key in prompt.images]
+    # Images that are cut otherwise among others were prepared alone to count them.
+    reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
     told = Response(
         request,
         rendered_prompt=prompt.text,
