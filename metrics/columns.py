@@ -35,12 +35,25 @@ class _Kind:
 
 
 def _is_whole(value: Any) -> bool:
+    if isinstance(value, str):
+        return _is_text_of(int, value)
     return isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
 
 
 def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return _is_text_of(float, value)
     # Tensors of one number have `item`; `evaluate` takes them too.
     return isinstance(value, Real) or hasattr(value, "item")
+
+
+def _is_text_of(number: Callable[[str], object], text: str) -> bool:
+    """Whether a text is a number, as in released score files ("2.82 "); its cast loses nothing."""
+    try:
+        number(text)
+    except ValueError:
+        return False
+    return True
 
 
 _TEXT = _Kind(frozenset({str}), lambda value: isinstance(value, str), 'a string ("" if there is none)', "strings")
