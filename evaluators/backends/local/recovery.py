@@ -41,21 +41,27 @@ def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, in
 
     Returns:
         What `run` returned, and the size that it ran with.
+
+    Raises:
+        MemoryError: It does not fit with size 1.
     """
     from accelerate.utils import find_executable_batch_size
 
+    def sized(size: int) -> tuple[_Result, int]:
+        try:
+            return run(size), size
+        except RuntimeError as error:
+            if size > 1 or not is_out_of_memory(error):
+                raise
+            raise MemoryError(f"it does not fit into memory by itself: {error}") from error
+
     try:
-        return run(batch_size), batch_size
+        return sized(batch_size)
     except RuntimeError as error:
-        if not is_out_of_memory(error) or batch_size == 1:
+        if not is_out_of_memory(error):
             raise
     sizes = iter(batch_size // 2**halvings for halvings in range(2, batch_size.bit_length()))
-
-    def smaller(size: int) -> tuple[_Result, int]:
-        return run(size), size
-
-    # Once size 1 does not fit either, 0 ends the search.
-    return find_executable_batch_size(smaller, batch_size // 2, reduce_batch_size_fn=lambda: next(sizes, 0))()
+    return find_executable_batch_size(sized, batch_size // 2, reduce_batch_size_fn=lambda: next(sizes))()
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -88,14 +94,17 @@ def each_alone(
         raise
     # Models raise whatever the input led them to.
     except Exception as error:
-        if len(asked) == 1:
-            yield asked[0], model_failure(error)
-            return
-        for item in asked:
-            yield from each_alone([item], run)
+        # No more is kept of the error, as its frames hold what filled the memory.
+        failure = model_failure(error)
     else:
         for index, result in found:
             yield asked[index], result
+        return
+    if len(asked) == 1:
+        yield asked[0], failure
+        return
+    for item in asked:
+        yield from each_alone([item], run)
 
 
 def model_failure(error: Exception) -> DataError:

@@ -1,3 +1,5 @@
+import weakref
+
 import pytest
 
 from eyechart.datasets_scripts.common.errors import DataError
@@ -40,7 +42,7 @@ def test_memory_that_is_too_small_for_one_is_an_error(start):
         sizes.append(size)
         raise RuntimeError(FULL)
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(MemoryError, match="does not fit into memory by itself: CUDA out of memory"):
         fitting(run, start)
     assert sizes[-1] == 1 and len(sizes) == start.bit_length()
 
@@ -75,6 +77,19 @@ def test_a_bad_item_does_not_take_the_others_along():
     assert found["a"] == "A" and found["c"] == "C"
     assert isinstance(found["bad"], DataError)
     assert str(found["bad"]) == "the model failed on it: ValueError: no"
+
+
+def test_what_a_failed_run_held_is_freed_before_its_items_are_run_alone():
+    held = []
+
+    def run(items):
+        assert not [reference for reference in held if reference() is not None]
+        large = {1, 2, 3}
+        held.append(weakref.ref(large))
+        raise ValueError("no")
+
+    found = dict(each_alone(["a", "b"], run))
+    assert len(held) == 3 and {str(error) for error in found.values()} == {"the model failed on it: ValueError: no"}
 
 
 def test_what_concerns_all_items_is_raised():
