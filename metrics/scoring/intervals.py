@@ -24,7 +24,7 @@ IntArray = NDArray[np.int32]
 RESAMPLES = 1000
 LEVEL = 0.95
 # Products with about this many counts are too small for BLAS to start threads, which wait longer than they compute.
-_BLOCK = 1 << 15
+_PRODUCT = 1 << 15
 
 
 def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float, float]:
@@ -279,7 +279,7 @@ def _moments(x: FloatArray, y: FloatArray) -> FloatArray:
 def _weighted_plcc(moments: FloatArray, block: FloatArray) -> FloatArray:
     """PLCC of every row of counts."""
     rows, n = block.shape
-    step = max(1, _BLOCK // rows)
+    step = max(1, _PRODUCT // rows)
     parts = (slice(first, first + step) for first in range(0, n, step))
     u, v, uu, vv, uv = sum(moments[:, part] @ block[:, part].T for part in parts) / n
     spread_x, spread_y = uu - u * u, vv - v * v
