@@ -134,7 +134,8 @@ class OpenAIBackend:
                     self._several_tokens[key] = _prompt_tokens(longer) - _prompt_tokens(completion) > 1
                 return self._several_tokens[key]
 
-        logits, floored = find_words(tokens[0].likeliest, request.words, is_several_tokens)
+        likeliest = tokens[0].likeliest
+        logits, floored = find_words(likeliest, request.words, is_several_tokens, opens_reply=not request.prefill)
         told = question.told(completion)
         return Response(request, logits=logits, floored=floored, usage=_usage(completion), told=told)
 

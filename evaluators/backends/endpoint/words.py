@@ -1,7 +1,7 @@
 """The log-probabilities of given words among the few likeliest tokens that a server returns.
 
 A server does not tell how it splits a word into tokens, so words are found by their text. A word is its whole token,
-with the blank before it or without. Where no such token is returned and the word is known to be several tokens, it is
+with the blank before it or else without. Where no such token is returned and the word is known to be several tokens, it is
 the longest returned token that it begins with.
 """
 
@@ -18,7 +18,11 @@ _BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
 
 
 def find_words(
-    likeliest: Mapping[str, float], words: Sequence[str], is_several_tokens: Callable[[str], bool]
+    likeliest: Mapping[str, float],
+    words: Sequence[str],
+    is_several_tokens: Callable[[str], bool],
+    *,
+    opens_reply: bool = False,
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """The log-probability of each word's first token.
 
@@ -27,6 +31,8 @@ def find_words(
         words: The words that are compared.
         is_several_tokens: Tells whether a word is known to be more than one token at that place; asked only about words
             whose whole token is not there while a beginning of theirs is.
+        opens_reply: Whether the words would begin the reply. What the server writes before it is not known then, so of
+            a word with and without a blank the likelier one counts; elsewhere a blank stands before it.
 
     Returns:
         The log-probability of each word, and the words whose token is not there: they have the smallest value there
@@ -36,7 +42,7 @@ def find_words(
         ModelError: Two words begin with the same token.
     """
     values = {token: value for token, value in likeliest.items() if value > _NO_VALUE} or dict(likeliest)
-    tokens = {word: _token_of(word, values, is_several_tokens) for word in words}
+    tokens = {word: _token_of(word, values, is_several_tokens, opens_reply) for word in words}
     for index, word in enumerate(words):
         for other in words[:index]:
             if tokens[word] is not None and tokens[word] == tokens[other]:
@@ -54,12 +60,14 @@ def plain(token: str) -> str:
     return token.translate(_BLANKS)
 
 
-def _token_of(word: str, values: Mapping[str, float], is_several_tokens: Callable[[str], bool]) -> str | None:
+def _token_of(
+    word: str, values: Mapping[str, float], is_several_tokens: Callable[[str], bool], opens_reply: bool
+) -> str | None:
     """The returned token that the word is or begins with."""
     tokens = {plain(token): token for token in values}
-    for whole in (f" {word}", word):
-        if whole in tokens:
-            return tokens[whole]
+    whole = [tokens[text] for text in (f" {word}", word) if text in tokens]
+    if whole:
+        return max(whole, key=lambda token: values[token]) if opens_reply else whole[0]
     beginnings = [text for text in tokens if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
     if not beginnings or not is_several_tokens(word):
         return None

@@ -53,6 +53,12 @@ def test_words_are_found_by_their_tokens_texts(likeliest, several, logits, floor
     assert find_words(likeliest, ("good", "poor"), several) == (logits, floored)
 
 
+def test_a_word_that_begins_the_reply_is_the_likelier_with_or_without_a_blank():
+    likeliest = {"good": -1.0, " good": -6.0, " poor": -2.0, "poor": -7.0}
+    assert find_words(likeliest, ("good", "poor"), always) == ({"good": -6.0, "poor": -2.0}, ())
+    assert find_words(likeliest, ("good", "poor"), always, opens_reply=True) == ({"good": -1.0, "poor": -2.0}, ())
+
+
 @pytest.mark.parametrize(
     ("likeliest", "words", "token"),
     [
