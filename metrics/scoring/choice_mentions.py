@@ -89,7 +89,7 @@ def find_mentions(reply: Words, options: Sequence[str]) -> Mentions:
     present = {letter: options[ascii_uppercase.index(letter)] for letter in found}
     letters, opening = _letters(reading, positions, list(present.values())) if positions else ((), 0)
     texts = {letter: option_phrase(option) for letter, option in present.items() if _named(reading, option, opening)}
-    return Mentions(frozenset(letters), frozenset(_longest(texts)))
+    return Mentions(frozenset(letters), frozenset(_longest(texts) if len(texts) > 1 else texts))
 
 
 class _Reading(NamedTuple):
@@ -147,8 +147,6 @@ def _asserts(reading: _Reading, position: int, opening: int) -> bool:
 
 def _longest(texts: dict[str, str]) -> list[str]:
     """Letters of the phrases that are not part of another one."""
-    if len(texts) < 2:
-        return list(texts)
     return [
         letter
         for letter, phrase in texts.items()
@@ -237,6 +235,9 @@ def _by_neighbours(
     Returns:
         None where that depends on words further away.
     """
+    # An article, as nearly every long reply has.
+    if word in ("a", "i") and after == " " and previous and following:
+        return False
     if previous and (before == "." or _joins(before)):
         return False
     quoted = before.endswith("'") and after.startswith("'")

@@ -122,11 +122,9 @@ def find_denials(reply: Words) -> Denials | None:
     cjk = [] if present.isdisjoint(_CJK_NEGATORS) else [i for i, word in enumerate(folded) if word in _CJK_NEGATORS]
     # However long the text, there are few different gaps.
     breaking = set(filter(_ends_clause, set(reply.gaps)))
-    breaks = [
-        index
-        for index, (gap, word) in enumerate(zip(reply.gaps, folded, strict=False))
-        if gap in breaking or word in _CLAUSE_WORDS
-    ]
+    breaks = [index for index, gap in enumerate(reply.gaps[:-1]) if gap in breaking] if breaking else []
+    if not present.isdisjoint(_CLAUSE_WORDS):
+        breaks = sorted({*breaks, *(index for index, word in enumerate(folded) if word in _CLAUSE_WORDS)})
     return Denials(reply, _negated(len(folded), negators, cjk, breaks))
 
 

@@ -114,6 +114,8 @@ def circular_scores(
         UndefinedScoreWarning: A score is nan, because every question was dropped or no question has its rotation 0.
     """
     outcomes = circular_outcomes(decisions.correct, questions, missing)
+    first = np.zeros(len(questions.of_row), dtype=bool)
+    first[questions.first_rows] = True
     complete = bool(questions.n_options.sum() == len(questions.of_row))
     letters, steps, correct = (
         np.array(column, dtype=object) for column in (decisions.letters, decisions.steps, references)
@@ -122,7 +124,8 @@ def circular_scores(
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         of_part = np.asarray(rows, dtype=np.int64)
         unrotated = of_part[questions.rotations[of_part] == 0]
-        numbers = np.unique(questions.of_row[of_part])
+        # All rows of a question are in the same part.
+        numbers = questions.of_row[of_part[first[of_part]]]
         scored = numbers[~np.isnan(outcomes[numbers])]
         listed = of_part if complete else unrotated
         scores = {

@@ -49,7 +49,7 @@ class _Known:
         left: Its options unrotated, if rotation turns to the left; None where a row excludes that.
         right: The same to the right.
         answer: Text of the correct option.
-        passes: Rotation to row.
+        asked: Its rotations so far, a bit each: tens of thousands of sets would keep the garbage collector busy.
     """
 
     number: int
@@ -57,7 +57,7 @@ class _Known:
     left: list[str] | None
     right: list[str] | None
     answer: str
-    passes: dict[int, int]
+    asked: int
 
 
 def find_questions(
@@ -88,7 +88,8 @@ def find_questions(
     """
     check_lengths(references=references, choices=choices, question_ids=question_ids, rotations=rotations)
     known: dict[str, _Known] = {}
-    of_row, places = [], []
+    of_row: list[int] = []
+    places: list[int] = []
     for row, (raw, rotation, letter, shown) in enumerate(
         zip(question_ids, rotations, references, choices, strict=True)
     ):
@@ -98,8 +99,14 @@ def find_questions(
         answer = options[_INDEX[letter]]
         question = known.get(identifier)
         if question is None:
-            question = _Known(len(known), row, _turned(options, -place), _turned(options, place), answer, {place: row})
+            question = _Known(len(known), row, _turned(options, -place), _turned(options, place), answer, 1 << place)
             known[identifier] = question
+        elif question.asked >> place & 1:
+            earlier = list(zip(of_row, places, strict=True)).index((question.number, place))
+            raise InputError(
+                f"question_ids[{row}] is {identifier!r} with rotation {place}, as is row {earlier}; "
+                f"each pass may be given once"
+            )
         else:
             _add_pass(question, identifier, row, place, options, answer)
         of_row.append(question.number)
@@ -151,11 +158,6 @@ def _turned(options: list[str], places: int) -> list[str]:
 
 def _add_pass(question: _Known, identifier: str, row: int, place: int, options: list[str], answer: str) -> None:
     """Check a further row of a question against the earlier ones and add what it says."""
-    if place in question.passes:
-        raise InputError(
-            f"question_ids[{row}] is {identifier!r} with rotation {place}, as is row {question.passes[place]}; "
-            f"each pass may be given once"
-        )
     left = question.left if question.left and _turned(options, -place) == question.left else None
     right = question.right if question.right and _turned(options, place) == question.right else None
     if left is None and right is None:
@@ -171,4 +173,4 @@ def _add_pass(question: _Known, identifier: str, row: int, place: int, options: 
             f"{question.answer!r}"
         )
     question.left, question.right = left, right
-    question.passes[place] = row
+    question.asked |= 1 << place

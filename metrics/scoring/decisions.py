@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from itertools import count
 from operator import eq
 from string import ascii_uppercase
 from typing import Any
@@ -25,7 +26,6 @@ from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_letter
 from eyechart.metrics.scoring.inputs import check_member
-from eyechart.metrics.scoring.inputs import rows_by_value
 from eyechart.metrics.scoring.intervals import check_seed
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge
@@ -141,7 +141,8 @@ def _visiting_order(n: int, question_ids: Sequence[str] | None) -> Iterable[int]
     """Rows, those of one question together: they share their options, of which extraction keeps the latest at hand."""
     if question_ids is None:
         return range(n)
-    return chain.from_iterable(rows_by_value(question_ids).values())
+    numbers = dict(zip(dict.fromkeys(question_ids), count(), strict=False))
+    return np.argsort([numbers[question] for question in question_ids], kind="stable").tolist()
 
 
 def _judged(
