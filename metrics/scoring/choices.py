@@ -112,7 +112,7 @@ def _one_named(text: str, options: Sequence[str]) -> str | None:
         lone = ""
     # An option verbatim needs no rule, and tells apart texts that differ in punctuation alone ("x > y", "x < y").
     key = stripped_key(text) if len(text) < 1024 else ""
-    keys = [comparison_key(option) for option in options]
+    keys = list(map(comparison_key, options))
     if key and keys.count(key) == 1:
         equal = ascii_uppercase[keys.index(key)]
         return equal if lone in ("", equal) else None
