@@ -12,7 +12,9 @@ from typing import Any
 import datasets
 import evaluate
 
+from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.circular import MISSING
+from eyechart.metrics.scoring.circular import circular_outcomes
 from eyechart.metrics.scoring.circular import circular_scores
 from eyechart.metrics.scoring.circular_passes import check_question_groups
 from eyechart.metrics.scoring.circular_passes import find_questions
@@ -96,7 +98,7 @@ Examples:
 """
 
 
-class CircularEval(evaluate.Metric):
+class CircularEval(CheckedColumns, evaluate.Metric):
     """Share of questions answered right in every rotation of their options."""
 
     def _info(self) -> evaluate.MetricInfo:
@@ -142,6 +144,10 @@ class CircularEval(evaluate.Metric):
         asked = find_questions(question_ids, rotations, references, choices)
         check_question_groups(checked, asked)
         extraction = replace(extraction, question_ids=question_ids, rotations=rotations)
+        if judge is not None:
+            # Questions whose passes exact matching finds right but not all there are found before the judge is asked.
+            alone = replace(extraction, judge=None, fallback="wrong")
+            circular_outcomes(decide_checked(predictions, references, choices, alone).correct, asked, missing)
         decisions = decide_checked(predictions, references, choices, extraction)
         scores = circular_scores(decisions, asked, references, choices, checked, missing)
         return scores | {"missing": missing} | extraction_settings(extraction, decisions)

@@ -35,6 +35,7 @@ from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.replies import majority
 from eyechart.metrics.scoring.judging.replies import parse_letter
 from eyechart.metrics.scoring.judging.replies import parse_score
+from eyechart.metrics.scoring.judging.texts import check_texts
 
 STEPS = ("exact", "judge", "random", "unmatched")
 TEMPLATES = ("mmbench_choice", "q_bench_vote")
@@ -237,7 +238,7 @@ def check_rows(
         check_judge(extraction.judge)
         if extraction.questions is None:
             raise InputError("questions is missing; a judge has to see the question of each row")
-        check_lengths(predictions=predictions, questions=extraction.questions)
+        check_texts(predictions=predictions, questions=extraction.questions)
     if not _plainly_sound(predictions, references, choices):
         for row, (text, options, reference) in enumerate(zip(predictions, choices, references, strict=True)):
             _check_row(row, text, options, reference)

@@ -122,11 +122,12 @@ def test_one_pass(metric) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"references": ["A", "B", "A"]}, "predictions .4. and references .3."),
+        ({"references": ["A", "B", "A"]}, "references has 3 rows and predictions has 4"),
         ({"references": ["A", "B", "C", "B"]}, r"references\[2\] is 'C'; allowed: A to B"),
         ({"references": ["A", "B", "", "B"]}, r"references\[2\] is ''"),
         ({"references": ["A", "A", "A", "B"]}, r"references\[1\] names 'Blue'; row 0 of the same question 'q1' names"),
         ({"predictions": ["A", None, "A", "A"]}, r"predictions\[1\] is None"),
+        ({"rotations": [0, 1, 0, 1.5]}, r"rotations\[3\] is 1.5"),
         ({"rotations": [0, 2, 0, 1]}, r"rotations\[1\] is 2; allowed: 0 to 1"),
         ({"rotations": [0, 0, 0, 1]}, r"question_ids\[1\] is 'q1' with rotation 0, as is row 0"),
         ({"question_ids": ["q1", None, "q2", "q2"]}, r"question_ids\[1\] is None"),

@@ -149,6 +149,7 @@ def test_bad_rows(arguments: dict, message: str) -> None:
         ({"seed": -1}, "seed is -1; it must be a whole number of at least 0"),
         ({"seed": "1"}, "seed is '1'"),
         ({"judge": len}, "questions is missing"),
+        ({"judge": len, "questions": [None]}, r"questions\[0\] is None"),
         ({"judge": "gpt-4"}, "judge is 'gpt-4'"),
         ({"judge": len, "questions": []}, "questions has 0 rows"),
     ],
