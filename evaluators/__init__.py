@@ -10,19 +10,29 @@ from typing import Any
 
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.tasks.task import Kind
 
 if TYPE_CHECKING:
     from eyechart.evaluators.base import Evaluator
     from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
+    from eyechart.evaluators.options import TaskOptions
     from eyechart.evaluators.quality_assessment import QualityAssessmentEvaluator
+    from eyechart.evaluators.tasks.task import Task
+    from eyechart.metrics.scoring.judging.replies import Judge
 
-__all__ = ["Evaluator", "MultipleChoiceEvaluator", "QualityAssessmentEvaluator", "evaluator", "list_tasks"]
+__all__ = [
+    "Evaluator",
+    "MultipleChoiceEvaluator",
+    "QualityAssessmentEvaluator",
+    "TaskOptions",
+    "evaluator",
+    "list_tasks",
+]
 
-_CLASSES = {
+_MODULES = {
     "Evaluator": "eyechart.evaluators.base",
     "MultipleChoiceEvaluator": "eyechart.evaluators.multiple_choice",
     "QualityAssessmentEvaluator": "eyechart.evaluators.quality_assessment",
+    "TaskOptions": "eyechart.evaluators.options",
 }
 
 
@@ -31,30 +41,30 @@ def list_tasks() -> list[str]:
     return [task.name for task in TASKS]
 
 
-def evaluator(task: str, *, seed: int = 0, shuffle_seed: int | None = None) -> "Evaluator":
+def evaluator(
+    task: str, *, seed: int = 0, options: "TaskOptions | None" = None, judge: "Judge | None" = None
+) -> "Evaluator":
     """Make the evaluator of a task.
 
     Args:
         task: One of `list_tasks()`.
         seed: Seed of the metric's bootstrap and random choices.
-        shuffle_seed: Shuffles the options of each question; None is the release's order. For multiple choice only.
+        options: Other settings than the task's own.
+        judge: `judge(messages, n)` returning n replies, for what the task's metric puts to a judge.
 
     Raises:
-        UsageError: Unknown task, or `shuffle_seed` for a task without options.
+        UsageError: Unknown task, or an option that has no effect on it.
     """
-    from eyechart.datasets_scripts.common.errors import UsageError
-    from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
-    from eyechart.evaluators.quality_assessment import QualityAssessmentEvaluator
-
     definition = get_task(task)
-    if definition.evaluator is Kind.MULTIPLE_CHOICE:
-        return MultipleChoiceEvaluator(definition, seed=seed, shuffle_seed=shuffle_seed)
-    if shuffle_seed is not None:
-        raise UsageError(f"shuffle_seed={shuffle_seed} is not allowed: task {task} has no options to shuffle.")
-    return QualityAssessmentEvaluator(definition, seed=seed)
+    return evaluator_class(definition)(definition, seed=seed, options=options, judge=judge)
+
+
+def evaluator_class(task: "Task") -> "type[Evaluator]":
+    """The class that runs a task."""
+    return __getattr__(task.evaluator.value)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _CLASSES:
-        return getattr(importlib.import_module(_CLASSES[name]), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,17 +1,17 @@
 """The evaluator's loop: rows become requests, a backend answers them, a metric scores the answers.
 
 `Evaluator.compute` has the signature of `evaluate.Evaluator.compute`; `Evaluator.run` gives everything else that a
-result file needs. Subclasses say what a row asks (`requests`) and how responses become metric inputs (`metric_inputs`).
+result file needs. Subclasses say what a row asks (`requests`), what is asked next, given the answers (`follow_ups`),
+and how responses become metric inputs (`metric_inputs`).
 """
 
 import time
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+from typing import ClassVar
 
 import evaluate
 from datasets import Dataset
@@ -20,56 +20,96 @@ from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.asking import Answered
+from eyechart.evaluators.asking import Progress
+from eyechart.evaluators.asking import ask_rows
+from eyechart.evaluators.asking import explain_item
+from eyechart.evaluators.asking import left_out_item
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
+from eyechart.evaluators.types import Wanted
+from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.judging.replies import judge_name
 
 _OWN_PROCESSOR = "None: a vision-language model needs its whole processor, so pass a pipeline"
 
-Progress = Callable[[int, int], None]
-"""Called with (done, total) requests."""
-
-
-@dataclass(frozen=True)
-class Answered:
-    """A row with the responses to its requests, in the order of the requests."""
-
-    row: Row
-    responses: tuple[Response, ...]
-
 
 class Evaluator(evaluate.Evaluator):
-    """Binds one task to models. Base of `MultipleChoiceEvaluator` and `QualityAssessmentEvaluator`.
+    """Binds one task to models. Base of the evaluators, one for each kind of question.
 
     Args:
         task: The task to run.
-        seed: Seed of everything random: the metric's bootstrap and, where options are shuffled, their order.
+        seed: Seed of everything random: the metric's bootstrap and its random choices.
+        options: Other settings than the task's own, of those in `takes`.
+        judge: `judge(messages, n)` returning n replies, for what a task's metric puts to a judge. None is the metric's
+            own way without one.
+
+    Raises:
+        UsageError: An option that the task does not take.
     """
 
     required_columns: tuple[str, ...] = ("id",)
     """Columns that the data must have."""
+    takes: ClassVar[tuple[str, ...]] = ()
+    """Names of the options that it takes."""
 
-    def __init__(self, task: Task, *, seed: int = 0) -> None:
-        """Keep the task and the seed; nothing is loaded."""
+    def __init__(
+        self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None
+    ) -> None:
+        """Keep and check the settings; nothing is loaded."""
         super().__init__(task="image-text-to-text", default_metric_name=task.metric)
         self.definition = task
         self.seed = seed
+        self.options = options or TaskOptions()
+        self.options.check_taken(self.takes, task.name)
+        self.judge = judge
+
+    @property
+    def wanted(self) -> Wanted:
+        """What its requests want of a model."""
+        return Wanted.LOGITS if self.definition.words else Wanted.TEXT
 
     @abstractmethod
     def requests(self, row: Row) -> list[Request]:
-        """What to ask the model about one row."""
+        """What to ask the model about one row, whatever it answers."""
+
+    def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
+        """What to ask about one row next, given all responses so far; requests asked before are passed over."""
+        return []
+
+    def is_optional(self, request: Request) -> bool:
+        """Whether the row can be scored without an answer to this request, whose response then holds the error."""
+        return False
+
+    def for_backend(self, backend: Backend) -> "Evaluator":
+        """The evaluator with the settings that depend on who answers; itself where none does."""
+        return self
 
     @abstractmethod
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """The metric's arguments for the rows that were answered."""
+
+    def variants(self, answered: Sequence[Answered]) -> dict[str, dict[str, Any]]:
+        """The same answers, of rows that can be scored, scored in other ways, by a name that says the way."""
+        return {}
+
+    def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """What else the answers tell, of all rows."""
+        return {}
+
+    def files(self, answered: Sequence[Answered], loaded: LoadedData) -> dict[str, bytes]:
+        """Files for the run's folder by name, such as the submission for a private split."""
+        return {}
 
     @abstractmethod
     def check_row(self, row: Row) -> None:
@@ -175,36 +215,45 @@ class Evaluator(evaluate.Evaluator):
         Returns:
             Scores, predictions, settings, what was left out, timings.
         """
+        return self.for_backend(backend)._run(backend, loaded, metric, skip_bad, limit, progress)
+
+    def _run(
+        self,
+        backend: Backend,
+        loaded: LoadedData,
+        metric: str | evaluate.EvaluationModule | None,
+        skip_bad: bool,
+        limit: int | None,
+        progress: Progress | None,
+    ) -> Evaluation:
         self._check_columns(loaded.dataset)
         rows, malformed = self._usable_rows(undecoded_rows(loaded.dataset, limit), skip_bad)
         if not rows:
             raise DataError("there are no rows to evaluate", path=loaded.source)
         start = time.perf_counter()
-        answered, failed = self._ask(backend, rows, skip_bad, progress)
+        answered, failed = ask_rows(self, backend, rows, skip_bad, progress)
         model_seconds = time.perf_counter() - start
         scored = [item for item in answered if not self.is_private(item.row)]
+        private = [left_out_item(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
         scores, note = None, _private_note(loaded, len(answered))
         if scored:
-            module = self.prepare_metric(metric)
-            scores, note = module.compute(**self.metric_inputs(scored)), ""
-        private = [_left_out(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
+            scores, note = self.prepare_metric(metric).compute(**self.metric_inputs(scored)), ""
+        variants = self.variants(scored) if scored else {}
+        seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
         return Evaluation(
             task=self.definition.name,
             subset=loaded.subset,
             split=loaded.split,
             model=backend.name,
             scores=scores,
-            settings={
-                **self.settings(),
-                "limit": limit,
-                "data": loaded.describe(),
-                "model": {**backend.settings(), **_told_by(answered)},
-            },
+            settings=self._settings(backend, loaded, limit, answered),
             left_out=[*loaded.left_out, *malformed, *failed, *(private if scores is not None else [])],
             predictions=[self._record(item, response) for item in answered for response in item.responses],
+            variants=variants,
+            extras=self.extras(answered),
+            files=self.files(answered, loaded),
             timings={
-                "model_seconds": model_seconds,
-                "metric_seconds": time.perf_counter() - start - model_seconds,
+                **seconds,
                 "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
                 "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
             },
@@ -221,7 +270,7 @@ class Evaluator(evaluate.Evaluator):
         """The backend for what `compute` takes as `model_or_pipeline`, checked for what the task asks of it."""
         _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
         backend = resolve_backend(model_or_pipeline, options=LoadOptions(device=device))
-        backend.check(self.definition.wanted)
+        backend.check(self.wanted)
         return backend
 
     def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
@@ -259,43 +308,30 @@ class Evaluator(evaluate.Evaluator):
                 self.check_row(row)
             except DataError as error:
                 if not skip_bad:
-                    raise _explain(row["id"], error) from error
-                left_out.append(_left_out(row, str(error)))
+                    raise explain_item(row["id"], error) from error
+                left_out.append(left_out_item(row, str(error)))
             else:
                 usable[row["id"]] = row
         return list(usable.values()), left_out
 
-    def _ask(
-        self, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
-    ) -> tuple[list[Answered], list[dict[str, Any]]]:
-        requests = {(request.id, request.pass_name): request for row in rows for request in self.requests(row)}
-        responses: dict[tuple[str, str], Response] = {}
-        failed: dict[str, dict[str, Any]] = {}
-        by_id = {row["id"]: row for row in rows}
-        for response in backend.answer(list(requests.values())):
-            request = response.request
-            if response.error is not None:
-                if not skip_bad:
-                    raise _explain(request.id, response.error) from response.error
-                failed[request.id] = _left_out(by_id[request.id], str(response.error))
-            responses[request.id, request.pass_name] = response
-            if progress:
-                progress(len(responses), len(requests))
-        answered = []
-        for row in rows:
-            if row["id"] not in failed:
-                keys = [(request.id, request.pass_name) for request in self.requests(row)]
-                answered.append(Answered(row, tuple(responses[key] for key in keys)))
-        if not answered:
-            raise DataError(f"none of the {len(rows)} items could be asked; the first: {next(iter(failed.values()))}")
-        return answered, list(failed.values())
+    def _settings(
+        self, backend: Backend, loaded: LoadedData, limit: int | None, answered: Sequence[Answered]
+    ) -> dict[str, Any]:
+        settings = {**self.settings(), "limit": limit, "data": loaded.describe()}
+        if self.judge is not None:
+            describe = getattr(self.judge, "settings", None)
+            settings["judge"] = describe() if describe else {"name": judge_name(self.judge)}
+        return {**settings, "model": {**backend.settings(), **_told_by(answered)}}
 
     def _record(self, answered: Answered, response: Response) -> dict[str, Any]:
         request = response.request
         return {
             "id": request.id,
             "pass": request.pass_name,
+            "question": answered.row.get("question"),
             "text": response.text,
+            "error": None if response.error is None else str(response.error),
+            "score": response.score,
             "logits": None if response.logits is None else dict(response.logits),
             "floored": list(response.floored) or None,
             **self.record(answered, response),
@@ -344,16 +380,6 @@ def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")
-
-
-def _explain(id: str, error: DataError) -> DataError:
-    """The error again, naming the item and how to go on."""
-    return DataError(f"item '{id}': {error}. With skip_bad (--skip-bad) it is left out, listed and counted.")
-
-
-def _left_out(row: Row, reason: str) -> dict[str, Any]:
-    images = row.get("images") or [row.get("image")]
-    return {"id": row["id"], "path": getattr(images[0], "path", None), "reason": reason}
 
 
 def _private_note(loaded: LoadedData, count: int) -> str:

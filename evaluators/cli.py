@@ -17,7 +17,6 @@ from typing import Any
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.subsets import find_subset
 from eyechart.evaluators import store_commands
 from eyechart.evaluators import tiny_vlm
@@ -25,9 +24,11 @@ from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.console import checked
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.plan import Planned
+from eyechart.evaluators.plan import make_plan
+from eyechart.evaluators.plan import parse_data_dirs
 from eyechart.evaluators.tasks import TASKS
-from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.tasks.task import Task
 
 if TYPE_CHECKING:
     from eyechart.evaluators.run import RunOptions
@@ -44,6 +45,8 @@ class BackendKind(Enum):
 app = typer.Typer(
     help="An eye chart for multimodal LLMs.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
+_HOW = "How the tasks are run"
+
 app.add_typer(store_commands.app, name="store")
 
 Tasks = Annotated[list[str] | None, typer.Argument(help="Tasks, as `eyechart tasks` lists them; all if none is given.")]
@@ -60,6 +63,12 @@ DataDirs = Annotated[
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", "--output", help="Folder for the results [default: ./eyechart_runs/<time>].")
+]
+DataOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
+    ),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows and images that cannot be read; list them.")]
 SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")]
@@ -89,9 +98,6 @@ def run(
     split: Split = None,
     limit: Limit = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals and of random choices.")] = 0,
-    shuffle_seed: Annotated[
-        int | None, typer.Option(help="Shuffle the options of each question; without it the release's order is shown.")
-    ] = None,
     batch_size: Annotated[
         int | None,
         typer.Option(min=1, help="Requests per forward pass, halved when memory runs out [default: automatic]."),
@@ -115,9 +121,78 @@ def run(
     no_store: Annotated[
         bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
     ] = False,
+    option: DataOptions = None,
+    shuffle_seed: Annotated[
+        int | None, typer.Option(help="Shuffle the options of each question.", rich_help_panel=_HOW)
+    ] = None,
+    inference: Annotated[
+        str | None,
+        typer.Option(
+            help="options, closed-set (the option of the lowest loss) or top-token (the likeliest token).",
+            rich_help_panel=_HOW,
+        ),
+    ] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="Loss of an option in closed-set inference: mean or sum.", rich_help_panel=_HOW)
+    ] = None,
+    wording: Annotated[str | None, typer.Option(help="Another wording of the prompt.", rich_help_panel=_HOW)] = None,
+    blind: Annotated[bool | None, typer.Option("--blind", help="Ask without the image.", rich_help_panel=_HOW)] = None,
+    early_stop: Annotated[
+        bool | None,
+        typer.Option(
+            "--early-stop/--no-early-stop",
+            help="Ask no further rotations after a wrong one [default: on servers only].",
+            rich_help_panel=_HOW,
+        ),
+    ] = None,
+    words: Annotated[
+        str | None, typer.Option(help="Words whose logits give a score, such as high/low.", rich_help_panel=_HOW)
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="What logits are divided by.", rich_help_panel=_HOW)] = None,
+    ties: Annotated[
+        str | None, typer.Option(help="Ranking of equal logits: exact or released.", rich_help_panel=_HOW)
+    ] = None,
+    aggregator: Annotated[
+        str | None,
+        typer.Option(help="From pairs to scores: map, mle, perron or trueskill.", rich_help_panel=_HOW),
+    ] = None,
+    fallback: Annotated[
+        str | None, typer.Option(help="What an unreadable reply becomes: wrong or random.", rich_help_panel=_HOW)
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Replies asked of the judge.", rich_help_panel=_HOW)] = None,
+    max_new_tokens: Annotated[
+        int | None, typer.Option(min=1, help="The longest reply, in tokens.", rich_help_panel=_HOW)
+    ] = None,
 ) -> None:
     """Evaluate a model; without arguments, the bundled tiny model on mini data."""
-    plan = checked(lambda: _plan(tasks or [], subset, split, data_dir or []))
+
+    def plan_run() -> list[Planned]:
+        given = TaskOptions(
+            shuffle_seed=shuffle_seed,
+            inference=inference,
+            loss=loss,
+            wording=wording,
+            blind=blind,
+            early_stop=early_stop,
+            words=words,
+            temperature=temperature,
+            ties=ties,
+            aggregator=aggregator,
+            fallback=fallback,
+            rounds=rounds,
+            max_new_tokens=max_new_tokens,
+        )
+        return make_plan(
+            tasks or [],
+            subset=subset,
+            split=split,
+            data_dirs=data_dir or [],
+            data_options=_parse_options(option or []),
+            options=given,
+            limit=limit,
+        )
+
+    plan = checked(plan_run)
     endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))
 
     def make_backend(own_device: str | None) -> "Backend":
@@ -130,7 +205,7 @@ def run(
     def options() -> "RunOptions":
         from eyechart.evaluators.run import RunOptions
 
-        return RunOptions(limit, seed, shuffle_seed, skip_bad, skip_missing)
+        return RunOptions(seed, skip_bad, skip_missing)
 
     _execute(plan, make_backend, options, out, use_store=not no_store)
 
@@ -150,7 +225,7 @@ def score(
     ] = False,
 ) -> None:
     """Score answers that were made elsewhere."""
-    plan = checked(lambda: _plan([task], subset, split, data_dir or []))
+    plan = checked(lambda: make_plan([task], subset=subset, split=split, data_dirs=data_dir or [], limit=limit))
 
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
@@ -160,7 +235,7 @@ def score(
     def options() -> "RunOptions":
         from eyechart.evaluators.run import RunOptions
 
-        return RunOptions(limit, skip_bad=skip_bad)
+        return RunOptions(skip_bad=skip_bad)
 
     _execute(plan, backend, options, out, use_store=False)
 
@@ -179,12 +254,7 @@ def export(
             help="Folder of the real release; without it the mini release is exported. Repeatable.",
         ),
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="Setting of this data set's own, its value as JSON or text. Repeatable."
-        ),
-    ] = None,
+    option: DataOptions = None,
     push_to_hub: Annotated[
         str | None, typer.Option(metavar="REPO", help="Upload to this data set repository; needs --data-dir.")
     ] = None,
@@ -207,7 +277,7 @@ def export(
         if public and push_to_hub is None:
             raise UsageError("--public says how to make the repository of --push-to-hub, which is not given")
         configs = config or find_subset(subset).configs
-        folders = _parse_data_dirs(data_dir or [f"{mini.release(subset)}"], tuple(configs), "config")
+        folders = parse_data_dirs(data_dir or [f"{mini.release(subset)}"], tuple(configs), "config")
         return export_subset(
             subset,
             config,
@@ -248,7 +318,7 @@ def main() -> None:
 
 
 def _execute(
-    plan: "list[tuple[Task, str, str, str | None]]",
+    plan: list[Planned],
     make_backend: "Callable[[str | None], Backend]",
     make_options: "Callable[[], RunOptions]",
     out: Path | None,
@@ -274,34 +344,6 @@ def _execute(
     raise typer.Exit(0 if checked(finish) else 1)
 
 
-def _plan(
-    names: list[str], subset: str | None, split: str | None, data_dirs: list[str]
-) -> list[tuple[Task, str, str, str | None]]:
-    """What to run: (task, subset, split, data folder or None for the mini release) each, every name checked."""
-    tasks = [get_task(name) for name in dict.fromkeys(names)] or list(TASKS)
-    if not names:
-        tasks = [t for t in tasks if subset in (None, *t.subsets)]
-        tasks = [t for t in tasks if split in (None, *t.splits)] or tasks
-    known = tuple(dict.fromkeys(name for task in (tasks or TASKS) for name in task.subsets))
-    if subset is not None and subset not in known:
-        raise unknown_name("subset", subset, known)
-    folders = _parse_data_dirs(data_dirs, known)
-    plan = []
-    for task in tasks:
-        chosen, part = subset or task.subsets[0], split or task.splits[0]
-        if chosen not in task.subsets:
-            raise unknown_name(f"subset of {task.name}", chosen, task.subsets)
-        if part not in task.splits:
-            raise unknown_name(f"split of {task.name}", part, task.splits)
-        plan.append((task, chosen, part, folders.get(chosen, folders.get(""))))
-    if "" in folders and len({chosen for _, chosen, _, _ in plan}) > 1:
-        raise UsageError(
-            f"--data-dir {folders['']} does not say which subset it holds, and several are to be run. "
-            f"Write --data-dir SUBSET={folders['']}, with SUBSET one of: {', '.join(known)}"
-        )
-    return plan
-
-
 def _endpoint(
     model: str | None, backend: BackendKind | None, base_url: str | None, concurrency: int, timeout: float
 ) -> EndpointOptions | None:
@@ -313,22 +355,6 @@ def _endpoint(
     if model is None:
         raise UsageError("a server needs --model, the model's name there")
     return EndpointOptions(base_url=base_url, concurrency=concurrency, timeout=timeout)
-
-
-def _parse_data_dirs(values: list[str], names: tuple[str, ...], kind: str = "subset") -> dict[str, str]:
-    """Subset or configuration to folder; "" is the key of a folder given without one."""
-    folders: dict[str, str] = {}
-    for value in values:
-        name, equals, path = value.partition("=")
-        # A path may itself hold a "=".
-        if not equals or Path(value).exists():
-            name, path = "", value
-        elif name not in names:
-            raise unknown_name(f"{kind} in --data-dir", name, names)
-        if name in folders:
-            raise UsageError(f"--data-dir is given twice for {name or f'all {kind}s'}: {folders[name]} and {path}")
-        folders[name] = path
-    return folders
 
 
 def _parse_options(values: list[str]) -> dict[str, Any]:

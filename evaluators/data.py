@@ -30,6 +30,10 @@ class LoadedData:
     """The folder or data set id, "mini release", or "given" for a `Dataset` object."""
     left_out: list[dict[str, Any]] = field(default_factory=list)
     """What the loader left out."""
+    config: str | None = None
+    """Configuration of the data set."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Settings of the data set's own."""
 
     def with_dataset(self, dataset: datasets.Dataset) -> "LoadedData":
         """The same with another `Dataset`."""
@@ -37,7 +41,13 @@ class LoadedData:
 
     def describe(self) -> dict[str, Any]:
         """What a result says about its data."""
-        return {"source": self.source, "rows": len(self.dataset), "is_mini": self.source == MINI}
+        return {
+            "source": self.source,
+            "config": self.config,
+            "options": self.options,
+            "rows": len(self.dataset),
+            "is_mini": self.source == MINI,
+        }
 
 
 def load_data(
@@ -47,6 +57,7 @@ def load_data(
     subset: str | None = None,
     split: str | None = None,
     data_dir: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
     skip_missing: bool = False,
     skip_bad: bool = False,
     images: Literal["load", "skip"] = "load",
@@ -60,6 +71,7 @@ def load_data(
         subset: One of the task's subsets where `data` is None, else the configuration of `data`.
         split: One of the task's splits where `data` is None or ours, else any split of `data`.
         data_dir: Folder that holds the release; None is the mini release.
+        options: Settings of the data set's own.
         skip_missing: Leave out rows whose image file is absent.
         skip_bad: Leave out rows whose annotation is malformed.
         images: "skip" reads annotations only, for answers made elsewhere.
@@ -75,18 +87,26 @@ def load_data(
     if data is not None and data not in datasets_scripts.list_datasets():
         loaded = datasets.load_dataset(data, name=subset, split=split or task.splits[0])
         return LoadedData(loaded, subset or data, split or task.splits[0], data)
-    name, config = (data, subset) if data else (subset or task.subsets[0], None)
+    name, config = (data, subset or task.config) if data else (subset or task.default_subsets[0], task.config)
     if name not in task.subsets:
         raise unknown_name(f"subset of {task.name}", name, task.subsets)
     split = split or task.splits[0]
     if split not in task.splits:
         raise unknown_name(f"split of {task.name}", split, task.splits)
     folder = mini.release(name) if data_dir is None else Path(data_dir)
+    options = dict(options or {})
     dataset = datasets_scripts.load_dataset(
-        name, config, split=split, data_dir=folder, skip_missing=skip_missing, skip_bad=skip_bad, images=images
+        name,
+        config,
+        split=split,
+        data_dir=folder,
+        options=options,
+        skip_missing=skip_missing,
+        skip_bad=skip_bad,
+        images=images,
     )
     left_out = datasets_scripts.left_out(dataset)
-    return LoadedData(dataset, name, split, MINI if data_dir is None else str(data_dir), left_out)
+    return LoadedData(dataset, name, split, MINI if data_dir is None else str(data_dir), left_out, config, options)
 
 
 @dataclass(frozen=True)

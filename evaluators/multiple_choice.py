@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.base import Answered
+from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.base import Evaluator
-from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
@@ -20,19 +19,12 @@ from eyechart.metrics.scoring.choices import extract_choice
 class MultipleChoiceEvaluator(Evaluator):
     """Runs a multiple-choice task.
 
-    Args:
-        task: A task of multiple-choice questions.
-        seed: Seed of the metric's random choices.
-        shuffle_seed: None shows the options in the release's order (the default, as the releases are shuffled
-            already). A number shuffles them for each question, by the question's id and not by the order of visit.
+    Options are shown in the release's order, as the releases are shuffled already. The option `shuffle_seed` shuffles
+    them for each question, by the question's id and not by the order of visit.
     """
 
     required_columns = ("id", "images", "answer", "question", "options")
-
-    def __init__(self, task: Task, *, seed: int = 0, shuffle_seed: int | None = None) -> None:
-        """Keep the settings; nothing is loaded."""
-        super().__init__(task, seed=seed)
-        self.shuffle_seed = shuffle_seed
+    takes = ("shuffle_seed", "max_new_tokens")
 
     def requests(self, row: Row) -> list[Request]:
         """One request: the question with its options as they are to be shown."""
@@ -45,7 +37,7 @@ class MultipleChoiceEvaluator(Evaluator):
                 images=tuple(row["images"]),
                 options=options,
                 prefill=self.definition.prefill,
-                max_new_tokens=self.definition.max_new_tokens,
+                max_new_tokens=self._max_new_tokens,
             )
         ]
 
@@ -78,9 +70,9 @@ class MultipleChoiceEvaluator(Evaluator):
         """Prompt, option order, length of the answer, seed."""
         return {
             "prompt_id": self.definition.prompt_id,
-            "option_order": "release" if self.shuffle_seed is None else "shuffled",
-            "shuffle_seed": self.shuffle_seed,
-            "max_new_tokens": self.definition.max_new_tokens,
+            "option_order": "release" if self.options.shuffle_seed is None else "shuffled",
+            "shuffle_seed": self.options.shuffle_seed,
+            "max_new_tokens": self._max_new_tokens,
             "seed": self.seed,
         }
 
@@ -90,11 +82,15 @@ class MultipleChoiceEvaluator(Evaluator):
         answer = "" if self.is_private(answered.row) else _letter(answered)
         return {"options": options, "answer": answer, "extracted": extract_choice(response.text or "", options)}
 
+    @property
+    def _max_new_tokens(self) -> int:
+        return self.options.max_new_tokens or self.definition.max_new_tokens
+
     def _shown(self, row: Row) -> tuple[str, ...]:
         options = tuple(row["options"])
-        if self.shuffle_seed is None:
+        if self.options.shuffle_seed is None:
             return options
-        digest = hashlib.sha256(f"{self.shuffle_seed}:{row['id']}".encode()).digest()
+        digest = hashlib.sha256(f"{self.options.shuffle_seed}:{row['id']}".encode()).digest()
         order = np.random.default_rng(list(digest)).permutation(len(options))
         return tuple(options[i] for i in order)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.base import Answered
+from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.base import Evaluator
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response

@@ -8,6 +8,7 @@ import os
 import platform
 from collections.abc import Callable
 from collections.abc import Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -46,10 +47,16 @@ class TaskResult(BaseModel):
     scores: dict[str, Any] | None
     """Exactly what the metric returned, undefined values as null; null itself where the answers are private."""
     settings: dict[str, Any]
+    variants: dict[str, dict[str, Any]] = {}
+    """The same answers scored in other ways, each exactly what a metric returned."""
+    extras: dict[str, Any] = {}
+    """What else the answers tell."""
     left_out: list[LeftOut]
     timings: dict[str, float]
     warnings: list[str] = []
     note: str = ""
+    complete: bool = True
+    """False where scores had to be made of less than was to be asked."""
 
 
 class FailedTask(BaseModel):
@@ -58,6 +65,7 @@ class FailedTask(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     task: str
+    subset: str
     error: str
 
 
@@ -72,12 +80,12 @@ class Results(BaseModel):
     failed: list[FailedTask] = []
 
 
-def collect(evaluations: Sequence[Evaluation], failed: Sequence[tuple[str, str]], started: str) -> Results:
+def collect(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask], started: str) -> Results:
     """Assemble the results of a run.
 
     Args:
         evaluations: The tasks that finished.
-        failed: (task, error) of those that did not.
+        failed: Those that did not.
         started: When the run began, ISO 8601.
     """
     tasks = [
@@ -88,15 +96,17 @@ def collect(evaluations: Sequence[Evaluation], failed: Sequence[tuple[str, str]]
             model=e.model,
             scores=_without_nan(e.scores),
             settings=_without_nan(e.settings),
+            variants=_without_nan(e.variants),
+            extras=_without_nan(e.extras),
             left_out=[LeftOut(**item) for item in e.left_out],
             timings=e.timings,
             warnings=e.warnings,
             note=e.note,
+            complete=e.complete,
         )
         for e in evaluations
     ]
-    failures = [FailedTask(task=task, error=error) for task, error in failed]
-    return Results(environment=_environment(started), tasks=tasks, failed=failures)
+    return Results(environment=_environment(started), tasks=tasks, failed=list(failed))
 
 
 def read_results(path: str | Path) -> Results:
@@ -114,7 +124,9 @@ def read_results(path: str | Path) -> Results:
 
 
 def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
-    """Write both files, each whole or not at all.
+    """Write both files and those that tasks bring, each whole or not at all.
+
+    A task's files lie in a folder of its own, `<task>/<subset>`.
 
     Args:
         folder: Created if absent.
@@ -125,6 +137,11 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
     text = results.model_dump_json(by_alias=True, indent=2) + "\n"
     _replace(folder / RESULTS_FILE, lambda path: path.write_text(text, encoding="utf-8"))
     _replace(folder / PREDICTIONS_FILE, lambda path: _write_predictions(path, evaluations))
+    for evaluation in evaluations:
+        own = folder / evaluation.task / evaluation.subset
+        for name, content in evaluation.files.items():
+            own.mkdir(parents=True, exist_ok=True)
+            _replace(own / name, partial(_write_bytes, content))
 
 
 def _replace(target: Path, write: Callable[[Path], object]) -> None:
@@ -134,6 +151,10 @@ def _replace(target: Path, write: Callable[[Path], object]) -> None:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write_bytes(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
 
 
 def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
@@ -148,13 +169,20 @@ def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
             "model": pyarrow.string(),
             "id": pyarrow.string(),
             "pass": pyarrow.string(),
+            "question": pyarrow.string(),
             "text": pyarrow.string(),
+            "error": pyarrow.string(),
+            "score": pyarrow.float64(),
+            "losses": pyarrow.list_(pyarrow.float64()),
             "logits": pyarrow.map_(pyarrow.string(), pyarrow.float64()),
             "floored": pyarrow.list_(pyarrow.string()),
             "options": pyarrow.list_(pyarrow.string()),
             "answer": pyarrow.string(),
             "extracted": pyarrow.string(),
+            "reference": pyarrow.string(),
             "quality": pyarrow.float64(),
+            "first_id": pyarrow.string(),
+            "second_id": pyarrow.string(),
         }
     )
     records = [

@@ -22,34 +22,29 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.base import Evaluator
 from eyechart.evaluators.console import console
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
+from eyechart.evaluators.plan import Planned
 from eyechart.evaluators.processes import Processes
 from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import write_run
 from eyechart.evaluators.table import notes
 from eyechart.evaluators.table import score_table
-from eyechart.evaluators.tasks.task import Kind
-from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
-
-Planned = tuple[Task, str, str, str | None]
-"""Task, subset, split, data folder (None for the mini release)."""
+from eyechart.metrics.scoring.judging.replies import Judge
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """Options that hold for every task of a run."""
 
-    limit: int | None = None
-    """Use only the first so many items."""
     seed: int = 0
     """Seed of the metrics' bootstrap and random choices."""
-    shuffle_seed: int | None = None
-    """Shuffles the options of each question; None is the release's order."""
     skip_bad: bool = False
     """Leave out rows and images that cannot be read."""
     skip_missing: bool = False
@@ -63,6 +58,7 @@ def execute(
     folder: Path,
     store: ResponseStore | None = None,
     processes: Processes | None = None,
+    judge: Judge | None = None,
 ) -> bool:
     """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
 
@@ -75,12 +71,13 @@ def execute(
         folder: Where the results go; created if absent.
         store: Gives the answers of earlier runs and keeps those of this one; None asks for all of them.
         processes: All processes of the run, each of which calls this; None for this one alone.
+        judge: For what metrics put to a judge; None is their own way without one.
 
     Returns:
         Whether every task finished.
 
     Raises:
-        ModelError: The model cannot be loaded or cannot do what a task asks.
+        ModelError: The model cannot be loaded.
         UsageError: The folder cannot be written.
     """
     is_main = processes is None or processes.is_main
@@ -94,22 +91,21 @@ def execute(
         backend = DistributedBackend(backend, processes)
     if is_main:
         _make_folder(folder)
-    for task, _, _, _ in plan:
-        backend.check(task.wanted)
+    bound = [evaluator(p.task.name, seed=options.seed, options=p.options, judge=judge) for p in plan]
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
-    failed: list[tuple[str, str]] = []
-    for planned in plan:
+    failed: list[FailedTask] = []
+    for planned, asker in zip(plan, bound, strict=True):
         try:
-            evaluations.append(_run_task(planned, backend, options, messages, processes))
+            evaluations.append(_run_task(planned, asker, backend, options, messages, processes))
         # Whatever goes wrong in one task, the others are run and their results kept.
         except Exception as error:
             if isinstance(error, EyechartError):
                 brief = details = error.explain()
             else:
                 brief, details = f"{type(error).__name__}: {error}", traceback.format_exc()
-            failed.append((planned[0].name, brief))
-            text = f"eyechart: {planned[0].name} failed: {details}"
+            failed.append(FailedTask(task=planned.task.name, subset=planned.subset, error=brief))
+            text = f"eyechart: {planned.task.name} on {planned.subset} failed: {details}"
             messages.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         if is_main:
             write_run(folder, collect(evaluations, failed, started), evaluations)
@@ -140,17 +136,24 @@ def _disable_progress_bars() -> None:
 
 
 def _run_task(
-    planned: Planned, backend: Backend, options: RunOptions, messages: Console, processes: Processes | None
+    planned: Planned,
+    asker: Evaluator,
+    backend: Backend,
+    options: RunOptions,
+    messages: Console,
+    processes: Processes | None,
 ) -> Evaluation:
-    task, subset, split, data_dir = planned
-    messages.print(f"{task.name}: loading {subset} ({split})", markup=False, highlight=False)
+    task = planned.task
+    backend.check(asker.wanted)
+    messages.print(f"{task.name}: loading {planned.subset} ({planned.split})", markup=False, highlight=False)
 
     def load() -> LoadedData:
         return load_data(
             task,
-            subset=subset,
-            split=split,
-            data_dir=data_dir,
+            subset=planned.subset,
+            split=planned.split,
+            data_dir=planned.data_dir,
+            options=planned.data_options,
             skip_missing=options.skip_missing,
             skip_bad=options.skip_bad,
             images="load" if backend.needs_images else "skip",
@@ -159,7 +162,7 @@ def _run_task(
     loaded = load() if processes is None else processes.together(load)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        evaluation = _evaluate(task, loaded, backend, options, messages)
+        evaluation = _evaluate(asker, loaded, backend, planned.limit, options, messages)
     told = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     seconds, stored = evaluation.timings["model_seconds"], evaluation.timings["answers_from_store"]
     origin = f", {stored:.0f} of them from the store" if stored else ""
@@ -170,17 +173,17 @@ def _run_task(
     return replace(evaluation, warnings=list(told))
 
 
-def _evaluate(task: Task, loaded: LoadedData, backend: Backend, options: RunOptions, messages: Console) -> Evaluation:
-    shuffle_seed = options.shuffle_seed if task.evaluator is Kind.MULTIPLE_CHOICE else None
-    bound = evaluator(task.name, seed=options.seed, shuffle_seed=shuffle_seed)
+def _evaluate(
+    asker: Evaluator, loaded: LoadedData, backend: Backend, limit: int | None, options: RunOptions, messages: Console
+) -> Evaluation:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal nothing is animated: one line when a task begins and one when it ends.
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
-        shown = bar.add_task(task.name, total=None)
-        return bound.run(
+        shown = bar.add_task(asker.definition.name, total=None)
+        return asker.run(
             backend,
             loaded,
             skip_bad=options.skip_bad,
-            limit=options.limit,
+            limit=limit,
             progress=lambda done, total: bar.update(shown, completed=done, total=total),
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
+from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.types import MINI
 from eyechart.evaluators.types import Evaluation
 
@@ -23,22 +24,42 @@ class _Score:
     """Key of its 95 % interval."""
     random_guess: str | float = ""
     """Key of its level for random answers, or that level itself."""
-    percent: bool = False
+    scale: float | None = None
+    """What makes a percentage of it; None for a plain number."""
+    n: str = "n"
+    """Key of the number of items behind it."""
+    beside: str = ""
+    """Shown only where this key is there too."""
 
 
 _SCORES = (
-    _Score("accuracy", "accuracy", "accuracy_ci95", "random_guess", percent=True),
+    _Score("accuracy", "accuracy", "accuracy_ci95", "random_guess", 100),
+    _Score("circular_accuracy", "CircularEval", "circular_ci95", "random_guess", 100, "n_questions"),
+    _Score("vanilla_accuracy", "VanillaEval", "vanilla_ci95", "", 100, "n_vanilla"),
+    _Score("score_sa", "self-awareness", "score_sa_ci95", "", 1),
+    _Score("score_cc", "  right answers", "score_cc_ci95", "", 1),
+    _Score("score_rc", "  right refusals", "score_rc_ci95", "", 1),
+    _Score("answer_rate", "answer rate", "answer_rate_ci95", "", 100),
+    _Score("answer_accuracy", "answer accuracy", "answer_accuracy_ci95", "random_guess", 100),
+    _Score("sum", "sum of three (0 to 6)", "sum_ci95"),
+    _Score("mean", "mean of three (0 to 2)", "mean_ci95"),
+    _Score("consistency", "consistency", "consistency_ci95", "", 100, "n_pairs"),
+    _Score("accuracy_all", "accuracy, all pairs", "accuracy_all_ci95", 0.25, 100, "n_pairs"),
+    _Score("accuracy_consistent", "accuracy, consistent pairs", "accuracy_consistent_ci95", 0.5, 100, "n_consistent"),
+    _Score("plcc_fitted", "PLCC, fitted", n="n_images", beside="n_pairs"),
     _Score("srcc", "SRCC", "srcc_ci95", 0.0),
     _Score("plcc", "PLCC", "plcc_ci95", 0.0),
 )
+_WITH_BREAKDOWN = 3
+"""Up to so many results are shown with their groups."""
 
 
-def score_table(evaluations: Sequence[Evaluation], failed: Sequence[tuple[str, str]]) -> Table:
+def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask]) -> Table:
     """Lay out a run.
 
     Args:
         evaluations: The tasks that finished.
-        failed: (task, error) of those that did not.
+        failed: Those that did not.
     """
     table = Table(title=_title(evaluations), title_justify="left")
     table.add_column("task", no_wrap=True)
@@ -46,21 +67,24 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[tuple[str, s
     table.add_column("score")
     for name in ("value", "95 % interval", "random guess", "n"):
         table.add_column(name, justify="right", no_wrap=True)
+    groups = len(evaluations) <= _WITH_BREAKDOWN
     for evaluation in evaluations:
         data = f"{evaluation.subset} ({evaluation.split}{', mini' if evaluation.settings['data']['is_mini'] else ''})"
         name = evaluation.task
-        for cells in _rows(evaluation):
+        for cells in _rows(evaluation, groups):
             table.add_row(name, data, *cells)
             name = data = ""
         table.add_section()
-    for task, error in failed:
-        table.add_row(task, "", f"[red]failed:[/red] {_escape(error.splitlines()[0])}")
+    for failure in failed:
+        table.add_row(failure.task, failure.subset, f"[red]failed:[/red] {_escape(failure.error.splitlines()[0])}")
     return table
 
 
 def notes(evaluations: Sequence[Evaluation]) -> list[str]:
     """What the reader of the table has to know: private answers, items left out, mini data."""
     lines = [f"{e.task}: {e.note}" for e in evaluations if e.note]
+    if len(evaluations) > _WITH_BREAKDOWN:
+        lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
     for evaluation in evaluations:
         count = len(evaluation.left_out)
         if count:
@@ -82,44 +106,46 @@ def _title(evaluations: Sequence[Evaluation]) -> str:
     return f"model: {', '.join(models)}" if models else ""
 
 
-def _rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, str]]:
-    if evaluation.scores is None:
+def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str, str, str]]:
+    scores = evaluation.scores
+    if scores is None:
         yield ("no score: private answers", "", "", "", str(len(evaluation.predictions)))
         return
-    yield from _score_rows(evaluation.scores, "", evaluation.scores.get("n"))
-    for key, groups in evaluation.scores.items():
-        if key.startswith("by_") and isinstance(groups, Mapping):
-            for value, scores in groups.items():
-                yield from _score_rows(scores, f"{value}", scores.get("n"))
+    yield from _score_rows(scores, "")
+    for key, values in scores.items():
+        if groups and key.startswith("by_") and isinstance(values, Mapping):
+            for value, part in values.items():
+                yield from _score_rows(part, f"{value}")
 
 
-def _score_rows(scores: Mapping[str, Any], group: str, n: int | None) -> Iterator[tuple[str, str, str, str, str]]:
+def _score_rows(scores: Mapping[str, Any], group: str) -> Iterator[tuple[str, str, str, str, str]]:
     for score in _SCORES:
-        if score.key in scores:
+        if score.key in scores and (not score.beside or score.beside in scores):
             guess = score.random_guess
             level = scores.get(guess) if isinstance(guess, str) else guess
+            n = scores.get(score.n, scores.get("n_images", scores.get("n")))
             yield (
                 f"  {group}: {score.label}" if group else score.label,
-                _number(scores[score.key], score.percent),
-                _interval(scores.get(score.interval), score.percent),
-                _number(level, score.percent),
+                _number(scores[score.key], score.scale),
+                _interval(scores.get(score.interval), score.scale),
+                _number(level, score.scale),
                 "" if n is None else f"{n:,}",
             )
 
 
-def _number(value: float | None, percent: bool) -> str:
+def _number(value: float | None, scale: float | None) -> str:
     if value is None:
         return ""
     if not math.isfinite(value):
         return "undefined"
-    return f"{100 * value:.2f} %" if percent else f"{value:.3f}"
+    return f"{value:.3f}" if scale is None else f"{scale * value:.2f} %"
 
 
-def _interval(value: Sequence[float] | None, percent: bool) -> str:
+def _interval(value: Sequence[float] | None, scale: float | None) -> str:
     if not value or not all(math.isfinite(v) for v in value):
         return ""
     low, high = value
-    return f"{100 * low:.2f} to {100 * high:.2f}" if percent else f"{low:.3f} to {high:.3f}"
+    return f"{low:.3f} to {high:.3f}" if scale is None else f"{scale * low:.2f} to {scale * high:.2f}"
 
 
 def _escape(text: str) -> str:

@@ -106,6 +106,8 @@ class Response:
     """Next-token logit of each word asked for, up to a constant that all words share (so log-probabilities too)."""
     losses: tuple[Loss, ...] | None = None
     """Loss of each continuation asked for."""
+    score: float | None = None
+    """A quality score in place of logits, where it was made elsewhere; higher is better."""
     floored: tuple[str, ...] = ()
     """Words whose logit is only an upper bound, as the server returned no more than its most probable tokens."""
     usage: Mapping[str, int] = field(default_factory=dict)
@@ -131,6 +133,8 @@ class Backend(Protocol):
 
     needs_images: bool
     """Whether requests have to carry their images."""
+    asks_singly: bool
+    """Whether each request is asked and paid for by itself, so that asking fewer of them saves."""
 
     @property
     def name(self) -> str:
@@ -170,9 +174,17 @@ class Evaluation:
     """One {"id", "path", "reason"} for each item that has no part in the scores."""
     predictions: list[dict[str, Any]] = field(default_factory=list)
     """One record per response: the columns of `predictions.parquet`."""
+    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The same answers scored in other ways, each exactly what a metric returned, by a name that says the way."""
+    extras: dict[str, Any] = field(default_factory=dict)
+    """What else the answers tell, such as the prompt-failure rate."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Files for the run's folder by name, such as the submission for a private split."""
     timings: dict[str, float] = field(default_factory=dict)
     """Seconds, items per second, and how many answers came from the store, as these took no time."""
     warnings: list[str] = field(default_factory=list)
     """What was warned of while scoring, for example an undefined correlation."""
     note: str = ""
     """A statement for the reader, for example why there is no score."""
+    complete: bool = True
+    """False where scores had to be made of less than was to be asked, for which `note` gives the reason."""

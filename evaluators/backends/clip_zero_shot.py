@@ -76,6 +76,7 @@ class ClipZeroShotBackend:
     """
 
     needs_images = True
+    asks_singly = False
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ class DistributedBackend:
         self._backend = backend
         self._processes = processes
         self.needs_images = backend.needs_images
+        self.asks_singly = backend.asks_singly
 
     @property
     def name(self) -> str:

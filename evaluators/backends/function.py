@@ -23,6 +23,7 @@ class FunctionBackend:
     """
 
     needs_images = True
+    asks_singly = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """Keep the function."""

@@ -41,6 +41,7 @@ class OpenAIBackend:
     """
 
     needs_images = True
+    asks_singly = True
 
     def __init__(self, model: str, options: EndpointOptions | None = None) -> None:
         """Check address and key; nothing is sent.

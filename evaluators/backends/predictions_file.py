@@ -38,6 +38,7 @@ class PredictionsFileBackend:
     """
 
     needs_images = False
+    asks_singly = False
 
     def __init__(self, path: str | Path, *, name: str | None = None) -> None:
         """Read the whole file.

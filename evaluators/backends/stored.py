@@ -38,6 +38,7 @@ class StoredBackend:
         self._backend = backend
         self._store = store
         self.needs_images = backend.needs_images
+        self.asks_singly = backend.asks_singly
 
     @property
     def name(self) -> str:

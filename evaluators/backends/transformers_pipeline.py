@@ -73,6 +73,7 @@ class TransformersBackend:
     """
 
     needs_images = True
+    asks_singly = False
 
     def __init__(
         self,

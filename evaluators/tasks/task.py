@@ -7,16 +7,20 @@ from dataclasses import field
 from enum import Enum
 from typing import Any
 
+from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
-from eyechart.evaluators.types import Wanted
 
 
 class Kind(Enum):
-    """The evaluator classes."""
+    """The evaluator classes, by their names in `eyechart.evaluators`."""
 
-    MULTIPLE_CHOICE = "multiple_choice"
-    QUALITY_ASSESSMENT = "quality_assessment"
+    MULTIPLE_CHOICE = "MultipleChoiceEvaluator"
+    CIRCULAR_EVAL = "CircularEvaluator"
+    SELF_AWARENESS = "SelfAwarenessEvaluator"
+    DESCRIPTION = "DescriptionEvaluator"
+    QUALITY_ASSESSMENT = "QualityAssessmentEvaluator"
+    PAIRED_COMPARISON = "PairedComparisonEvaluator"
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Task:
     evaluator: Kind
     """Which evaluator class runs it."""
     subsets: tuple[str, ...]
-    """Data sets it runs on; the first is the default."""
+    """Data sets it runs on."""
     splits: tuple[str, ...]
     """Splits it runs on; the first is the default."""
     metric: str
@@ -43,6 +47,12 @@ class Task:
     """From a row to what the model sees; options are shown in the row's order."""
     prompt_id: str
     """Names the wording in the result; a change of wording is a new id."""
+    config: str | None = None
+    """Configuration of the data set."""
+    runs_on: tuple[str, ...] = ()
+    """The subsets that it runs on where none is named; the first of `subsets` if empty."""
+    wordings: Mapping[str, Callable[[Row], Prompt]] = field(default_factory=dict)
+    """Other wordings of the prompt, by the name that the option `wording` gives."""
     groups: tuple[str, ...] = ()
     """Columns to break the scores down by."""
     prefill: str = ""
@@ -54,6 +64,21 @@ class Task:
     """Further arguments of the metric's compute."""
 
     @property
-    def wanted(self) -> Wanted:
-        """What its requests want of a model."""
-        return Wanted.LOGITS if self.words else Wanted.TEXT
+    def default_subsets(self) -> tuple[str, ...]:
+        """What it runs on where no subset is named."""
+        return self.runs_on or self.subsets[:1]
+
+    def worded(self, wording: str | None) -> tuple[Callable[[Row], Prompt], str]:
+        """The prompt function of a wording and the id that names it in results.
+
+        Args:
+            wording: One of `wordings`; None is the task's own.
+
+        Raises:
+            UsageError: There is no such wording.
+        """
+        if wording is None:
+            return self.prompt, self.prompt_id
+        if wording not in self.wordings:
+            raise unknown_name(f"wording of {self.name}", wording, self.wordings)
+        return self.wordings[wording], f"{self.prompt_id}/{wording}"

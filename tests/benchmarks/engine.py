@@ -225,7 +225,7 @@ def overhead() -> None:
     class Free:
         """A model that costs nothing."""
 
-        needs_images, name = True, "free"
+        needs_images, asks_singly, name = True, False, "free"
 
         def check(self, wanted: Wanted) -> None:
             pass

@@ -35,6 +35,7 @@ class FreeModel:
     """Says the same at once."""
 
     needs_images = True
+    asks_singly = False
     name = "benchmark/free"
 
     def check(self, wanted: Wanted) -> None:

@@ -6,6 +6,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.options import TaskOptions
 
 pytestmark = pytest.mark.datasets36
 
@@ -57,12 +58,19 @@ def test_a_model_that_knows_the_answer_is_right_in_any_option_order(questions):
         return "ABC"[options_in(messages).index(wanted)]
 
     for seed in (None, 0, 1, 2):
-        assert evaluator("q_bench/perception", shuffle_seed=seed).compute(model, questions)["accuracy"] == 1.0
+        assert (
+            evaluator("q_bench/perception", options=TaskOptions(shuffle_seed=seed)).compute(model, questions)[
+                "accuracy"
+            ]
+            == 1.0
+        )
 
 
 def test_shuffled_orders_depend_on_the_question_and_not_on_the_visit(questions):
     def orders(dataset, seed):
-        run = evaluator("q_bench/perception", shuffle_seed=seed).run(FunctionBackend(always("A")), load(dataset))
+        run = evaluator("q_bench/perception", options=TaskOptions(shuffle_seed=seed)).run(
+            FunctionBackend(always("A")), load(dataset)
+        )
         return {p["id"]: tuple(p["options"]) for p in run.predictions}
 
     reversed_rows = questions.select(range(5, -1, -1))
@@ -73,7 +81,9 @@ def test_shuffled_orders_depend_on_the_question_and_not_on_the_visit(questions):
 
 def test_the_setting_of_the_option_order_is_in_the_result(questions):
     backend = FunctionBackend(always("A"))
-    settings = evaluator("q_bench/perception", shuffle_seed=7).run(backend, load(questions)).settings
+    settings = (
+        evaluator("q_bench/perception", options=TaskOptions(shuffle_seed=7)).run(backend, load(questions)).settings
+    )
     assert (settings["option_order"], settings["shuffle_seed"]) == ("shuffled", 7)
     settings = evaluator("q_bench/perception").run(backend, load(questions)).settings
     assert (settings["option_order"], settings["shuffle_seed"]) == ("release", None)
@@ -173,7 +183,7 @@ def test_a_metric_may_be_given_by_name_or_object(questions):
 def test_unknown_names_are_refused_with_the_nearest():
     with pytest.raises(UsageError, match="did you mean 'q_bench/perception'"):
         evaluator("q_bench/percepton")
-    with pytest.raises(UsageError, match="no options to shuffle"):
-        evaluator("q_bench/assessment", shuffle_seed=1)
+    with pytest.raises(UsageError, match="shuffle_seed=1 has no effect on task q_bench/assessment"):
+        evaluator("q_bench/assessment", options=TaskOptions(shuffle_seed=1))
     with pytest.raises(UsageError, match="did you mean 'dev'"):
         evaluator("q_bench/perception").compute(always("A"), split="dve")

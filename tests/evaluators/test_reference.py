@@ -29,7 +29,8 @@ def test_a_hundred_real_images_are_scored(reference, tmp_path):
         assert math.isfinite(scores[name])
     # 512 x 384 images are reduced to the model's 64 pixels: the result has to say so.
     assert task.settings["model"]["downscaled_share"] == 1.0
-    assert task.settings["data"] == {"source": str(folder), "rows": 100, "is_mini": False}
+    data = {"source": str(folder), "config": None, "options": {}, "rows": 100, "is_mini": False}
+    assert task.settings["data"] == data
 
 
 @pytest.mark.parametrize("letter", ["A", "B"])

@@ -5,6 +5,7 @@ import pyarrow.parquet
 import pydantic
 import pytest
 
+from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import read_results
 from eyechart.evaluators.results import write_run
@@ -30,7 +31,8 @@ def evaluation(**changes):
 
 
 def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
-    write_run(tmp_path, collect([evaluation()], [("q_bench/perception", "no data")], "2026-01-01"), [evaluation()])
+    failed = [FailedTask(task="q_bench/perception", subset="llvisionqa", error="no data")]
+    write_run(tmp_path, collect([evaluation()], failed, "2026-01-01"), [evaluation()])
     raw = json.loads((tmp_path / "results.json").read_text())
     assert raw["schema"] == 1
     assert set(raw) == {"schema", "environment", "tasks", "failed"}

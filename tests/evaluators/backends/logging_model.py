@@ -30,6 +30,7 @@ class LoggingModel:
     """
 
     needs_images = True
+    asks_singly = False
     name = "test/logging"
 
     def __init__(self, identity, batch_size=1, seconds=0.0, log=None):

@@ -1,0 +1,138 @@
+"""What a run is to do: which tasks, on which data, with which options, every name checked before anything starts."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.tasks import TASKS
+from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One task on one data set."""
+
+    task: Task
+    subset: str
+    split: str
+    data_dir: str | None = None
+    """Folder of the release; None is the mini release."""
+    data_options: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the data set's own."""
+    options: TaskOptions = field(default_factory=TaskOptions)
+    limit: int | None = None
+    """Use only the first so many items."""
+
+
+def make_plan(
+    names: Sequence[str],
+    *,
+    subset: str | None = None,
+    split: str | None = None,
+    data_dirs: Sequence[str] = (),
+    data_options: Mapping[str, Any] | None = None,
+    options: TaskOptions | None = None,
+    limit: int | None = None,
+) -> list[Planned]:
+    """Make a plan of what was given on the command line.
+
+    Args:
+        names: Tasks; all if empty.
+        subset: Data set to run on; by default those that each task names, or, where folders are given for some of
+            these, those alone.
+        split: Split to run on; each task's first by default.
+        data_dirs: `[SUBSET=]PATH`, folders of releases.
+        data_options: Settings of the data set's own, where all tasks run on one.
+        options: Each goes to the tasks that take it.
+        limit: Use only the first so many items.
+
+    Raises:
+        UsageError: A name does not exist, a folder does not say what it holds, or an option has no effect on any task.
+    """
+    tasks = [get_task(name) for name in dict.fromkeys(names)] or list(TASKS)
+    if not names:
+        tasks = [t for t in tasks if subset in (None, *t.subsets)]
+        tasks = [t for t in tasks if split in (None, *t.splits)] or tasks
+    known = tuple(dict.fromkeys(name for task in (tasks or TASKS) for name in task.subsets))
+    if subset is not None and subset not in known:
+        raise unknown_name("subset", subset, known)
+    folders = parse_data_dirs(data_dirs, known)
+    plan = []
+    for task in tasks:
+        given = tuple(name for name in task.subsets if name in folders)
+        for chosen in (subset,) if subset else given or task.default_subsets:
+            plan.append(plan_task(task, chosen, split, folders.get(chosen, folders.get("")), limit=limit))
+    chosen_subsets = {planned.subset for planned in plan}
+    if "" in folders and len(chosen_subsets) > 1:
+        raise UsageError(
+            f"--data-dir {folders['']} does not say which subset it holds, and several are to be run. "
+            f"Write --data-dir SUBSET={folders['']}, with SUBSET one of: {', '.join(known)}"
+        )
+    if data_options and len(chosen_subsets) > 1:
+        raise UsageError(
+            f"--option is for one data set, and several are to be run: {', '.join(sorted(chosen_subsets))}"
+        )
+    plan = [replace(planned, data_options=dict(data_options or {})) for planned in plan]
+    return distribute_options(plan, options) if options and options.given() else plan
+
+
+def plan_task(
+    task: Task,
+    subset: str | None = None,
+    split: str | None = None,
+    data_dir: str | None = None,
+    *,
+    limit: int | None = None,
+) -> Planned:
+    """One task on one data set, the task's first subset and split by default.
+
+    Raises:
+        UsageError: The task does not run on that subset or split.
+    """
+    subset, split = subset or task.default_subsets[0], split or task.splits[0]
+    if subset not in task.subsets:
+        raise unknown_name(f"subset of {task.name}", subset, task.subsets)
+    if split not in task.splits:
+        raise unknown_name(f"split of {task.name}", split, task.splits)
+    return Planned(task, subset, split, data_dir, limit=limit)
+
+
+def distribute_options(plan: Sequence[Planned], options: TaskOptions) -> list[Planned]:
+    """Give each option to the tasks that take it.
+
+    Raises:
+        UsageError: None of them takes an option.
+    """
+    from eyechart.evaluators import evaluator_class
+
+    takes = {planned.task.name: evaluator_class(planned.task).takes for planned in plan}
+    options.check_taken(sorted({name for names in takes.values() for name in names}), ", ".join(takes))
+    return [replace(planned, options=options.only(takes[planned.task.name])) for planned in plan]
+
+
+def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "subset") -> dict[str, str]:
+    """Subset or configuration to folder; "" is the key of a folder given without one.
+
+    Raises:
+        UsageError: Unknown name, or one given twice.
+    """
+    folders: dict[str, str] = {}
+    for value in values:
+        name, equals, path = value.partition("=")
+        # A path may itself hold a "=".
+        if not equals or Path(value).exists():
+            name, path = "", value
+        elif name not in names:
+            raise unknown_name(f"{kind} in --data-dir", name, names)
+        if name in folders:
+            raise UsageError(f"--data-dir is given twice for {name or f'all {kind}s'}: {folders[name]} and {path}")
+        folders[name] = path
+    return folders
