@@ -10,7 +10,8 @@
     │   ├── BadAnnotationError           an annotation file, or one row of it, is malformed
     │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
     │   ├── BadArchiveError              an archive is corrupt, locked, too large, or would write where it must not
-    │   └── EndpointError                a server did not answer one request, or not in the form it must have
+    │   ├── EndpointError                a server did not answer one request, or not in the form it must have
+    │   └── MissingPredictionError       a predictions file has no answer to one request
     ├── HubError                         the Hub refused what was asked of it, or cannot be reached
     ├── ModelError                       a model cannot be used for what is asked of it
     └── StoreError                       the store of answers cannot be read or written
@@ -84,6 +85,10 @@ class EndpointError(DataError):
         """Keep the reason and the status."""
         super().__init__(reason)
         self.status = status
+
+
+class MissingPredictionError(DataError):
+    """A predictions file has no answer to one request; what it has to others is not in doubt."""
 
 
 class HubError(EyechartError):

@@ -26,7 +26,15 @@ MAX_ROWS = 2**20
 """Number of the last row of any sheet."""
 
 
-def read_xlsx_rows(path: str, required: Sequence[str], *, sheet: str = "", header_row: int = 1) -> list[Row]:
+def read_xlsx_rows(
+    path: str,
+    required: Sequence[str],
+    *,
+    sheet: str = "",
+    header_row: int = 1,
+    formulas: bool = False,
+    max_bytes: int | None = None,
+) -> list[Row]:
     """Read a sheet of a workbook; rows carry the sheet's row numbers, and blank rows are left out.
 
     Cells hold what the sheet holds: text, a number, a date or None; of a formula, the value it had when it was saved.
@@ -37,14 +45,16 @@ def read_xlsx_rows(path: str, required: Sequence[str], *, sheet: str = "", heade
         required: Columns that must be there; further ones are kept.
         sheet: Name of the sheet; the first one by default.
         header_row: Number of the row that holds the headings, from 1.
+        formulas: Give formulas as they are written ("=A1", or openpyxl's object for an array) in place of their values.
+        max_bytes: Most bytes that the workbook may unpack to; None is `MAX_BYTES`.
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: Not an XLSX file, no such sheet, merged or doubled headings, or a required column is
-            missing.
+        BadAnnotationError: Not an XLSX file, too large, no such sheet, merged or doubled headings, or a required column
+            is missing.
     """
     try:
-        with closing(_open_workbook(path)) as book:
+        with closing(_open_workbook(path, formulas, MAX_BYTES if max_bytes is None else max_bytes)) as book:
             table = _find_sheet(path, book, sheet)
             _check_merged(path, table, header_row)
             return _rows(path, table, required, header_row)
@@ -57,7 +67,7 @@ def read_xlsx_rows(path: str, required: Sequence[str], *, sheet: str = "", heade
         raise BadAnnotationError(f"cannot be read as XLSX: {type(error).__name__}: {error}", path=path) from error
 
 
-def _open_workbook(path: str) -> "Workbook":
+def _open_workbook(path: str, formulas: bool, max_bytes: int) -> "Workbook":
     from openpyxl import load_workbook
 
     # openpyxl leaves a file open that it fails to read, hence the stream.
@@ -65,10 +75,10 @@ def _open_workbook(path: str) -> "Workbook":
         stream = io.BytesIO(file.read())
     with zipfile.ZipFile(stream) as archive:
         size = sum(member.file_size for member in archive.infolist())
-    if size > MAX_BYTES:
-        raise BadAnnotationError(f"unpacks to {size:,} bytes; a workbook may have {MAX_BYTES:,}", path=path)
+    if size > max_bytes:
+        raise BadAnnotationError(f"unpacks to {size:,} bytes; a workbook may have {max_bytes:,}", path=path)
     # Row by row: a whole sheet would be laid out in memory, down to the last cell that has as much as a border.
-    return load_workbook(stream, read_only=True, data_only=True, keep_links=False)
+    return load_workbook(stream, read_only=True, data_only=not formulas, keep_links=False)
 
 
 def _find_sheet(path: str, book: "Workbook", name: str) -> "Worksheet":

@@ -1,56 +1,87 @@
-"""Answers made elsewhere, read from a JSON Lines file.
+"""Answers made elsewhere, read from a file: our own JSON Lines, or what other tools write.
 
-Each line is an object with `id`, `pass` ("main" if absent), and `text` or `logits` ({word: value}); `options` are the
-options as they were shown. A letter without `options` means the release's order.
+| format | file | columns or keys |
+|---|---|---|
+| `eyechart` | `.jsonl` | `id`, and `text`, `logits` ({word: value}) or `score`; `pass` ("main" if absent), `options` |
+| `vlmevalkit` | `.xlsx`, `.tsv`, `.json` | `index`, `prediction`; `question`, `A`, `B`, ... as shown, `thinking` |
+| `lmms-eval` | `.jsonl` | `doc_id`, `filtered_resps` (or `resps`), `doc` |
+| `llava-mmbench` | `.jsonl` | `question_id`, `round_id`, `text`, `options`; `prompt` |
+| `quality-scores` | `.csv` | `score`, and `id`, `image`, `image_name`, `name` or `filename` |
+
+Suffix and columns tell the format, which is in the settings. How rows find their items is told in
+`predictions.matching`. A letter stands for the options as they were shown, in whatever order; without options it means
+the release's order.
+
+What becomes of rows and items that are not as they should be:
+
+- no row for an item or one of its passes: `MissingPredictionError`; left out and counted where bad items are skipped;
+- rows that nobody asked for, as those of another split: counted (`predictions_unused`); their order never matters;
+- two rows about the same pass over the same item: an error that names both;
+- an empty answer (an empty cell, NaN): a text that names no option, counted with the unmatched ones;
+- an answer of any length, in any language or form, with control characters: taken as it is. An XLSX cell ends at 32,767
+  characters, so answers that long are counted (`cut_at_cell_limit`);
+- numbers and truth values in place of text: their text, as a sheet shows it. A formula: an answer that begins with "=".
+  A date, or a note of the tool that it had no answer: an error of that item, which names the row;
+- reasoning in the column `thinking`: no part of the answer, counted (`with_thinking`);
+- options that are not those of the question: an error of that item, which names the row;
+- no Unicode text, no JSON, a row without its columns, a folder, an empty file: an error that names the file and row.
 """
 
-import json
-import math
 from collections.abc import Iterator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import MissingPredictionError
 from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.predictions.containers import CELL_LIMIT
+from eyechart.evaluators.backends.predictions.containers import XLSX
+from eyechart.evaluators.backends.predictions.formats import read_predictions
+from eyechart.evaluators.backends.predictions.matching import Item
+from eyechart.evaluators.backends.predictions.matching import Matcher
+from eyechart.evaluators.backends.predictions.matching import comparable
+from eyechart.evaluators.backends.predictions.matching import group_items
+from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Wanted
 
-
-@dataclass(frozen=True)
-class _Prediction:
-    line: int
-    text: str | None
-    logits: dict[str, float] | None
-    options: tuple[str, ...] | None
+_MOST_NAMED = 3
 
 
 class PredictionsFileBackend:
     """Answers requests from a file.
 
     Args:
-        path: The JSON Lines file.
+        path: The file, in one of the formats above.
         name: How results call the model that made the answers; the file's name by default.
+        lower_is_better: Whether a lower score is that of a better image, as for NIQE; such scores change their sign.
     """
 
     needs_images = False
     asks_singly = False
 
-    def __init__(self, path: str | Path, *, name: str | None = None) -> None:
+    def __init__(self, path: str | Path, *, name: str | None = None, lower_is_better: bool = False) -> None:
         """Read the whole file.
 
         Raises:
             MissingFileError: There is no such file.
-            BadAnnotationError: A line is malformed or its (id, pass) was there before; the message names the line.
+            BadAnnotationError: It is of no known format, a row is malformed, or two are about the same pass over the
+                same item; the message names the row.
+            UsageError: Lower is said to be better of a file without scores.
         """
         self._path = Path(path)
         self._name = name or self._path.stem
-        self._predictions = _read(self._path)
-        self._used = 0
+        self._format, self._predictions = read_predictions(self._path)
+        self._items = group_items(self._predictions, self._path)
+        self._matcher = Matcher(self._items, self._path, has_our_ids=self._format.has_our_ids)
+        self._has_scores = any(prediction.score is not None for prediction in self._predictions)
+        if lower_is_better and not self._has_scores:
+            raise UsageError(f"lower_is_better=True is about scores, and {self._path} holds none; leave it out")
+        self._lower_is_better = lower_is_better
+        self._used: set[int] = set()
 
     @property
     def name(self) -> str:
@@ -60,118 +91,107 @@ class PredictionsFileBackend:
     def check(self, wanted: Wanted) -> None:
         """Refuse losses; whether the file holds the texts or logits is known only item by item."""
         if wanted is Wanted.LOSSES:
-            raise ModelError(f"a predictions file holds text or logits but no {wanted.value}.")
+            raise ModelError(f"a predictions file holds text, logits or scores but no {wanted.value}.")
 
     def identity(self) -> None:
         """Unknown: what is read from a file needs no store."""
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Look each request up; one that is not in the file, or lacks what was asked, is an error of that item."""
+        """Look each request up; one that is not in the file, or lacks what was asked, is an error of that item.
+
+        Raises:
+            BadAnnotationError: Two items of the file are about the same item of the data.
+        """
+        self._matcher.match(requests)
         for request in requests:
-            prediction = self._predictions.get((request.id, request.pass_name))
+            item = self._matcher.found.get(request.id)
+            prediction = item.passes.get(request.pass_name) if item else None
             if prediction is None:
-                reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'"
-                yield Response(request, error=DataError(reason, path=self._path))
+                yield Response(request, error=self._missing(request, item))
                 continue
-            self._used += 1
-            yield self._respond(request, prediction)
+            self._used.add(prediction.row)
+            try:
+                yield self._respond(request, prediction)
+            except ValueError as error:
+                yield Response(request, error=DataError(str(error), path=self._path, row=prediction.row))
 
     def settings(self) -> dict[str, Any]:
-        """The file and how many of its predictions were not asked for."""
-        return {
+        """The file, its format, how its rows found their items, and how many of them were not asked for."""
+        settings = {
             "backend": "predictions_file",
             "name": self._name,
             "file": self._path.name,
+            "format": self._format.name,
             "predictions": len(self._predictions),
-            "predictions_unused": len(self._predictions) - self._used,
+            "predictions_unused": len(self._predictions) - len(self._used),
+            "matched_by": {way: count for way, count in self._matcher.ways.items() if count},
         }
+        if self._has_scores:
+            settings["lower_is_better"] = self._lower_is_better
+        if any(prediction.has_thinking for prediction in self._predictions):
+            settings["with_thinking"] = sum(prediction.has_thinking for prediction in self._predictions)
+        if self._path.suffix.lower() == XLSX:
+            lengths = (len(prediction.text or "") for prediction in self._predictions)
+            settings["cut_at_cell_limit"] = sum(length >= CELL_LIMIT for length in lengths)
+        return settings
 
-    def _respond(self, request: Request, prediction: _Prediction) -> Response:
+    def _respond(self, request: Request, prediction: Prediction) -> Response:
+        """The response to a request.
+
+        Raises:
+            ValueError: The prediction is not what was asked for.
+        """
+        if prediction.problem:
+            raise ValueError(prediction.problem)
         if request.words:
-            lacking = [word for word in request.words if word not in (prediction.logits or {})]
-            if lacking:
-                reason = f"no logits for {', '.join(lacking)}"
-                return Response(request, error=DataError(reason, path=self._path, row=prediction.line))
-            return Response(request, logits={word: (prediction.logits or {})[word] for word in request.words})
+            return self._number(request, prediction)
         if prediction.text is None:
-            return Response(request, error=DataError("no text", path=self._path, row=prediction.line))
-        shown = prediction.options
-        if shown is not None and sorted(shown) != sorted(request.options):
-            reason = f"options {list(shown)} are not those of the question: {list(request.options)}"
-            return Response(request, error=DataError(reason, path=self._path, row=prediction.line))
-        return Response(request, text=prediction.text, options=shown)
+            raise ValueError("no text")
+        return Response(request, text=prediction.text, options=_shown(request, prediction))
+
+    def _number(self, request: Request, prediction: Prediction) -> Response:
+        logits = prediction.logits or {}
+        lacking = [word for word in request.words if word not in logits]
+        if not lacking:
+            return Response(request, logits={word: logits[word] for word in request.words})
+        if prediction.score is None:
+            raise ValueError(f"no logits for {', '.join(lacking)}")
+        return Response(request, score=-prediction.score if self._lower_is_better else prediction.score)
+
+    def _missing(self, request: Request, item: Item | None) -> DataError:
+        """Why there is no prediction."""
+        reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'"
+        if item is not None:
+            return MissingPredictionError(f"{reason}; the file has {', '.join(item.passes)}", path=self._path)
+        doubts = self._matcher.doubts.get(request.id)
+        if doubts is not None:
+            rows = _some([str(doubt.first.row) for doubt in doubts])
+            reason += f"; its question and options are in row {rows}, and nothing tells which of several items it is"
+        elif request.id in self._matcher.others:
+            other = self._matcher.others[request.id].first
+            reason = f"'{other.names[0]}' asks another question than item '{request.id}': {other.question!r}"
+            return DataError(reason, path=self._path, row=other.row)
+        elif not self._matcher.found:
+            names = _some([f"'{known.first.names[0]}'" for known in self._items])
+            reason += f", nor for any other that is asked for; the file has ids such as {names}"
+        return MissingPredictionError(reason, path=self._path)
 
 
-def _read(path: Path) -> dict[tuple[str, str], _Prediction]:
-    try:
-        # Not splitlines: JSON strings may hold the other characters that it takes for line breaks.
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except FileNotFoundError as error:
-        raise MissingFileError("the predictions file does not exist", path=path) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadAnnotationError(f"the predictions file cannot be read as UTF-8 text: {error}", path=path) from error
-    predictions: dict[tuple[str, str], _Prediction] = {}
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            key, prediction = _parse(line, number, path)
-            if key in predictions:
-                reason = f"id '{key[0]}', pass '{key[1]}' was already given in row {predictions[key].line}"
-                raise BadAnnotationError(reason, path=path, row=number)
-            predictions[key] = prediction
-    if not predictions:
-        raise BadAnnotationError("the predictions file holds no predictions", path=path)
-    return predictions
+def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
+    """The question's options in the order in which the file shows them; None where it does not tell.
+
+    Raises:
+        ValueError: The file's options are others.
+    """
+    if prediction.options is None or not request.options:
+        return None
+    texts = {comparable(option): option for option in request.options}
+    shown = [comparable(option) for option in prediction.options]
+    if sorted(shown) != sorted(texts):
+        raise ValueError(f"options {list(prediction.options)} are not those of the question: {list(request.options)}")
+    return tuple(texts[option] for option in shown)
 
 
-def _parse(line: str, number: int, path: Path) -> tuple[tuple[str, str], _Prediction]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BadAnnotationError(f"not JSON: {error}", path=path, row=number) from error
-    problem = _problem(record)
-    if problem:
-        raise BadAnnotationError(problem, path=path, row=number)
-    logits = record.get("logits")
-    options = record.get("options")
-    return (str(record["id"]), str(record.get("pass", "main"))), _Prediction(
-        line=number,
-        text=record.get("text"),
-        logits=None if logits is None else {word: float(value) for word, value in logits.items()},
-        options=None if options is None else tuple(options),
-    )
-
-
-def _problem(record: Any) -> str:
-    """What is wrong with one parsed line; "" if nothing is."""
-    if not isinstance(record, dict):
-        return f"expected an object, found {type(record).__name__}"
-    if not (_is_text(record.get("id")) or isinstance(record.get("id"), int)) or record["id"] == "":
-        return f"'id' is {record.get('id')!r}; expected a non-empty string or a whole number"
-    if not _is_text(record.get("text", "")) and record["text"] is not None:
-        return f"'text' is {record['text']!r}; expected a string"
-    logits = record.get("logits")
-    if not isinstance(logits, dict | None):
-        return f"'logits' is {logits!r}; expected an object of word to number"
-    for word, value in (logits or {}).items():
-        if not _is_finite(value):
-            return f"the logit of '{word}' is {value!r}; expected a finite number"
-    options = record.get("options")
-    if options is not None and not (isinstance(options, list) and all(_is_text(o) for o in options)):
-        return f"'options' is {options!r}; expected a list of strings"
-    if record.get("text") is None and logits is None:
-        return "neither 'text' nor 'logits' is there"
-    return ""
-
-
-def _is_text(value: Any) -> bool:
-    """Whether it is a string that can be written to a file: JSON can spell halves of characters."""
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
-
-
-def _is_finite(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
+def _some(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"

@@ -71,8 +71,8 @@ def test_predictions_that_nobody_asked_for_are_counted(tmp_path, questions):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{not json}\n", "not JSON"),
-        ([1], "expected an object, found list"),
+        ("{not json}\n", "not valid JSON"),
+        ([1], "expected a JSON object, found a list"),
         ({"text": "A"}, "'id' is None"),
         ({"id": "", "text": "A"}, "'id' is ''"),
         ({"id": "q1"}, "neither 'text' nor 'logits'"),
@@ -84,7 +84,7 @@ def test_predictions_that_nobody_asked_for_are_counted(tmp_path, questions):
         ({"id": "q1", "text": "A", "options": "Good"}, "'options' is 'Good'"),
         ('{"id": "q1", "logits": {"good": 1' + "0" * 400 + "}}\n", "the logit of 'good' is 1000"),
         ('{"id": "q1", "text": "\\ud83d"}\n', "'text' is '\\ud83d'"),
-        ("[" * 100_000 + "\n", "not JSON"),
+        ("[" * 100_000 + "\n", "not valid JSON"),
         ({"id": "q0", "text": "B"}, "id 'q0', pass 'main' was already given in row 1"),
     ],
 )
@@ -114,5 +114,5 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     with pytest.raises(BadAnnotationError, match="holds no predictions"):
         PredictionsFileBackend(tmp_path / "empty.jsonl")
     (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(BadAnnotationError, match="cannot be read as UTF-8"):
+    with pytest.raises(BadAnnotationError, match="not UTF-8 text"):
         PredictionsFileBackend(tmp_path / "binary.jsonl")

@@ -1,0 +1,71 @@
+"""How files hold rows: JSON Lines, JSON, XLSX, tab- and comma-separated tables."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.readers import Row
+from eyechart.datasets_scripts.common.readers import read_csv_rows
+from eyechart.datasets_scripts.common.readers import read_json_rows
+from eyechart.datasets_scripts.common.readers import read_jsonl_rows
+from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.common.tsv import read_tsv_rows
+
+XLSX = ".xlsx"
+CELL_LIMIT = 32_767
+"""Most characters of an XLSX cell; tools cut longer answers or leave them out."""
+# Thousands of answers with their reasoning, each up to the limit of a cell.
+_MOST_XLSX_BYTES = 512 * 2**20
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read the rows of a file, whose suffix tells how it holds them; rows carry their number in the file.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: It is a folder, has another suffix, cannot be read, or holds no rows.
+    """
+    if path.is_dir():
+        raise BadAnnotationError(f"a folder; expected a predictions file ({', '.join(_READERS)})", path=path)
+    if not path.exists():
+        raise MissingFileError("the predictions file does not exist", path=path)
+    if path.suffix.lower() not in _READERS:
+        reason = f"predictions files end in {', '.join(_READERS)}, not {path.suffix!r}; see `eyechart score --help`"
+        raise BadAnnotationError(reason, path=path)
+    rows = _READERS[path.suffix.lower()](str(path))
+    if not rows:
+        raise BadAnnotationError("the predictions file holds no predictions", path=path)
+    return rows
+
+
+def _read_xlsx(path: str) -> list[Row]:
+    from openpyxl.utils.escape import unescape
+
+    def plain(value: Any) -> Any:
+        # Control characters are written as _x000D_ in a sheet; an array formula is an object.
+        value = getattr(value, "text", value)
+        return unescape(value) if isinstance(value, str) else value
+
+    # An answer that begins with "=" may have become a formula, whose value is not what the model said.
+    rows = read_xlsx_rows(path, (), formulas=True, max_bytes=_MOST_XLSX_BYTES)
+    return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
+
+
+def _read_tsv(path: str) -> list[Row]:
+    return read_tsv_rows(path, (), "image", images=False)
+
+
+def _read_csv(path: str) -> list[Row]:
+    return read_csv_rows(path, ())
+
+
+_READERS: Mapping[str, Callable[[str], list[Row]]] = {
+    ".jsonl": read_jsonl_rows,
+    ".json": read_json_rows,
+    XLSX: _read_xlsx,
+    ".tsv": _read_tsv,
+    ".csv": _read_csv,
+}

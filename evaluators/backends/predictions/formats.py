@@ -1,0 +1,101 @@
+"""The formats of predictions files and what tells them apart: the suffix and the columns, never a guess."""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.readers import ROW_ERROR
+from eyechart.evaluators.backends.predictions import json_lines
+from eyechart.evaluators.backends.predictions import llava
+from eyechart.evaluators.backends.predictions import lmms_eval
+from eyechart.evaluators.backends.predictions import quality_scores
+from eyechart.evaluators.backends.predictions import vlmevalkit
+from eyechart.evaluators.backends.predictions.containers import read_rows
+from eyechart.evaluators.backends.predictions.prediction import Prediction
+
+
+@dataclass(frozen=True)
+class Format:
+    """What one tool writes."""
+
+    name: str
+    """What results call it."""
+    suffixes: tuple[str, ...]
+    """How its files end."""
+    columns: tuple[tuple[str, ...], ...]
+    """Its columns or keys: of each of these, at least one is there."""
+    parse: Callable[[Mapping[str, Any]], Prediction]
+    """From a row to a prediction; raises ValueError for a malformed row."""
+    has_our_ids: bool = False
+    """Whether its rows name items by our ids, so that nothing else is looked at."""
+
+    def fits(self, suffix: str, columns: Collection[str]) -> bool:
+        """Whether a file that ends so and has these columns is of this format."""
+        return suffix in self.suffixes and all(any(name in columns for name in names) for names in self.columns)
+
+    def describe(self) -> str:
+        """Its columns, for a message."""
+        return f"{', '.join(' or '.join(names) for names in self.columns)} ({self.name})"
+
+
+FORMATS = (
+    Format("eyechart", (".jsonl",), (("id",), json_lines.ANSWERS), json_lines.parse, has_our_ids=True),
+    Format("vlmevalkit", (".xlsx", ".tsv", ".json"), (("index",), ("prediction",)), vlmevalkit.parse),
+    Format("lmms-eval", (".jsonl",), (("doc_id",), ("filtered_resps", "resps")), lmms_eval.parse),
+    Format("llava-mmbench", (".jsonl",), (("question_id",), ("round_id",), ("text",), ("options",)), llava.parse),
+    Format("quality-scores", (".csv",), (quality_scores.NAMES, ("score",)), quality_scores.parse),
+)
+
+
+def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
+    """Read a predictions file.
+
+    Args:
+        path: A file of one of `FORMATS`.
+
+    Returns:
+        Its format, which the columns of its first row tell, and its rows in file order, at least one.
+
+    Raises:
+        MissingFileError: There is no such file.
+        BadAnnotationError: It is of no format, or a row is malformed; the message names the row.
+    """
+    rows = read_rows(path)
+    chosen = _recognise(path, *rows[0])
+    predictions = []
+    for number, row in rows:
+        try:
+            if ROW_ERROR in row:
+                raise ValueError(row[ROW_ERROR])
+            _check_columns(chosen, row)
+            predictions.append(replace(chosen.parse(row), row=number))
+        except ValueError as error:
+            raise BadAnnotationError(str(error), path=path, row=number) from error
+    return chosen, predictions
+
+
+def _recognise(path: Path, number: int, row: Mapping[str, Any]) -> Format:
+    if ROW_ERROR in row:
+        raise BadAnnotationError(row[ROW_ERROR], path=path, row=number)
+    suffix = path.suffix.lower()
+    fitting = [form for form in FORMATS if form.fits(suffix, row)]
+    if len(fitting) != 1:
+        known = "; ".join(form.describe() for form in FORMATS if suffix in form.suffixes)
+        found = f"holds {', '.join(map(repr, row)) or 'nothing'}, which is the form of " + (
+            f"several tools: {', '.join(form.name for form in fitting)}" if fitting else "no tool"
+        )
+        raise BadAnnotationError(f"{found}. A {suffix} file has {known}", path=path, row=number)
+    return fitting[0]
+
+
+def _check_columns(chosen: Format, row: Mapping[str, Any]) -> None:
+    # Our own rows say better themselves what they lack.
+    if not chosen.has_our_ids:
+        for names in chosen.columns:
+            if not any(name in row for name in names):
+                raise ValueError(f"{' or '.join(map(repr, names))} is not there, as in other rows ({chosen.name})")

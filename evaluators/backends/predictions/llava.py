@@ -1,0 +1,41 @@
+"""LLaVA's answers to MMBench (https://github.com/haotian-liu/LLaVA, `model_vqa_mmbench`): JSON Lines.
+
+An object has `question_id` (the row's index), `round_id` (the rotation), `prompt`, `text` (the answer), `options` as
+they were shown, and `option_char`, their letters.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eyechart.evaluators.backends.predictions.cells import shortened
+from eyechart.evaluators.backends.predictions.cells import text_of
+from eyechart.evaluators.backends.predictions.cells import whole_number_of
+from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.backends.predictions.prediction import base_and_pass
+from eyechart.evaluators.backends.predictions.prediction import without_padding
+
+
+def parse(row: Mapping[str, Any]) -> Prediction:
+    """Read one object.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    base, pass_name = base_and_pass(whole_number_of(row, "question_id"), whole_number_of(row, "round_id"))
+    if not isinstance(row["options"], list):
+        raise ValueError(f"'options' is {shortened(row['options'])}; expected a list of strings")
+    options = without_padding([text_of(option) for option in row["options"]])
+    return Prediction(
+        names=(str(base),),
+        pass_name=pass_name,
+        text=text_of(row["text"]),
+        options=options,
+        question=_question(text_of(row.get("prompt")), options),
+        place=base,
+    )
+
+
+def _question(prompt: str, options: tuple[str, ...] | None) -> str:
+    """The last line before the options, which follow the hint and the question in a prompt."""
+    before, found, _ = prompt.rpartition(f"\nA. {options[0]}") if options else ("", "", "")
+    return before.rstrip().rpartition("\n")[2] if found else ""

@@ -1,0 +1,69 @@
+"""Samples that lmms-eval logs (https://github.com/EvolvingLMMs-Lab/lmms-eval): `<date>_samples_<task>.jsonl`.
+
+An object has `doc_id` (the row's place in the data set), `doc` (the row without its images), `target`, `input` and
+`filtered_resps` (the answer, alone or as a list of one). Some versions leave `doc` out; the row's id is then in what
+the task keeps for its metric, such as `qbench_acc` or `submission`. Rows are those of the data sets on the Hub:
+Q-Bench's have `id` and `option0` to `option3`, MMBench's `index` and `A` to `D`.
+"""
+
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Any
+
+from eyechart.evaluators.backends.predictions.cells import shortened
+from eyechart.evaluators.backends.predictions.cells import text_of
+from eyechart.evaluators.backends.predictions.cells import whole_number_of
+from eyechart.evaluators.backends.predictions.prediction import MAIN
+from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.backends.predictions.prediction import base_and_pass
+from eyechart.evaluators.backends.predictions.prediction import without_padding
+from eyechart.evaluators.backends.predictions.vlmevalkit import lettered_options
+
+_OPTIONS = [f"option{number}" for number in range(26)]
+
+
+def parse(row: Mapping[str, Any]) -> Prediction:
+    """Read one object.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    place = whole_number_of(row, "doc_id")
+    document = _document(row)
+    names: tuple[str, ...] = (f"doc_id {place}",)
+    pass_name = MAIN
+    if "index" in document:
+        base, pass_name = base_and_pass(whole_number_of(document, "index"))
+        names = (str(base),)
+    elif text_of(document.get("id")):
+        names = (text_of(document["id"]),)
+    return Prediction(
+        names=names,
+        pass_name=pass_name,
+        text=_answer(row.get("filtered_resps", row.get("resps"))),
+        options=_options(document),
+        question=text_of(document.get("question")),
+        place=place,
+    )
+
+
+def _document(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The data set's row, or what the task kept of it."""
+    if isinstance(row.get("doc"), dict):
+        return row["doc"]
+    kept = [value for value in row.values() if isinstance(value, dict) and ("index" in value or "id" in value)]
+    return max(kept, key=len, default={})
+
+
+def _options(document: Mapping[str, Any]) -> tuple[str, ...] | None:
+    if _OPTIONS[0] not in document:
+        return lettered_options(document)
+    return without_padding([text_of(document[name]) for name in takewhile(document.__contains__, _OPTIONS)])
+
+
+def _answer(responses: Any) -> str:
+    while isinstance(responses, list) and len(responses) == 1:
+        responses = responses[0]
+    if not isinstance(responses, str):
+        raise ValueError(f"'filtered_resps' is {shortened(responses)}; expected one text")
+    return text_of(responses)

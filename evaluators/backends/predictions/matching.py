@@ -1,0 +1,245 @@
+"""Which row of a predictions file is about which item of the data.
+
+Our own files name items by our ids, and nothing else counts there. Other tools number items in ways of their own, so
+three things are tried one after the other, each only where it leaves no choice:
+
+1. names: the tool's id or an image's name is our id, that without the split, or its last part after a "/", and the
+   question is the same;
+2. question and options: one item of the file and one of the data have them;
+3. place: several have them, and the nearest items before and after that were matched are as far away in the tool's
+   numbering as in the data, which puts the item on one that has its question and options.
+
+What none of these tells stays without a match, and its request is answered with the reason.
+"""
+
+import re
+from bisect import bisect
+from collections import Counter
+from collections import defaultdict
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.readers import clean_text
+from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.types import Request
+
+NAMES = "names"
+CONTENT = "question and options"
+PLACE = "place"
+_SPLIT = re.compile(r"(dev|test)-(.+)", re.DOTALL)
+_WHOLE = re.compile(r"(-?\d+)\.0")
+
+
+def comparable(text: str) -> str:
+    """A text without what tools change about it: blanks, line breaks, Unicode form, and a number's ".0"."""
+    text = " ".join(clean_text(text).split())
+    number = _WHOLE.fullmatch(text)
+    return number[1] if number else text
+
+
+@dataclass
+class Item:
+    """All rows of a file about one item."""
+
+    passes: dict[str, Prediction] = field(default_factory=dict)
+    """Predictions by name of the pass."""
+
+    @property
+    def first(self) -> Prediction:
+        """The prediction that the file has first."""
+        return next(iter(self.passes.values()))
+
+    @property
+    def question(self) -> str:
+        """The question in comparable form; "" where the file does not tell."""
+        return comparable(self.first.question)
+
+    @property
+    def options(self) -> frozenset[str] | None:
+        """The options in comparable form; None where the file does not tell."""
+        shown = self.first.options
+        return None if shown is None else frozenset(map(comparable, shown))
+
+
+def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
+    """Put the rows about the same item together, in file order.
+
+    Raises:
+        BadAnnotationError: Two rows are about the same pass over the same item.
+    """
+    items: dict[str, Item] = {}
+    for prediction in predictions:
+        passes = items.setdefault(prediction.names[0], Item()).passes
+        earlier = passes.setdefault(prediction.pass_name, prediction)
+        if earlier is not prediction:
+            reason = f"id '{prediction.names[0]}', pass '{prediction.pass_name}' was already given in row {earlier.row}"
+            raise BadAnnotationError(reason, path=path, row=prediction.row)
+    return list(items.values())
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One item of the data."""
+
+    id: str
+    place: int
+    prompt: str
+    options: frozenset[str]
+
+    def asks(self, item: Item) -> bool:
+        """Whether its prompt holds the question that a file tells."""
+        return item.question in self.prompt
+
+    def forms(self) -> set[str]:
+        """What another tool may call it."""
+        split = _SPLIT.fullmatch(self.id)
+        bare = split[2] if split else self.id
+        return {self.id, bare, _file_name(bare)}
+
+
+class Matcher:
+    """Finds the item of a file for each item of the data.
+
+    Args:
+        items: The file's items.
+        path: The file, for errors.
+        has_our_ids: Whether its items are named by our ids.
+    """
+
+    def __init__(self, items: Sequence[Item], path: Path, *, has_our_ids: bool) -> None:
+        """Keep the items; nothing is matched yet."""
+        self._free = list(items)
+        self._path = path
+        self._has_our_ids = has_our_ids
+        self._known: set[str] = set()
+        self.found: dict[str, Item] = {}
+        """The file's items by id."""
+        self.ways = Counter[str]()
+        """How many items were matched in each way."""
+        self.doubts: dict[str, list[Item]] = {}
+        """By id, items of the file that may be about it."""
+        self.others: dict[str, Item] = {}
+        """By id, an item of the file that has its name and another question."""
+
+    def match(self, requests: Sequence[Request]) -> None:
+        """Match the items of these requests; those of earlier ones stay as they are.
+
+        Raises:
+            BadAnnotationError: Two items of the file are about the same item of the data.
+        """
+        asked = [item for item in _asked_items(requests) if item.id not in self._known]
+        self._known.update(item.id for item in asked)
+        if self._has_our_ids:
+            ids = {item.id for item in asked}
+            self._take({item.first.names[0]: item for item in self._free if item.first.names[0] in ids}, NAMES)
+        elif asked:
+            self._match_names(asked)
+            self._match_content(asked)
+
+    def _match_names(self, asked: Sequence[_Asked]) -> None:
+        by_id = {target.id: target for target in asked}
+        by_form: dict[str, list[_Asked]] = defaultdict(list)
+        for target in asked:
+            for form in target.forms():
+                by_form[form].append(target)
+        found: dict[str, Item] = {}
+        for item in self._free:
+            names = [form for name in item.first.names for form in (name, _file_name(name))]
+            exact = [by_id[name] for name in names if name in by_id]
+            for candidates in (exact[:1], *(by_form.get(name, []) for name in names)):
+                if len(candidates) == 1 and candidates[0].asks(item):
+                    self._claim(found, candidates[0].id, item)
+                    break
+                if len(candidates) == 1:
+                    self.others[candidates[0].id] = item
+        self._take(found, NAMES)
+
+    def _match_content(self, asked: Sequence[_Asked]) -> None:
+        """Match by question and options, then by place what these leave open."""
+        open_items = [item for item in asked if item.id not in self.found]
+        claims = _claims(self._free, open_items)
+        candidates: dict[int, list[_Asked]] = defaultdict(list)
+        for target, items in zip(open_items, claims, strict=True):
+            for item in items:
+                candidates[id(item)].append(target)
+        unique = {
+            target.id: items[0]
+            for target, items in zip(open_items, claims, strict=True)
+            if len(items) == 1 and len(candidates[id(items[0])]) == 1
+        }
+        self._take(unique, CONTENT)
+        anchors = _Anchors({item.id: item.place for item in asked}, self.found)
+        found: dict[str, Item] = {}
+        for item in self._free:
+            place = anchors.place_of(item.first.place)
+            for target in candidates[id(item)]:
+                if target.place == place:
+                    self._claim(found, target.id, item)
+        self._take(found, PLACE)
+        for target, items in zip(open_items, claims, strict=True):
+            if items and target.id not in self.found:
+                self.doubts[target.id] = items
+
+    def _claim(self, found: dict[str, Item], row_id: str, item: Item) -> None:
+        earlier = found.setdefault(row_id, item)
+        if earlier is not item:
+            reason = f"is about item '{row_id}', as row {earlier.first.row} is"
+            raise BadAnnotationError(reason, path=self._path, row=item.first.row)
+
+    def _take(self, found: Mapping[str, Item], way: str) -> None:
+        self.found.update(found)
+        self.ways[way] += len(found)
+        taken = {id(item) for item in found.values()}
+        self._free = [item for item in self._free if id(item) not in taken]
+
+
+class _Anchors:
+    """Matched items whose places in the tool's numbering and in the data are known."""
+
+    def __init__(self, places: Mapping[str, int], found: Mapping[str, Item]) -> None:
+        pairs = [(item.first.place, places[id]) for id, item in found.items() if id in places]
+        known = sorted((theirs, ours) for theirs, ours in pairs if theirs is not None)
+        self._theirs = [theirs for theirs, _ in known]
+        self._shifts = [ours - theirs for theirs, ours in known]
+
+    def place_of(self, theirs: int | None) -> int | None:
+        """The place in the data that the nearest anchors before and after give; None where they do not agree."""
+        if theirs is None:
+            return None
+        after = bisect(self._theirs, theirs)
+        shifts = set(self._shifts[max(after - 1, 0) : after + 1])
+        return theirs + shifts.pop() if len(shifts) == 1 else None
+
+
+def _file_name(name: str) -> str:
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+def _asked_items(requests: Sequence[Request]) -> list[_Asked]:
+    asked: dict[str, _Asked] = {}
+    for request in requests:
+        if request.id not in asked:
+            prompt = comparable(" ".join(part for part in request.prompt if isinstance(part, str)))
+            options = frozenset(map(comparable, request.options))
+            asked[request.id] = _Asked(request.id, len(asked), prompt, options)
+    return list(asked.values())
+
+
+def _claims(items: Sequence[Item], asked: Sequence[_Asked]) -> list[list[Item]]:
+    """For each item of the data, those of the file that have its question and its options."""
+    by_options: dict[frozenset[str], dict[str, list[Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        if item.question and item.options:
+            by_options[item.options][item.question].append(item)
+    claims = []
+    for target in asked:
+        questions = by_options.get(target.options, {})
+        # A question may be part of a longer one.
+        question = max((question for question in questions if question in target.prompt), key=len, default=None)
+        claims.append([] if question is None else questions[question])
+    return claims

@@ -1,0 +1,75 @@
+"""One answer of a predictions file, whatever tool wrote it."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eyechart.datasets_scripts.common.rotations import STRIDE
+
+MAIN = "main"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One row of a predictions file."""
+
+    names: tuple[str, ...]
+    """What the item may be called in the data, the tool's own id first: all passes over an item have the same one."""
+    row: int = 0
+    """Where it stands in the file: the number of its line or row."""
+    pass_name: str = MAIN
+    """Which pass over the item: "main", "rotation:1", "forced", "reversed"."""
+    text: str | None = None
+    """The answer; "" where the model gave none. None where the file holds something else."""
+    logits: Mapping[str, float] | None = None
+    """Next-token logit of each word."""
+    score: float | None = None
+    """A quality score, as the file has it."""
+    options: tuple[str, ...] | None = None
+    """The options as they were shown; None where the file does not tell, which means the release's order."""
+    question: str = ""
+    """The question, where the file tells it."""
+    place: int | None = None
+    """The tool's number of the item, which grows as the tool's data do."""
+    has_thinking: bool = False
+    """Whether the model's reasoning was split off the answer."""
+    problem: str = ""
+    """Why the row holds no answer that can be used; "" if it does."""
+
+
+def base_and_pass(index: int, round_number: int = 0) -> tuple[int, str]:
+    """The unrotated row's index, and the name of the pass over it.
+
+    Args:
+        index: Index of a row, which counts a million more for each rotation (see `common.rotations`).
+        round_number: Number of the rotation, where the tool gives it beside the index.
+
+    Raises:
+        ValueError: Both tell of a rotation.
+
+    Examples:
+        >>> base_and_pass(2_000_241)
+        (241, 'rotation:2')
+    """
+    rotation, base = divmod(index, STRIDE)
+    if rotation and round_number:
+        raise ValueError(f"index {index} is that of a rotation and there is another one in it, number {round_number}")
+    rotation = rotation or round_number
+    return base, f"rotation:{rotation}" if rotation else MAIN
+
+
+def without_padding(options: Sequence[str]) -> tuple[str, ...] | None:
+    """The options without the empty ones behind the last; None where there are none.
+
+    Args:
+        options: Texts; an option that is not there is "", "nan" (as pandas writes it) or "N/A" (as Q-Bench does).
+
+    Raises:
+        ValueError: One in between is empty.
+    """
+    kept = [option.strip() for option in options]
+    while kept and kept[-1] in ("", "nan", "N/A"):
+        kept.pop()
+    if "" in kept:
+        raise ValueError(f"its options {kept} have a gap")
+    return tuple(kept) or None

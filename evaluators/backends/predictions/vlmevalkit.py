@@ -1,0 +1,59 @@
+"""Predictions of VLMEvalKit (https://github.com/open-compass/VLMEvalKit): XLSX, TSV or JSON.
+
+A row has the columns of the tool's data set (`index`, `question`, `hint`, `A` to `D`, `answer`, ...) and `prediction`;
+`thinking` is the reasoning where it was split off, which is no part of the answer. The options are as they were shown.
+A rotation of a question counts a million more in `index`.
+"""
+
+from collections.abc import Mapping
+from itertools import takewhile
+from string import ascii_uppercase
+from typing import Any
+
+from eyechart.evaluators.backends.predictions.cells import text_of
+from eyechart.evaluators.backends.predictions.cells import whole_number_of
+from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.backends.predictions.prediction import base_and_pass
+from eyechart.evaluators.backends.predictions.prediction import without_padding
+
+# What the tool writes where a server gave it no answer.
+_FAILED = "Failed to obtain answer"
+
+
+def parse(row: Mapping[str, Any]) -> Prediction:
+    """Read one row.
+
+    Raises:
+        ValueError: The index is no whole number, or an option is missing or no text.
+    """
+    base, pass_name = base_and_pass(whole_number_of(row, "index"))
+    image = text_of(row.get("image_path"))
+    text, problem = _answer(row)
+    return Prediction(
+        names=(str(base), image) if image else (str(base),),
+        pass_name=pass_name,
+        text=text,
+        options=lettered_options(row),
+        question=text_of(row.get("question")),
+        place=base,
+        has_thinking=bool(text_of(row.get("thinking"))),
+        problem=problem,
+    )
+
+
+def lettered_options(row: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The options in the columns A, B, ...; None where there are none.
+
+    Raises:
+        ValueError: One is missing between others, or no text.
+    """
+    return without_padding([text_of(row[letter]) for letter in takewhile(row.__contains__, ascii_uppercase)])
+
+
+def _answer(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The answer, and why it cannot be used."""
+    try:
+        text = text_of(row["prediction"])
+    except ValueError as error:
+        return "", f"'prediction': {error}"
+    return text, f"the tool had no answer: {text.strip()!r}" if text.strip().startswith(_FAILED) else ""
