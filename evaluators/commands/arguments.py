@@ -1,0 +1,87 @@
+"""Arguments that several commands share."""
+
+import json
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+from typing import Any
+
+import typer
+
+from eyechart.datasets_scripts.common.errors import UsageError
+
+HOW = "How the tasks are run"
+"""Panel of the help page with the settings that tasks take; each is an error where no task takes it."""
+JUDGE = "Who judges"
+
+
+class BackendKind(Enum):
+    """Who runs the model."""
+
+    TRANSFORMERS = "transformers"
+    OPENAI = "openai"
+
+
+Subset = Annotated[str | None, typer.Option(help="Data set to run on; the task's own by default.")]
+Split = Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first so many items.")]
+Seed = Annotated[int, typer.Option(help="Seed of the bootstrap intervals and of random choices.")]
+DataDirs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data-dir",
+        metavar="[SUBSET=]PATH",
+        help="Folder of the real release; without it a mini release is made. Repeatable.",
+    ),
+]
+DataOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "--output", help="Folder for the results (default: ./eyechart_runs/<time>).")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows and images that cannot be read; list them.")]
+SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")]
+
+Wording = Annotated[str | None, typer.Option(help="Another wording of the prompt.", rich_help_panel=HOW)]
+Inference = Annotated[
+    str | None,
+    typer.Option(
+        help="options, closed-set (the option of the lowest loss) or top-token (the likeliest token).",
+        rich_help_panel=HOW,
+    ),
+]
+Words = Annotated[
+    str | None, typer.Option(help="Words whose logits give a score, such as high/low.", rich_help_panel=HOW)
+]
+Temperature = Annotated[float | None, typer.Option(help="What logits are divided by.", rich_help_panel=HOW)]
+Ties = Annotated[str | None, typer.Option(help="Ranking of equal logits: exact or released.", rich_help_panel=HOW)]
+Aggregator = Annotated[
+    str | None, typer.Option(help="From pairs to scores: map, mle, perron or trueskill.", rich_help_panel=HOW)
+]
+Fallback = Annotated[
+    str | None, typer.Option(help="What an unreadable reply becomes: wrong or random.", rich_help_panel=HOW)
+]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Replies asked of the judge.", rich_help_panel=JUDGE)]
+
+
+def parse_options(values: Sequence[str]) -> dict[str, Any]:
+    """Name to value of `NAME=VALUE`; what is no JSON is text.
+
+    Raises:
+        UsageError: Not of that form, or a name is given twice.
+    """
+    options: dict[str, Any] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or name in options:
+            raise UsageError(f"--option {value!r} is not NAME=VALUE, or gives NAME again")
+        try:
+            options[name] = json.loads(text)
+        except ValueError:
+            options[name] = text
+    return options

@@ -1,0 +1,176 @@
+"""`eyechart run`: evaluate a model."""
+
+from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.commands.arguments import HOW
+from eyechart.evaluators.commands.arguments import Aggregator
+from eyechart.evaluators.commands.arguments import BackendKind
+from eyechart.evaluators.commands.arguments import DataDirs
+from eyechart.evaluators.commands.arguments import DataOptions
+from eyechart.evaluators.commands.arguments import Fallback
+from eyechart.evaluators.commands.arguments import Inference
+from eyechart.evaluators.commands.arguments import Limit
+from eyechart.evaluators.commands.arguments import Out
+from eyechart.evaluators.commands.arguments import Rounds
+from eyechart.evaluators.commands.arguments import Seed
+from eyechart.evaluators.commands.arguments import SkipBad
+from eyechart.evaluators.commands.arguments import SkipMissing
+from eyechart.evaluators.commands.arguments import Split
+from eyechart.evaluators.commands.arguments import Subset
+from eyechart.evaluators.commands.arguments import Temperature
+from eyechart.evaluators.commands.arguments import Ties
+from eyechart.evaluators.commands.arguments import Wording
+from eyechart.evaluators.commands.arguments import Words
+from eyechart.evaluators.commands.arguments import parse_options
+from eyechart.evaluators.commands.running import execute_plan
+from eyechart.evaluators.console import checked
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.plan import Planned
+from eyechart.evaluators.plan import make_plan
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.run import RunOptions
+    from eyechart.evaluators.types import Backend
+
+Tasks = Annotated[list[str] | None, typer.Argument(help="Tasks, as `eyechart tasks` lists them; all if none is given.")]
+
+
+def run(
+    tasks: Tasks = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model id or folder of a transformers image-text-to-text model or (for quality assessment) of a dual "
+            "encoder such as CLIP, or a model's name on a server.",
+            show_default=tiny_vlm.NAME,
+        ),
+    ] = None,
+    backend: Annotated[
+        BackendKind | None,
+        typer.Option(help="Who runs the model: transformers here, or a server (openai), as --base-url implies."),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests at once to a server.")] = DEFAULT_CONCURRENCY,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's answer.")] = DEFAULT_TIMEOUT,
+    subset: Subset = None,
+    split: Split = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Requests per forward pass, halved when memory runs out (default: automatic)."),
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="Device for the model, for example cpu or cuda:0.")] = None,
+    dtype: Annotated[
+        str, typer.Option(help="Number format, for example bfloat16; auto is that of the weights.")
+    ] = "auto",
+    device_map: Annotated[str | None, typer.Option(help="Spread the model over devices, for example auto.")] = None,
+    attention: Annotated[
+        str | None, typer.Option(help="Attention implementation, for example sdpa or flash_attention_2.")
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run the code that the model's repository brings.")
+    ] = False,
+    data_dir: DataDirs = None,
+    out: Out = None,
+    skip_bad: SkipBad = False,
+    skip_missing: SkipMissing = False,
+    no_store: Annotated[
+        bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
+    ] = False,
+    option: DataOptions = None,
+    shuffle_seed: Annotated[
+        int | None, typer.Option(help="Shuffle the options of each question.", rich_help_panel=HOW)
+    ] = None,
+    inference: Inference = None,
+    loss: Annotated[
+        str | None, typer.Option(help="Loss of an option in closed-set inference: mean or sum.", rich_help_panel=HOW)
+    ] = None,
+    wording: Wording = None,
+    blind: Annotated[bool | None, typer.Option("--blind", help="Ask without the image.", rich_help_panel=HOW)] = None,
+    early_stop: Annotated[
+        bool | None,
+        typer.Option(
+            "--early-stop/--no-early-stop",
+            help="Ask no further rotations after a wrong one (default: on servers only).",
+            rich_help_panel=HOW,
+        ),
+    ] = None,
+    words: Words = None,
+    temperature: Temperature = None,
+    ties: Ties = None,
+    aggregator: Aggregator = None,
+    fallback: Fallback = None,
+    rounds: Rounds = None,
+    max_new_tokens: Annotated[
+        int | None, typer.Option(min=1, help="The longest reply, in tokens.", rich_help_panel=HOW)
+    ] = None,
+) -> None:
+    """Evaluate a model; without arguments, the bundled tiny model on mini data."""
+
+    def plan_run() -> list[Planned]:
+        given = TaskOptions(
+            shuffle_seed=shuffle_seed,
+            inference=inference,
+            loss=loss,
+            wording=wording,
+            blind=blind,
+            early_stop=early_stop,
+            words=words,
+            temperature=temperature,
+            ties=ties,
+            aggregator=aggregator,
+            fallback=fallback,
+            rounds=rounds,
+            max_new_tokens=max_new_tokens,
+        )
+        return make_plan(
+            tasks or [],
+            subset=subset,
+            split=split,
+            data_dirs=data_dir or [],
+            data_options=parse_options(option or []),
+            options=given,
+            limit=limit,
+        )
+
+    plan = checked(plan_run)
+    endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))
+
+    def make_backend(own_device: str | None) -> "Backend":
+        from eyechart.evaluators.backends import resolve_backend
+        from eyechart.evaluators.backends.local.loading import LoadOptions
+
+        load = LoadOptions(device or own_device, dtype, device_map, attention, revision, trust_remote_code)
+        return resolve_backend(model, batch_size=batch_size, options=load, endpoint=endpoint)
+
+    def options() -> "RunOptions":
+        from eyechart.evaluators.run import RunOptions
+
+        return RunOptions(seed, skip_bad, skip_missing)
+
+    execute_plan(plan, make_backend, options, out, use_store=not no_store)
+
+
+def _endpoint(
+    model: str | None, backend: BackendKind | None, base_url: str | None, concurrency: int, timeout: float
+) -> EndpointOptions | None:
+    """How to ask a server, None for a model that runs here."""
+    if backend is BackendKind.TRANSFORMERS and base_url is not None:
+        raise UsageError("--base-url is the address of a server, and --backend transformers asks none; leave out one")
+    if backend is not BackendKind.OPENAI and base_url is None:
+        return None
+    if model is None:
+        raise UsageError("a server needs --model, the model's name there")
+    return EndpointOptions(base_url=base_url, concurrency=concurrency, timeout=timeout)

@@ -1,0 +1,52 @@
+"""From a plan to the end of a command."""
+
+import contextlib
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from eyechart.evaluators.console import checked
+from eyechart.evaluators.plan import Planned
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.run import RunOptions
+    from eyechart.evaluators.types import Backend
+
+
+def execute_plan(
+    plan: list[Planned],
+    make_backend: "Callable[[str | None], Backend]",
+    make_options: "Callable[[], RunOptions]",
+    out: Path | None,
+    *,
+    use_store: bool,
+) -> None:
+    """Run a plan and end the command: exit code 0 if every task finished, 1 if one failed, 2 for wrong usage.
+
+    Args:
+        plan: What to run.
+        make_backend: Called with the device of this process, None for the model's own choice.
+        make_options: Makes what holds for every task.
+        out: Folder for the results; by default one named after the time.
+        use_store: Whether stored answers are used and new ones kept.
+    """
+    from eyechart.evaluators.processes import join_processes
+    from eyechart.evaluators.responses import ResponseStore
+    from eyechart.evaluators.run import execute
+
+    folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+
+    def finish() -> bool:
+        processes = join_processes()
+        device = None if processes is None else processes.device
+        # Opened first: what is wrong with it shows before a model is loaded.
+        with (
+            contextlib.nullcontext() if processes is None else contextlib.closing(processes),
+            ResponseStore.open() if use_store else contextlib.nullcontext() as store,
+        ):
+            return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes)
+
+    raise typer.Exit(0 if checked(finish) else 1)

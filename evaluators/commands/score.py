@@ -1,0 +1,94 @@
+"""`eyechart score`: score answers that were made elsewhere."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
+
+from eyechart.evaluators.commands.arguments import Aggregator
+from eyechart.evaluators.commands.arguments import DataDirs
+from eyechart.evaluators.commands.arguments import DataOptions
+from eyechart.evaluators.commands.arguments import Fallback
+from eyechart.evaluators.commands.arguments import Inference
+from eyechart.evaluators.commands.arguments import Limit
+from eyechart.evaluators.commands.arguments import Out
+from eyechart.evaluators.commands.arguments import Rounds
+from eyechart.evaluators.commands.arguments import Seed
+from eyechart.evaluators.commands.arguments import Split
+from eyechart.evaluators.commands.arguments import Subset
+from eyechart.evaluators.commands.arguments import Temperature
+from eyechart.evaluators.commands.arguments import Ties
+from eyechart.evaluators.commands.arguments import Wording
+from eyechart.evaluators.commands.arguments import Words
+from eyechart.evaluators.commands.arguments import parse_options
+from eyechart.evaluators.commands.running import execute_plan
+from eyechart.evaluators.console import checked
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.plan import Planned
+from eyechart.evaluators.plan import make_plan
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.run import RunOptions
+    from eyechart.evaluators.types import Backend
+
+
+def score(
+    task: Annotated[str, typer.Argument(help="Task, as `eyechart tasks` lists them.")],
+    predictions: Annotated[Path, typer.Option(help="JSON Lines file with id, pass, and text or logits.")],
+    model: Annotated[str | None, typer.Option(help="Name of the model that made the answers.")] = None,
+    subset: Subset = None,
+    split: Split = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    data_dir: DataDirs = None,
+    out: Out = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out malformed rows and items without a prediction; list them.")
+    ] = False,
+    option: DataOptions = None,
+    inference: Inference = None,
+    wording: Wording = None,
+    words: Words = None,
+    temperature: Temperature = None,
+    ties: Ties = None,
+    aggregator: Aggregator = None,
+    fallback: Fallback = None,
+    rounds: Rounds = None,
+) -> None:
+    """Score answers that were made elsewhere."""
+
+    def plan_scoring() -> list[Planned]:
+        given = TaskOptions(
+            inference=inference,
+            wording=wording,
+            words=words,
+            temperature=temperature,
+            ties=ties,
+            aggregator=aggregator,
+            fallback=fallback,
+            rounds=rounds,
+        )
+        return make_plan(
+            [task],
+            subset=subset,
+            split=split,
+            data_dirs=data_dir or [],
+            data_options=parse_options(option or []),
+            options=given,
+            limit=limit,
+        )
+
+    plan = checked(plan_scoring)
+
+    def backend(_: str | None) -> "Backend":
+        from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+
+        return PredictionsFileBackend(predictions, name=model)
+
+    def options() -> "RunOptions":
+        from eyechart.evaluators.run import RunOptions
+
+        return RunOptions(seed, skip_bad)
+
+    execute_plan(plan, backend, options, out, use_store=False)
