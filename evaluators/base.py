@@ -237,7 +237,7 @@ class Evaluator(evaluate.Evaluator):
         private = [left_out_item(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
         scores, note = None, _private_note(loaded, len(answered))
         if scored:
-            scores, note = self.prepare_metric(metric).compute(**self.metric_inputs(scored)), ""
+            scores, note = self.prepare_metric(metric).compute(**self.metric_inputs(scored)), self.definition.note
         variants = self.variants(scored) if scored else {}
         seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
         return Evaluation(
@@ -306,6 +306,8 @@ class Evaluator(evaluate.Evaluator):
                 if row["id"] in usable:
                     raise DataError("its id was there before")
                 self.check_row(row)
+                if self.definition.check is not None:
+                    self.definition.check(row)
             except DataError as error:
                 if not skip_bad:
                     raise explain_item(row["id"], error) from error

@@ -10,6 +10,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.base import Evaluator
+from eyechart.evaluators.groups import known_groups
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
@@ -56,12 +57,11 @@ class MultipleChoiceEvaluator(Evaluator):
 
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """Raw texts, answer letters and options, in the order in which the options were shown."""
-        groups = [name for name in self.definition.groups if all(name in item.row for item in answered)]
         return {
             "predictions": [item.responses[0].text or "" for item in answered],
             "references": [_letter(item) for item in answered],
             "choices": [list(_options(item.responses[0])) for item in answered],
-            "groups": {name: [item.row[name] for item in answered] for name in groups} or None,
+            "groups": self._groups(answered),
             "seed": self.seed,
             **self.definition.metric_arguments,
         }
@@ -86,6 +86,12 @@ class MultipleChoiceEvaluator(Evaluator):
     def _max_new_tokens(self) -> int:
         return self.options.max_new_tokens or self.definition.max_new_tokens
 
+    def _groups(self, answered: Sequence[Answered]) -> dict[str, list[str]] | None:
+        groups = known_groups([item.row for item in answered], self.definition.groups)
+        if self.definition.by_response:
+            groups["response"] = [_clarity(item.responses[0]) for item in answered]
+        return groups or None
+
     def _shown(self, row: Row) -> tuple[str, ...]:
         options = tuple(row["options"])
         if self.options.shuffle_seed is None:
@@ -97,6 +103,11 @@ class MultipleChoiceEvaluator(Evaluator):
 
 def _options(response: Response) -> tuple[str, ...]:
     return response.options if response.options is not None else response.request.options
+
+
+def _clarity(response: Response) -> str:
+    """Whether exact matching finds an option, so that no judge is asked (AesBench, Sec. 3.1)."""
+    return "ambiguous" if extract_choice(response.text or "", _options(response)) is None else "explicit"
 
 
 def _letter(answered: Answered) -> str:

@@ -62,6 +62,14 @@ class Task:
     max_new_tokens: int = 32
     metric_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the metric's compute."""
+    by_response: bool = False
+    """Whether answers that name an option and all others, which are a judge's, are scored apart too (AesBench)."""
+    check: Callable[[Row], None] | None = None
+    """Raises `DataError` for a row that must not be asked."""
+    after: tuple[str, ...] = ()
+    """Tasks that a model must have answered first, where a run holds them."""
+    note: str = ""
+    """What the reader of its scores has to know."""
 
     @property
     def default_subsets(self) -> tuple[str, ...]:
