@@ -59,8 +59,8 @@ class MultipleChoiceEvaluator(Evaluator):
         """Raw texts, answer letters and options, in the order in which the options were shown."""
         return {
             "predictions": [item.responses[0].text or "" for item in answered],
-            "references": [_letter(item) for item in answered],
-            "choices": [list(_options(item.responses[0])) for item in answered],
+            "references": [right_letter(item.row, shown_options(item.responses[0])) for item in answered],
+            "choices": [list(shown_options(item.responses[0])) for item in answered],
             "groups": self._groups(answered),
             "seed": self.seed,
             **self.definition.metric_arguments,
@@ -78,8 +78,8 @@ class MultipleChoiceEvaluator(Evaluator):
 
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
         """Options as shown, the right letter ("" if private) and the letter read from the answer."""
-        options = list(_options(response))
-        answer = "" if self.is_private(answered.row) else _letter(answered)
+        options = list(shown_options(response))
+        answer = "" if self.is_private(answered.row) else right_letter(answered.row, options)
         return {"options": options, "answer": answer, "extracted": extract_choice(response.text or "", options)}
 
     @property
@@ -101,16 +101,16 @@ class MultipleChoiceEvaluator(Evaluator):
         return tuple(options[i] for i in order)
 
 
-def _options(response: Response) -> tuple[str, ...]:
+def shown_options(response: Response) -> tuple[str, ...]:
+    """The options in the order in which they were shown."""
     return response.options if response.options is not None else response.request.options
 
 
 def _clarity(response: Response) -> str:
     """Whether exact matching finds an option, so that no judge is asked (AesBench, Sec. 3.1)."""
-    return "ambiguous" if extract_choice(response.text or "", _options(response)) is None else "explicit"
+    return "ambiguous" if extract_choice(response.text or "", shown_options(response)) is None else "explicit"
 
 
-def _letter(answered: Answered) -> str:
+def right_letter(row: Row, options: Sequence[str]) -> str:
     """The right option's letter among the options as they were shown."""
-    right = answered.row["options"][ascii_uppercase.index(answered.row["answer"])]
-    return ascii_uppercase[_options(answered.responses[0]).index(right)]
+    return ascii_uppercase[list(options).index(row["options"][ascii_uppercase.index(row["answer"])])]
