@@ -1,0 +1,40 @@
+"""Text to score: a regressor turns the description of an image into a quality score.
+
+AesBench, Sec. 3.3 (https://arxiv.org/abs/2401.08276) compares models that describe, and do not score, with expert
+scores "via a BERT-based regressor". The paper's settings are not public; ours are the fine-tuning settings of the BERT
+paper (https://arxiv.org/abs/1810.04805, Appendix A.3), and every result names them. Here any encoder that
+transformers has for sequence classification is trained with its `Trainer` on (description, score) pairs.
+
+`train` makes a `TextToScore`, which is saved, loaded and applied to other descriptions; `cross_validate` says how well
+scores of unseen images are predicted. They are loaded on first use, as they bring NumPy and pydantic.
+
+The question of `aes_bench/interpretation` states the true aesthetic level. Scores made from its answers say how closely
+these follow what the model was told, so they are no measure of what it saw.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+from typing import Any
+
+from eyechart.evaluators.text_to_score.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.text_to_score.regressor import TextToScore
+    from eyechart.evaluators.text_to_score.training import train
+    from eyechart.evaluators.text_to_score.validation import CrossValidation
+    from eyechart.evaluators.text_to_score.validation import cross_validate
+
+__all__ = ["CrossValidation", "TextToScore", "TrainingSettings", "cross_validate", "train"]
+
+_HOMES = {
+    "CrossValidation": "validation",
+    "TextToScore": "regressor",
+    "cross_validate": "validation",
+    "train": "training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

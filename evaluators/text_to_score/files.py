@@ -1,0 +1,206 @@
+"""The files of `eyechart text-to-score`: descriptions with scores, a run's texts, and the scores made of them."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pydantic_core
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.readers import ROW_ERROR
+from eyechart.datasets_scripts.common.readers import Row
+from eyechart.datasets_scripts.common.readers import number_field
+from eyechart.datasets_scripts.common.readers import read_csv_rows
+from eyechart.datasets_scripts.common.readers import read_jsonl_rows
+from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.evaluators.results import PREDICTIONS_FILE
+from eyechart.evaluators.text_to_score.training import package_versions
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.text_to_score.validation import CrossValidation
+
+DESCRIPTION_TASKS = ("aes_bench/interpretation", "q_bench/description")
+"""Tasks whose answers describe an image's quality."""
+LEVEL_TOLD = "aes_bench/interpretation"
+"""The task whose question states the true level."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Descriptions with their scores, an image's several times if it has several."""
+
+    ids: list[str]
+    descriptions: list[str]
+    scores: list[float]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """One description for each image."""
+
+    ids: list[str]
+    texts: list[str]
+    empty: list[str]
+    """Ids of images whose description is empty; they are in neither of the lists above."""
+    task: str | None
+    """The task that the texts answer, None for a file that names none."""
+
+
+def read_pairs(path: str | Path) -> Pairs:
+    """Read (id, description, score) from CSV or JSON Lines; other columns are passed over.
+
+    Args:
+        path: A file whose name ends in .csv or .jsonl.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: It is malformed; the message names the row.
+        UsageError: The file's name ends otherwise.
+    """
+    file = str(path)
+    pairs = Pairs([], [], [])
+    for number, row in _read_rows(file, ("id", "description", "score")):
+        pairs.ids.append(text_field(row, "id", path=file, number=number))
+        pairs.descriptions.append(text_field(row, "description", path=file, number=number))
+        pairs.scores.append(number_field(row, "score", path=file, number=number))
+    return pairs
+
+
+def read_texts(path: str | Path, task: str | None = None) -> Texts:
+    """Read descriptions from a run, or (id, description) from CSV or JSON Lines.
+
+    Args:
+        path: A run's folder or its predictions.parquet; or a file whose name ends in .csv or .jsonl.
+        task: Which of a run's `DESCRIPTION_TASKS` to take; None takes the only one there is.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: It is malformed, or an id appears twice.
+        UsageError: The file's name ends otherwise, or the task is not told or not there.
+    """
+    path = Path(path)
+    if path.is_dir() or path.suffix == ".parquet":
+        file = str(path / PREDICTIONS_FILE if path.is_dir() else path)
+        task, rows = _answers(file, task)
+    else:
+        if task is not None:
+            raise UsageError(f"task={task!r} is for predictions of a run, and '{path}' names no tasks; leave it out.")
+        file = str(path)
+        rows = [
+            (
+                number,
+                text_field(row, "id", path=file, number=number),
+                text_field(row, "description", path=file, number=number, empty=True),
+            )
+            for number, row in _read_rows(file, ("id", "description"))
+        ]
+    texts: dict[str, str] = {}
+    for number, identifier, text in rows:
+        if identifier in texts:
+            raise BadAnnotationError(
+                f"id '{identifier}' was there before; expected one text each", path=file, row=number
+            )
+        texts[identifier] = text
+    kept = {identifier: text for identifier, text in texts.items() if text.strip()}
+    return Texts(list(kept), list(kept.values()), [name for name in texts if name not in kept], task)
+
+
+def write_scores(path: str | Path, ids: Sequence[str], scores: Sequence[float]) -> None:
+    """Write a CSV of the columns id and score, which `eyechart score q_bench/assessment` reads.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["id", "score"])
+    writer.writerows([name, float(score)] for name, score in zip(ids, scores, strict=True))
+    _write(path, file.getvalue())
+
+
+def write_validation(path: str | Path, pairs: Pairs, found: "CrossValidation") -> None:
+    """Write scores, settings, versions and every prediction as JSON, undefined scores as null.
+
+    Args:
+        path: The file.
+        pairs: What was validated on.
+        found: What came out.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    columns = zip(pairs.ids, found.folds.tolist(), pairs.scores, found.predictions.tolist(), strict=True)
+    contents = {
+        "scores": found.scores,
+        "settings": found.settings,
+        "versions": package_versions(),
+        "predictions": [dict(zip(("id", "fold", "score", "predicted"), row, strict=True)) for row in columns],
+    }
+    _write(path, pydantic_core.to_json(contents, indent=2, inf_nan_mode="null").decode() + "\n")
+
+
+def make_parent(path: Path) -> None:
+    """Create the folder of a file that is written after much work.
+
+    Raises:
+        UsageError: It cannot be created, or the path is a folder itself.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"the folder {path.parent} cannot be written: {error.strerror or error}") from error
+    if path.is_dir():
+        raise UsageError(f"'{path}' is a folder; name a file in it.")
+
+
+def _write(path: str | Path, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"the file {path} cannot be written: {error.strerror or error}") from error
+
+
+def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".csv", ".jsonl"):
+        raise UsageError(f"'{path}' is not allowed; expected a CSV (.csv) or JSON Lines (.jsonl) file.")
+    rows = read_csv_rows(path, columns) if suffix == ".csv" else read_jsonl_rows(path)
+    for number, row in rows:
+        if ROW_ERROR in row:
+            raise BadAnnotationError(row[ROW_ERROR], path=path, row=number)
+    return rows
+
+
+def _answers(path: str, task: str | None) -> tuple[str, list[tuple[int, str, str]]]:
+    """The task, and (row number, id, text) of each of its answers; a missing text is an empty one."""
+    import pyarrow
+    from pyarrow import parquet
+
+    if not Path(path).is_file():
+        raise MissingFileError("there are no predictions; a run of `eyechart run` writes them", path=path)
+    columns = ["task", "id", "text"]
+    try:
+        missing = [name for name in columns if name not in parquet.read_schema(path).names]
+        rows = [] if missing else parquet.read_table(path, columns=columns).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise BadAnnotationError(f"no Parquet file: {error}", path=path) from error
+    if missing:
+        raise BadAnnotationError(f"no predictions of a run: it lacks the columns {', '.join(missing)}", path=path)
+    task = _one_task(path, task, {row["task"] for row in rows})
+    return task, [(n, row["id"], row["text"] or "") for n, row in enumerate(rows, 1) if row["task"] == task]
+
+
+def _one_task(path: str, task: str | None, tasks: set[str]) -> str:
+    there = [name for name in DESCRIPTION_TASKS if name in tasks]
+    if task is not None and task not in there:
+        raise unknown_name(f"task with descriptions in '{path}'", task, there)
+    if task is None and len(there) != 1:
+        found = f"answers of {' and '.join(there)}" if there else f"no answers of {' or '.join(DESCRIPTION_TASKS)}"
+        raise UsageError(f"'{path}' holds {found}; {'say which by the task' if there else 'run one of these first'}.")
+    return task or there[0]

@@ -1,0 +1,211 @@
+"""Training a regressor with transformers' `Trainer`."""
+
+import contextlib
+import dataclasses
+import math
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.local.loading import model_fingerprint
+from eyechart.evaluators.text_to_score.inputs import check_scores
+from eyechart.evaluators.text_to_score.inputs import check_texts
+from eyechart.evaluators.text_to_score.inputs import encode
+from eyechart.evaluators.text_to_score.regressor import Progress
+from eyechart.evaluators.text_to_score.regressor import Record
+from eyechart.evaluators.text_to_score.regressor import TextToScore
+from eyechart.evaluators.text_to_score.regressor import make_empty_folder
+from eyechart.evaluators.text_to_score.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+    from transformers import PreTrainedTokenizerBase
+    from transformers import TrainerCallback
+    from transformers import TrainingArguments
+
+_PACKAGES = ("eyechart", "accelerate", "numpy", "tokenizers", "torch", "transformers")
+
+
+def train(
+    descriptions: Sequence[str],
+    scores: Sequence[float],
+    settings: TrainingSettings | None = None,
+    out: str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+) -> TextToScore:
+    """Fine-tune an encoder on (description, score) pairs.
+
+    The scores are standardised for training by their own mean and standard deviation, and the loss is the mean squared
+    error. Nothing is left behind but `out`.
+
+    Args:
+        descriptions: n texts, none of them blank.
+        scores: n finite numbers in any unit, not all equal.
+        settings: How to train; None is the defaults.
+        out: Folder to save the regressor in, which must not exist or be empty; None saves nothing.
+        progress: Called after each step with (done, total).
+
+    Raises:
+        UsageError: Texts, scores or settings are unusable, or `out` cannot be written.
+        ModelError: The encoder cannot be loaded, or training ended in weights that are not finite.
+
+    Warns:
+        TruncatedTextWarning: Descriptions are longer than `settings.max_length`.
+    """
+    settings = settings or TrainingSettings()
+    texts = check_texts("descriptions", descriptions)
+    targets = check_scores(scores, len(texts))
+    if out is not None:
+        make_empty_folder(out)
+    mean, deviation = float(targets.mean()), float(targets.std())
+    with _own_randomness(settings.seed):
+        model, tokenizer, base = _load_encoder(settings)
+        encoded = encode(tokenizer, texts, settings.max_length)
+        rows = [
+            {**{name: values[row] for name, values in encoded.items()}, "labels": target}
+            for row, target in enumerate(((targets - mean) / deviation).tolist())
+        ]
+        _fit(model, tokenizer, rows, settings, progress)
+    record = Record(
+        mean=mean,
+        standard_deviation=deviation,
+        descriptions=len(texts),
+        settings=dataclasses.asdict(settings),
+        base_model=base,
+        versions=package_versions(),
+    )
+    regressor = TextToScore(model, tokenizer, record)
+    if out is not None:
+        regressor.save(out)
+    return regressor
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that a training depends on."""
+    return {package: metadata.version(package) for package in _PACKAGES}
+
+
+def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]":
+    """The encoder with a new head of one output, its tokenizer, and what a record says of it."""
+    from transformers import AutoModelForSequenceClassification
+    from transformers import AutoTokenizer
+
+    name = settings.model
+    if name.startswith((".", os.path.sep)) and not os.path.isdir(name):
+        raise ModelError(f"model folder '{name}' does not exist.")
+    try:
+        with _errors_only():
+            model = AutoModelForSequenceClassification.from_pretrained(
+                name, revision=settings.revision, num_labels=1, problem_type="regression"
+            )
+            tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision)
+    # Loading runs code of many libraries; whatever it raises, the user needs the model's name beside it.
+    except Exception as error:
+        raise ModelError(f"encoder '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+    positions = min(getattr(model.config, "max_position_embeddings", math.inf), tokenizer.model_max_length)
+    if settings.max_length > positions:
+        raise UsageError(
+            f"max_length={settings.max_length} is not allowed; encoder '{name}' reads at most {positions} tokens."
+        )
+    fingerprint = model_fingerprint(name, model)
+    return model, tokenizer, {"name": name, "architecture": type(model).__name__, "fingerprint": fingerprint}
+
+
+def _fit(
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase",
+    rows: list[dict[str, Any]],
+    settings: TrainingSettings,
+    progress: Progress | None,
+) -> None:
+    import torch
+    from transformers import DataCollatorWithPadding
+    from transformers import PrinterCallback
+    from transformers import Trainer
+
+    # The Trainer wants a folder, even where it is to write nothing.
+    with tempfile.TemporaryDirectory(prefix="eyechart-") as folder:
+        trainer = Trainer(
+            model=model,
+            args=_arguments(settings, len(rows), folder),
+            train_dataset=rows,
+            data_collator=DataCollatorWithPadding(tokenizer),
+            callbacks=[_progress_callback(progress)] if progress else None,
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    if not all(bool(torch.isfinite(values).all()) for values in model.parameters()):
+        raise ModelError(f"training diverged with learning_rate={settings.learning_rate}; try a smaller one.")
+
+
+def _arguments(settings: TrainingSettings, n_rows: int, folder: str) -> "TrainingArguments":
+    import torch
+    from transformers import TrainingArguments
+
+    steps = settings.epochs * math.ceil(n_rows / settings.batch_size)
+    return TrainingArguments(
+        output_dir=folder,
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        warmup_steps=int(settings.warmup * steps),
+        weight_decay=settings.weight_decay,
+        per_device_train_batch_size=settings.batch_size,
+        seed=settings.seed,
+        use_cpu=settings.cpu_only,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        # Without an accelerator there is nothing to pin memory for, and torch warns.
+        dataloader_pin_memory=not settings.cpu_only and torch.accelerator.is_available(),
+    )
+
+
+def _progress_callback(progress: Progress) -> "TrainerCallback":
+    from transformers import TrainerCallback
+
+    class Steps(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            progress(state.global_step, state.max_steps)
+
+    return Steps()
+
+
+@contextlib.contextmanager
+def _own_randomness(seed: int) -> Iterator[None]:
+    """Seed the generators of the whole process, which the Trainer and new heads draw from, and restore them after."""
+    import torch
+    from transformers import set_seed
+
+    python, numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        set_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)
+
+
+@contextlib.contextmanager
+def _errors_only() -> Iterator[None]:
+    """Keep transformers from telling that the head is new, which it is meant to be."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)

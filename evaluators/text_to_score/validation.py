@@ -1,0 +1,122 @@
+"""How well a regressor predicts the scores of images that it was not trained on."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyechart import metrics
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.text_to_score.inputs import check_scores
+from eyechart.evaluators.text_to_score.inputs import check_texts
+from eyechart.evaluators.text_to_score.regressor import Progress
+from eyechart.evaluators.text_to_score.settings import TrainingSettings
+from eyechart.evaluators.text_to_score.training import train
+from eyechart.metrics.scoring.inputs import FloatArray
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Predictions of every description by the one regressor that has not seen its image, and their scores.
+
+    Attributes:
+        scores: Exactly what `softmax_iqa` (configuration "scores") returned on all predictions: `srcc`, `plcc`, their
+            intervals and more, and in `by_fold` the same for each fold. Folds come from different regressors, so that
+            the overall correlations can be lower than those of every fold.
+        predictions: Shape (n,), in the unit of the scores.
+        folds: Which fold each description is in, shape (n,), from 1.
+        settings: Those of the training, and the number of images.
+    """
+
+    scores: dict[str, Any]
+    predictions: FloatArray
+    folds: NDArray[np.int64]
+    settings: dict[str, Any]
+
+
+def cross_validate(
+    descriptions: Sequence[str],
+    scores: Sequence[float],
+    settings: TrainingSettings | None = None,
+    *,
+    image_ids: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> CrossValidation:
+    """Train one regressor for each fold, on all others, and correlate its predictions of the fold with the scores.
+
+    Args:
+        descriptions: n texts, none of them blank.
+        scores: n finite numbers in any unit, higher is better; those of the other folds must not be all equal.
+        settings: How to train, into how many folds, and the seed; None is the defaults.
+        image_ids: The image that each description is of. All descriptions of an image are in one fold, as a regressor
+            would else know the score of an image it is asked about. None if each is of another image.
+        progress: Called after each training step of all folds with (done, total).
+
+    Raises:
+        UsageError: Texts, scores, ids or settings are unusable, or there are fewer images than folds.
+        ModelError: As `train` does.
+
+    Warns:
+        UndefinedScoreWarning: A correlation is nan, as scores or predictions of a fold are all equal.
+        SmallSampleWarning: `plcc_fitted` of a fold rests on fewer than 30 descriptions.
+        TruncatedTextWarning: Descriptions are longer than `settings.max_length`.
+    """
+    settings = settings or TrainingSettings()
+    texts = check_texts("descriptions", descriptions)
+    targets = check_scores(scores, len(texts))
+    ids = [str(place) for place in range(len(texts))] if image_ids is None else list(image_ids)
+    if len(ids) != len(texts):
+        raise UsageError(f"image_ids are {len(ids)}; expected one for each of {len(texts)} descriptions.")
+    folds = assign_folds(ids, settings.folds, settings.seed)
+    predictions = np.zeros(len(texts))
+    for fold in range(1, settings.folds + 1):
+        known, asked = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        report = None if progress is None else _part_of(progress, fold - 1, settings.folds)
+        try:
+            regressor = train([texts[row] for row in known], targets[known].tolist(), settings, progress=report)
+        except UsageError as error:
+            error.add_note(f"It was to be trained on the {len(known)} descriptions outside fold {fold}.")
+            raise
+        predictions[asked] = regressor.predict([texts[row] for row in asked])
+    found = metrics.load("softmax_iqa", "scores").compute(
+        predictions=predictions,
+        references=targets,
+        groups={"fold": [str(fold) for fold in folds]},
+        seed=settings.seed,
+    )
+    assert found is not None, "only the first process of several gets the scores, and this is the only one"
+    return CrossValidation(found, predictions, folds, {**dataclasses.asdict(settings), "images": len(set(ids))})
+
+
+def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
+    """Deal images into folds of nearly equal size, whatever their order.
+
+    Args:
+        image_ids: The image that each description is of.
+        folds: Number of folds, at least 2.
+        seed: Of the generator that shuffles the images.
+
+    Returns:
+        Each description's fold, from 1.
+
+    Raises:
+        UsageError: There are fewer images than folds.
+
+    Examples:
+        >>> assign_folds(["a", "b", "b", "c"], folds=3, seed=0).tolist()
+        [3, 2, 2, 1]
+    """
+    images = sorted(set(image_ids))
+    if len(images) < folds:
+        raise UsageError(f"folds={folds} is not allowed: there are {len(images)} images, and each fold needs one.")
+    order = np.random.default_rng(seed).permutation(len(images))
+    fold_of = {images[place]: number % folds + 1 for number, place in enumerate(order)}
+    return np.array([fold_of[image] for image in image_ids], dtype=np.int64)
+
+
+def _part_of(progress: Progress, part: int, parts: int) -> Progress:
+    """Report the steps of one part as those of all; every part is taken to have as many."""
+    return lambda done, total: progress(part * total + done, parts * total)

@@ -1,0 +1,187 @@
+import csv
+import json
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.results import write_run
+from eyechart.evaluators.text_to_score import TextToScore
+from eyechart.evaluators.text_to_score.files import DESCRIPTION_TASKS
+from eyechart.evaluators.text_to_score.files import read_pairs
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["text-to-score", *(str(argument) for argument in arguments)])
+
+
+def options(settings, *, epochs=None):
+    named = {
+        "--model": settings.model,
+        "--epochs": epochs or settings.epochs,
+        "--learning-rate": settings.learning_rate,
+    }
+    named |= {"--batch-size": settings.batch_size, "--max-length": settings.max_length}
+    return [part for option in named.items() for part in option] + ["--cpu-only"]
+
+
+def write_csv(path, columns, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return path
+
+
+@pytest.fixture
+def pairs_file(descriptions, tmp_path):
+    rows = [(f"{row}.png", text, score) for row, (text, score) in enumerate(zip(*descriptions, strict=True))]
+    return write_csv(tmp_path / "pairs.csv", ["id", "description", "score"], rows)
+
+
+def write_predictions(path, rows):
+    """A predictions.parquet of (task, id, text)."""
+    names = ("task", "id", "text")
+    columns = {name: pyarrow.array([row[place] for row in rows], pyarrow.string()) for place, name in enumerate(names)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+def read_scores(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["id", "score"]
+    return {name: float(score) for name, score in rows}
+
+
+def test_train_apply_and_the_same_from_python_agree(pairs_file, descriptions, settings, regressor, tmp_path):
+    done = invoke("train", pairs_file, "--out", tmp_path / "regressor", *options(settings))
+    assert done.exit_code == 0, done.output
+    assert done.output == f"Trained on 72 descriptions; the regressor is in {tmp_path / 'regressor'}\n"
+    done = invoke("apply", tmp_path / "regressor", pairs_file, "--out", tmp_path / "new" / "scores.csv", "--cpu-only")
+    assert (done.exit_code, done.output) == (0, f"72 scores are in {tmp_path / 'new' / 'scores.csv'}\n")
+    scores = read_scores(tmp_path / "new" / "scores.csv")
+    assert list(scores) == [f"{row}.png" for row in range(72)]
+    assert list(scores.values()) == regressor.predict(descriptions[0]).tolist()
+    loaded = TextToScore.load(tmp_path / "regressor", cpu_only=True)
+    assert loaded.record.settings == regressor.record.settings | {"folds": 5}
+
+
+def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(regressor, tmp_path):
+    regressor.save(tmp_path / "regressor")
+    aesthetics, quality = DESCRIPTION_TASKS
+    rows = [(aesthetics, "a", "It is good."), (quality, "a", "It is poor."), (quality, "b", None), (quality, "c", " ")]
+    rows += [("q_bench/perception", "a", "A"), (quality, "d", "It is good.")]
+    write_predictions(tmp_path / "predictions.parquet", rows)
+    out = tmp_path / "scores.csv"
+    apply = ["apply", tmp_path / "regressor", tmp_path, "--out", out, "--cpu-only"]
+    done = invoke(*apply)
+    assert done.exit_code == 2 and f"answers of {aesthetics} and {quality}; say which" in done.output
+    done = invoke(*apply, "--task", quality)
+    assert done.exit_code == 1 and "2 texts are empty, that of id 'b' first; --skip-bad leaves them out" in done.output
+    assert not out.exists()
+    done = invoke(*apply, "--task", quality, "--skip-bad")
+    assert done.exit_code == 0, done.output
+    assert "left out: id 'b'" in done.output and "left out: id 'c'" in done.output
+    assert read_scores(out) == dict(zip("ad", regressor.predict(["It is poor.", "It is good."]), strict=True))
+    done = invoke(*apply, "--task", aesthetics)
+    assert done.exit_code == 0 and "states the true level" in done.output
+    assert list(read_scores(out)) == ["a"]
+
+
+def test_apply_reads_the_predictions_that_a_run_writes(regressor, tmp_path):
+    from eyechart.evaluators.results import collect
+    from eyechart.evaluators.types import Evaluation
+
+    regressor.save(tmp_path / "regressor")
+    columns = ("logits", "floored", "options", "answer", "extracted", "quality")
+    prediction = {"id": "a.png", "pass": "main", "text": "It is good.", **dict.fromkeys(columns)}
+    answers = Evaluation(DESCRIPTION_TASKS[1], "lldescribe", "test", "m", None, {}, predictions=[prediction])
+    write_run(tmp_path / "run", collect([answers], [], "2026-01-01T00:00:00+00:00"), [answers])
+    out = tmp_path / "scores.csv"
+    done = invoke("apply", tmp_path / "regressor", tmp_path / "run", "--out", out, "--cpu-only")
+    assert done.exit_code == 0, done.output
+    assert read_scores(out) == {"a.png": regressor.predict(["It is good."])[0]}
+
+
+def test_validate_prints_every_fold_and_writes_every_prediction(descriptions, settings, tmp_path):
+    rows = [
+        {"id": f"{row // 2}", "description": text, "score": score}
+        for row, (text, score) in enumerate(zip(*descriptions, strict=True))
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "validation.json"
+    done = invoke("validate", tmp_path / "pairs.jsonl", "--folds", "2", "--out", out, *options(settings))
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    table = [line.split("│")[1:-1] for line in done.output.splitlines() if "│" in line]
+    expected = [*sorted(found["scores"]["by_fold"].items()), ("all", found["scores"])]
+    assert [[cell.strip() for cell in row] for row in table] == [
+        [name, str(part["n"]), f"{part['srcc']:.3f}", f"{part['plcc']:.3f}"] for name, part in expected
+    ]
+    assert found["settings"]["images"] == 36 and "torch" in found["versions"]
+    assert [(item["id"], item["score"]) for item in found["predictions"]] == [(row["id"], row["score"]) for row in rows]
+    assert {item["fold"] for item in found["predictions"]} == {1, 2}
+
+
+def test_undefined_correlations_are_null_in_the_file_and_told(descriptions, settings, tmp_path):
+    rows = [("a", "good", 1.0), ("b", "good", 2.0), ("c", "good", 3.0)]
+    file = write_csv(tmp_path / "pairs.csv", ["id", "description", "score"], rows)
+    out = tmp_path / "validation.json"
+    done = invoke("validate", file, "--folds", "3", "--out", out, *options(settings, epochs=1))
+    assert done.exit_code == 0, done.output
+    assert "warning: fold=1: nan for srcc" in done.output
+    assert json.loads(out.read_text())["scores"]["by_fold"]["1"]["srcc"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "message"),
+    [
+        ("pairs.txt", "", 2, "expected a CSV (.csv) or JSON Lines (.jsonl) file"),
+        ("pairs.csv", "id,description\na,good\n", 1, "a column is missing: unknown column 'score'"),
+        ("pairs.csv", "id,description,score\na,good,high\n", 1, "row 2: field 'score' must be a number, found 'high'"),
+        ("pairs.csv", "id,description,score\na,,1\n", 1, "row 2: field 'description' is empty"),
+        ("pairs.csv", "id,description,score\na,good\n", 1, "row 2: 2 field(s) where the header has 3"),
+        ("pairs.csv", "id,description,score\n", 2, "scores are none"),
+        ("pairs.jsonl", '{"id": "a"\n', 1, "row 1: not valid JSON"),
+        ("pairs.jsonl", '{"id": "a", "description": "good", "score": NaN}\n', 1, "must be a finite number, found nan"),
+        ("pairs.jsonl", '{"id": 3, "description": "good", "score": 1}\n', 1, "field 'id' must be text, found 3"),
+    ],
+)
+def test_bad_files_of_pairs_are_refused(settings, tmp_path, name, text, code, message):
+    (tmp_path / name).write_text(text)
+    done = invoke("train", tmp_path / name, "--out", tmp_path / "out", *options(settings))
+    assert (done.exit_code, message in done.output) == (code, True), done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_files_of_texts_are_refused(regressor, tmp_path):
+    regressor.save(tmp_path / "regressor")
+
+    def refused(texts, *more):
+        done = invoke("apply", tmp_path / "regressor", texts, "--out", tmp_path / "scores.csv", *more)
+        assert done.exit_code in (1, 2) and not (tmp_path / "scores.csv").exists()
+        return done.output
+
+    assert "there are no predictions" in refused(tmp_path)
+    rows = [("q_bench/perception", "a", "A")]
+    assert "no answers of aes_bench/interpretation or" in refused(write_predictions(tmp_path / "p.parquet", rows))
+    rows = [(DESCRIPTION_TASKS[1], "a", "good")] * 2
+    assert "row 2: id 'a' was there before" in refused(write_predictions(tmp_path / "p.parquet", rows))
+    assert "unknown task" in refused(tmp_path / "p.parquet", "--task", "q_bench/descriptions")
+    (tmp_path / "p.parquet").write_bytes(b"PAR1")
+    assert "no Parquet file" in refused(tmp_path / "p.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({"id": ["a"]}), tmp_path / "p.parquet")
+    assert "it lacks the columns task, text" in refused(tmp_path / "p.parquet")
+    texts = write_csv(tmp_path / "texts.csv", ["id", "description"], [["a", "good"]])
+    assert "names no tasks; leave it out" in refused(texts, "--task", DESCRIPTION_TASKS[0])
+    done = invoke("apply", tmp_path / "nowhere", texts, "--out", tmp_path / "scores.csv")
+    assert done.exit_code == 1 and "holds no text_to_score.json" in done.output
+    done = invoke("apply", tmp_path / "regressor", texts, "--out", tmp_path)
+    assert done.exit_code == 2 and "is a folder; name a file in it" in done.output
+
+
+def test_an_image_may_have_several_descriptions(tmp_path):
+    rows = [["a", "good", 1], ["a", "very good", " 2 "]]
+    pairs = read_pairs(write_csv(tmp_path / "pairs.csv", ["id", "description", "score"], rows))
+    assert (pairs.ids, pairs.descriptions, pairs.scores) == (["a", "a"], ["good", "very good"], [1.0, 2.0])

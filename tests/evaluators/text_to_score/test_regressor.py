@@ -1,0 +1,191 @@
+import dataclasses
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.text_to_score import TextToScore
+from eyechart.evaluators.text_to_score import TrainingSettings
+from eyechart.evaluators.text_to_score import train
+from eyechart.evaluators.text_to_score.inputs import TruncatedTextWarning
+from eyechart.evaluators.text_to_score.regressor import RECORD_FILE
+
+
+def test_what_was_trained_on_is_scored_in_the_unit_of_the_scores(regressor, descriptions):
+    texts, scores = descriptions
+    predicted = regressor.predict(texts)
+    assert spearmanr(predicted, scores).statistic > 0.9
+    assert np.abs(predicted - scores).mean() < 10
+    good, poor = regressor.predict(["Overall, the quality is good.", "Overall, the quality is poor."])
+    assert 100 > good > 60 > 40 > poor > 0
+
+
+def test_scores_in_another_unit_are_predicted_in_that_unit(regressor, descriptions, settings):
+    texts, scores = descriptions
+    other = train(texts, [3 - score / 1000 for score in scores], settings)
+    assert other.record.standard_deviation == pytest.approx(regressor.record.standard_deviation / 1000)
+    assert other.record.mean == pytest.approx(3 - regressor.record.mean / 1000)
+    assert spearmanr(other.predict(texts), scores).statistic < -0.9
+
+
+def test_a_saved_regressor_gives_the_same_predictions_bit_for_bit(regressor, descriptions, tmp_path):
+    regressor.save(tmp_path / "saved")
+    loaded = TextToScore.load(tmp_path / "saved", cpu_only=True)
+    assert loaded.predict(descriptions[0]).tolist() == regressor.predict(descriptions[0]).tolist()
+    assert loaded.record == regressor.record
+
+
+def test_a_folder_holds_safetensors_and_a_record_and_nothing_of_the_training(descriptions, settings, tmp_path):
+    short = dataclasses.replace(settings, epochs=1)
+    train(*descriptions, short, tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").rglob("*")}
+    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", RECORD_FILE}
+    record = json.loads((tmp_path / "out" / RECORD_FILE).read_text())
+    assert record["settings"] == dataclasses.asdict(short)
+    assert (record["schema"], record["descriptions"]) == (1, len(descriptions[0]))
+    assert record["mean"] == pytest.approx(np.mean(descriptions[1]))
+    assert record["standard_deviation"] == pytest.approx(np.std(descriptions[1]))
+    assert record["base_model"]["architecture"] == "BertForSequenceClassification"
+    assert len(record["base_model"]["fingerprint"]) == 64
+    assert {"eyechart", "torch", "transformers"} <= set(record["versions"])
+
+
+def test_equal_seeds_give_equal_regressors_whatever_was_drawn_before(descriptions, settings):
+    def predict(seed):
+        regressor = train(*descriptions, dataclasses.replace(settings, seed=seed, epochs=1))
+        return regressor.predict(descriptions[0]).tolist()
+
+    first = predict(1)
+    torch.rand(3), np.random.rand(3), random.random()
+    assert predict(1) == first != predict(2)
+
+
+def test_training_leaves_the_generators_of_others_alone(descriptions, settings):
+    def draw():
+        return torch.rand(1).item(), np.random.rand(), random.random()
+
+    def seed():
+        torch.manual_seed(5), np.random.seed(5), random.seed(5)
+
+    seed()
+    expected = draw()
+    seed()
+    train(*descriptions, dataclasses.replace(settings, epochs=1))
+    assert draw() == expected
+
+
+def test_training_prints_nothing_and_tells_its_steps(descriptions, settings, capfd):
+    from transformers.utils import logging
+
+    steps = []
+    logging.disable_progress_bar()
+    train(
+        *descriptions, dataclasses.replace(settings, epochs=2), progress=lambda done, total: steps.append((done, total))
+    )
+    assert steps == [(done, 18) for done in range(1, 19)]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_text_is_scored_alike_in_any_company(regressor, descriptions):
+    texts = ["Good.", *descriptions[0]]
+    counts = []
+    together = regressor.predict(texts, batch_size=64, progress=lambda done, total: counts.append((done, total)))
+    assert counts == [(64, 73), (73, 73)]
+    alone = [regressor.predict([text])[0] for text in texts]
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-3)
+    assert regressor.predict([]).shape == (0,)
+
+
+def test_of_a_long_text_the_beginning_is_read_and_that_is_told(regressor):
+    with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than max_length=64 tokens"):
+        cut, _ = regressor.predict(["the image is good " * 40, "good"])
+    begun = regressor.predict([" ".join(("the image is good " * 40).split()[:62])])[0]
+    assert cut == pytest.approx(begun, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("texts", "scores", "message"),
+    [
+        (["a", "b"], [1.0], "scores have the shape (1,); expected one for each of 2 descriptions"),
+        (["a", "b"], [1.0, float("nan")], "scores[1] is nan; expected a finite number"),
+        (["a", "b"], [float("inf"), 1.0], "scores[0] is inf"),
+        (["a", "b"], ["good", 1.0], "scores must be numbers"),
+        (["a", "b"], [2.0, 2.0], "scores are all 2.0; expected at least two that differ"),
+        ([], [], "scores are none"),
+        (["a", " \n"], [1.0, 2.0], "descriptions[1] is ' \\n'; expected a text that is not empty"),
+        (["a", None], [1.0, 2.0], "descriptions[1] is a NoneType"),
+        ("ab", [1.0, 2.0], "descriptions is one text; expected a list of texts"),
+    ],
+)
+def test_unusable_pairs_are_refused_before_anything_is_loaded(texts, scores, message):
+    with pytest.raises(UsageError) as caught:
+        train(texts, scores, TrainingSettings("./nowhere"))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("epochs", 0, "epochs=0 is not allowed; expected a whole number, at least 1"),
+        ("batch_size", 2.5, "batch_size=2.5"),
+        ("max_length", 2, "max_length=2"),
+        ("folds", 1, "folds=1 is not allowed; expected a whole number, at least 2"),
+        ("seed", -1, "seed=-1"),
+        ("learning_rate", 0.0, "learning_rate=0.0 is not allowed; expected a number above 0"),
+        ("learning_rate", float("nan"), "learning_rate=nan"),
+        ("warmup", 1.5, "warmup=1.5 is not allowed; expected a share of the steps"),
+        ("weight_decay", -0.1, "weight_decay=-0.1"),
+    ],
+)
+def test_settings_out_of_range_are_refused(setting, value, message):
+    with pytest.raises(UsageError, match=message):
+        TrainingSettings(**{setting: value})
+
+
+def test_encoders_that_cannot_be_used_are_refused(descriptions, settings, tmp_path):
+    with pytest.raises(ModelError, match=r"model folder './nowhere' does not exist"):
+        train(*descriptions, dataclasses.replace(settings, model="./nowhere"))
+    (tmp_path / "config.json").write_text('{"model_type": "clip"}')
+    with pytest.raises(ModelError, match=f"encoder '{tmp_path}' cannot be loaded"):
+        train(*descriptions, dataclasses.replace(settings, model=str(tmp_path)))
+    with pytest.raises(UsageError, match=r"max_length=65 is not allowed; encoder .* reads at most 64 tokens"):
+        train(*descriptions, dataclasses.replace(settings, max_length=65))
+
+
+def test_a_training_that_diverges_says_so(descriptions, settings):
+    with pytest.raises(ModelError, match=r"training diverged with learning_rate=1e\+30; try a smaller one"):
+        train(*descriptions, dataclasses.replace(settings, epochs=1, learning_rate=1e30, warmup=0.0))
+
+
+def test_a_folder_that_holds_files_is_not_written_into(descriptions, settings, regressor, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    for write in (regressor.save, lambda out: train(*descriptions, settings, out)):
+        with pytest.raises(UsageError, match="is not empty"):
+            write(tmp_path)
+    with pytest.raises(UsageError, match="cannot be written"):
+        regressor.save(tmp_path / "mine.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_damaged_folders_are_refused(regressor, tmp_path):
+    def load():
+        return TextToScore.load(tmp_path / "saved")
+
+    with pytest.raises(ModelError, match=f"holds no {RECORD_FILE}"):
+        load()
+    regressor.save(tmp_path / "saved")
+    record = tmp_path / "saved" / RECORD_FILE
+    whole = record.read_text()
+    record.write_text(whole.replace('"schema": 1', '"schema": 2'))
+    with pytest.raises(ModelError, match="cannot be read"):
+        load()
+    record.write_text(whole)
+    weights = tmp_path / "saved" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load()

@@ -1,0 +1,104 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr
+from scipy.stats import spearmanr
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.text_to_score import cross_validate
+from eyechart.evaluators.text_to_score.training import train
+from eyechart.evaluators.text_to_score.validation import assign_folds
+from eyechart.metrics.scoring.errors import SmallSampleWarning
+
+
+@pytest.fixture(scope="module")
+def validated(descriptions, settings):
+    with pytest.warns(SmallSampleWarning, match="plcc_fitted on n=24"):
+        return cross_validate(*descriptions, settings)
+
+
+def test_unseen_descriptions_are_ranked_far_above_chance(validated):
+    assert validated.scores["n"] == 72
+    assert validated.scores["srcc"] > 0.85 and validated.scores["plcc"] > 0.85
+    assert validated.scores["srcc_ci95"][0] > 0.8
+
+
+def test_correlations_are_those_of_scipy_on_the_same_predictions(validated, descriptions):
+    scores = np.array(descriptions[1])
+    parts = {fold: validated.folds == int(fold) for fold in "123"}
+    assert set(validated.scores["by_fold"]) == set(parts)
+    for found, rows in [(validated.scores, scores > 0), *((validated.scores["by_fold"][f], parts[f]) for f in parts)]:
+        predicted, expected = validated.predictions[rows], scores[rows]
+        assert found["srcc"] == pytest.approx(spearmanr(predicted, expected).statistic, abs=1e-12)
+        assert found["plcc"] == pytest.approx(pearsonr(predicted, expected).statistic, abs=1e-12)
+
+
+def test_a_fold_is_predicted_by_a_regressor_trained_on_the_others(validated, descriptions, settings):
+    texts, scores = descriptions
+    others = [row for row, fold in enumerate(validated.folds) if fold != 2]
+    asked = [row for row, fold in enumerate(validated.folds) if fold == 2]
+    regressor = train([texts[row] for row in others], [scores[row] for row in others], settings)
+    assert regressor.predict([texts[row] for row in asked]).tolist() == validated.predictions[asked].tolist()
+
+
+def test_settings_and_number_of_images_are_in_the_result(validated, settings):
+    assert validated.settings == {**dataclasses.asdict(settings), "images": 72}
+
+
+def test_scores_that_the_texts_do_not_tell_are_predicted_at_chance(descriptions, settings):
+    texts, scores = descriptions
+    shuffled = np.random.default_rng(0).permutation(scores).tolist()
+    with pytest.warns(SmallSampleWarning):
+        found = cross_validate(texts, shuffled, dataclasses.replace(settings, epochs=4))
+    assert abs(found.scores["srcc"]) < 0.3
+
+
+def test_all_descriptions_of_an_image_are_in_one_fold():
+    ids = [f"image {number % 20}" for number in range(50)]
+    folds = assign_folds(ids, 3, seed=4)
+    assert {len(set(folds[[i == image for i in ids]])) for image in ids} == {1}
+    images = {image: fold for image, fold in zip(ids, folds, strict=True)}
+    assert sorted(np.bincount(list(images.values()))[1:]) == [6, 7, 7]
+    assert (assign_folds(ids[::-1], 3, seed=4)[::-1] == folds).all()
+    assert (assign_folds(ids, 3, seed=5) != folds).any()
+
+
+def test_images_with_several_descriptions_are_validated_image_by_image(descriptions, settings):
+    texts, scores = descriptions[0][:24], descriptions[1][:24]
+    steps = []
+    with pytest.warns(SmallSampleWarning):
+        found = cross_validate(
+            texts,
+            scores,
+            dataclasses.replace(settings, epochs=1, folds=2),
+            image_ids=[f"{row // 3}" for row in range(24)],
+            progress=lambda done, total: steps.append((done, total)),
+        )
+    assert (found.folds.reshape(8, 3) == found.folds[::3, None]).all()
+    assert (found.settings["images"], found.scores["n"]) == (8, 24)
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "scores", "ids", "message"),
+    [
+        (["a", "b"], [1.0, 2.0], None, "folds=3 is not allowed: there are 2 images, and each fold needs one"),
+        (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y", "y"], "folds=3 is not allowed: there are 2 images"),
+        (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y"], "image_ids are 2; expected one for each of 3 descriptions"),
+        (["a", "b", "c"], [1.0, 1.0, 1.0], None, "scores are all 1.0"),
+        (["a", "b", "c"], [1.0, 2.0], None, "scores have the shape (2,)"),
+        (["a", "b", ""], [1.0, 2.0, 3.0], None, "descriptions[2] is ''"),
+    ],
+)
+def test_what_cannot_be_validated_is_refused(settings, texts, scores, ids, message):
+    with pytest.raises(UsageError) as caught:
+        cross_validate(texts, scores, settings, image_ids=ids)
+    assert message in str(caught.value)
+
+
+def test_a_fold_without_which_all_scores_are_equal_is_named(settings):
+    with pytest.raises(UsageError) as caught:
+        cross_validate(["a", "b", "c"], [1.0, 1.0, 2.0], settings)
+    assert "scores are all 1.0" in caught.value.explain()
+    assert "on the 2 descriptions outside fold" in caught.value.explain()
