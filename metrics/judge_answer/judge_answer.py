@@ -17,6 +17,7 @@ from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.answers import TEMPLATE
 from eyechart.metrics.scoring.judging.answers import answer_scores
 from eyechart.metrics.scoring.judging.lexical import lexical
+from eyechart.metrics.scoring.judging.prompts import template_version
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import Judging
@@ -60,7 +61,8 @@ Returns:
     empty_predictions (`int`): Empty answers among the `n`.
     without_reference (`int`): Rows left out because they have no correct answer.
     by_<group name> (`dict`): The same for each value of the group.
-    judge, template, wording, rounds, resamples, seed: The settings. `wording` is "eyechart": the paper prints none.
+    judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "eyechart", as the
+        paper prints none.
     `mean_score` is nan, with a warning, where every round failed.
 
 Examples:
@@ -111,5 +113,6 @@ class JudgeAnswer(CheckedColumns, evaluate.Metric):
         judging = Judging(lexical if judge is None else judge, rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
         scores = answer_scores(predictions, references, questions, checked, judging)
-        settings = {"judge": judge_name(judging.judge), "template": TEMPLATE, "wording": "eyechart"}
+        template = {"template": TEMPLATE, "template_version": template_version(TEMPLATE), "wording": "eyechart"}
+        settings = {"judge": judge_name(judging.judge)} | template
         return scores | settings | {"rounds": rounds, "resamples": resamples, "seed": seed}

@@ -17,6 +17,7 @@ from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.descriptions import WORDING
 from eyechart.metrics.scoring.judging.descriptions import description_scores
 from eyechart.metrics.scoring.judging.lexical import lexical
+from eyechart.metrics.scoring.judging.prompts import template_version
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import Judging
@@ -66,7 +67,8 @@ Returns:
     empty_predictions (`int`): Empty descriptions among the `n`.
     without_reference (`int`): Rows left out because they have no golden description.
     by_<group name> (`dict`): The same for each value of the group.
-    judge, template, wording, rounds, resamples, seed: The settings. `wording` is "published" or "eyechart".
+    judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "published" or
+        "eyechart".
     A score is nan, with a warning, where every round failed.
 
 Examples:
@@ -117,5 +119,8 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         judging = Judging(lexical if judge is None else judge, rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
         scores = description_scores(predictions, references, checked, judging, template)
-        settings = {"judge": judge_name(judging.judge), "template": template, "wording": WORDING[template]}
+        # The three templates of a wording have one version.
+        version = template_version(f"{template}_relevance")
+        wording = {"template": template, "template_version": version, "wording": WORDING[template]}
+        settings = {"judge": judge_name(judging.judge)} | wording
         return scores | settings | {"rounds": rounds, "resamples": resamples, "seed": seed}

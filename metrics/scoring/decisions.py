@@ -28,8 +28,9 @@ from eyechart.metrics.scoring.inputs import check_letter
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.intervals import check_seed
 from eyechart.metrics.scoring.judging.prompts import render
+from eyechart.metrics.scoring.judging.prompts import template_version
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import ask
+from eyechart.metrics.scoring.judging.replies import ask_all
 from eyechart.metrics.scoring.judging.replies import check_judge
 from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.replies import majority
@@ -122,20 +123,18 @@ def decide_checked(
         letters[row] = extract_checked(predictions[row], choices[row])
     steps = ["unmatched" if letter is None else "exact" for letter in letters]
     correct = np.array([letter == reference for letter, reference in zip(letters, references, strict=True)], dtype=bool)
-    asked = failed = 0
+    verdicts = _judged(predictions, references, choices, steps, extraction)
     for row, step in enumerate(steps):
         if step == "exact":
             continue
-        if extraction.judge is not None and predictions[row].strip():
-            verdict, lost = _judged(row, predictions[row], references[row], choices[row], extraction)
-            asked, failed = asked + 1, failed + lost
-            if verdict is not None:
-                letters[row], correct[row], steps[row] = *verdict, "judge"
-                continue
-        if extraction.fallback == "random":
+        verdict = verdicts[row].verdict if row in verdicts else None
+        if verdict is not None:
+            letters[row], correct[row], steps[row] = *verdict, "judge"
+        elif extraction.fallback == "random":
             letters[row] = _drawn(row, len(choices[row]), extraction)
             correct[row], steps[row] = letters[row] == references[row], "random"
-    return Decisions(letters, correct, steps, asked, failed)
+    failed = sum(judged.failed_rounds for judged in verdicts.values())
+    return Decisions(letters, correct, steps, len(verdicts), failed)
 
 
 def _visiting_order(n: int, question_ids: Sequence[str] | None) -> Iterable[int]:
@@ -146,27 +145,60 @@ def _visiting_order(n: int, question_ids: Sequence[str] | None) -> Iterable[int]
     return np.argsort([numbers[question] for question in question_ids], kind="stable").tolist()
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """What the judge made of a row.
+
+    Attributes:
+        verdict: Its letter (None where a vote found the reply wrong) and whether the row is right; None where it
+            reached none.
+        failed_rounds: Number of rounds without a usable reply.
+    """
+
+    verdict: tuple[str | None, bool] | None
+    failed_rounds: int
+
+
 def _judged(
-    row: int, prediction: str, reference: str, options: Sequence[str], extraction: Extraction
-) -> tuple[tuple[str | None, bool] | None, int]:
-    """The judge's letter and verdict (None where it reaches none), and the number of failed rounds."""
-    assert extraction.judge is not None and extraction.questions is not None
-    listed = " ".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
-    correct_option = options[ascii_uppercase.index(reference)]
-    fields = {
-        "question": extraction.questions[row].rstrip(" ?"),
-        "options": listed if extraction.judge_template == "mmbench_choice" else repr(list(options)),
-        "answer": prediction,
-        "correct": correct_option,
-    }
-    replies = ask(extraction.judge, render(extraction.judge_template, fields), extraction.rounds)
-    if extraction.judge_template == "q_bench_vote":
-        scores = [parse_score(reply) for reply in replies]
-        vote, failed = majority(scores), scores.count(None)
-        return (None if vote is None else (reference if vote else None, bool(vote))), failed
-    named = [parse_letter(reply, len(options)) for reply in replies]
-    letter, failed = majority(named), named.count(None)
-    return (None if letter in (None, "X") else (str(letter), letter == reference)), failed
+    predictions: Sequence[str],
+    references: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    steps: Sequence[str],
+    extraction: Extraction,
+) -> dict[int, _Judged]:
+    """What the judge makes of the rows that exact matching leaves open and that hold a reply, by row."""
+    if extraction.judge is None:
+        return {}
+    assert extraction.questions is not None
+    rows = [row for row, step in enumerate(steps) if step != "exact" and predictions[row].strip()]
+    conversations = []
+    for row in rows:
+        options = choices[row]
+        listed = " ".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
+        fields = {
+            "question": extraction.questions[row].rstrip(" ?"),
+            "options": listed if extraction.judge_template == "mmbench_choice" else repr(list(options)),
+            "answer": predictions[row],
+            "correct": options[ascii_uppercase.index(references[row])],
+        }
+        conversations.append(render(extraction.judge_template, fields))
+    read = _read_votes if extraction.judge_template == "q_bench_vote" else _read_letters
+    replies = ask_all(extraction.judge, conversations, extraction.rounds)
+    return {row: read(given, references[row], len(choices[row])) for row, given in zip(rows, replies, strict=True)}
+
+
+def _read_votes(replies: Sequence[str | None], reference: str, n_options: int) -> _Judged:
+    """A vote on right or wrong, which names the letter of a right reply only."""
+    scores = [parse_score(reply) for reply in replies]
+    vote = majority(scores)
+    return _Judged(None if vote is None else (reference if vote else None, bool(vote)), scores.count(None))
+
+
+def _read_letters(replies: Sequence[str | None], reference: str, n_options: int) -> _Judged:
+    """A vote on the letter, or X for none."""
+    named = [parse_letter(reply, n_options) for reply in replies]
+    letter = majority(named)
+    return _Judged(None if letter in (None, "X") else (str(letter), letter == reference), named.count(None))
 
 
 def _drawn(row: int, n_options: int, extraction: Extraction) -> str | None:
@@ -216,6 +248,7 @@ def extraction_settings(extraction: Extraction, *decisions: Decisions) -> dict[s
         settings["seed"] = extraction.seed
     if extraction.judge is not None:
         settings |= {"judge": judge_name(extraction.judge), "judge_template": extraction.judge_template}
+        settings["judge_template_version"] = template_version(extraction.judge_template)
         settings |= {"rounds": extraction.rounds, "judge_asked": sum(part.asked for part in decisions)}
         settings["judge_failed_rounds"] = sum(part.failed_rounds for part in decisions)
     return settings

@@ -77,7 +77,7 @@ Returns:
         choices.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and its unusable ones.
-    judge, judge_template, rounds, fallback, seed: The settings that apply.
+    judge, judge_template, judge_template_version, rounds, fallback, seed: The settings that apply.
 
 Examples:
     >>> from eyechart.metrics import load

@@ -1,7 +1,9 @@
-"""Judge prompts from the template files in `templates/`, each of which names its source in its first lines.
+"""Judge prompts from the template files in `templates/`, each of which names its source and version in its first lines.
 
 The texts that are filled in are data: they stand between marks that they cannot hold themselves, and they are filled in
-in one pass, so no text can end the prompt, open a message of its own or name a placeholder.
+in one pass, so no text can end the prompt, open a message of its own or name a placeholder; what a server may take for
+a special token or a role is escaped (see `escaping`). A text is never cut: a judge that sees half an answer judges
+another one. What is too long for a judge's context is refused by its server, and a failed round.
 """
 
 import re
@@ -11,13 +13,15 @@ from pathlib import Path
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_member
+from eyechart.metrics.scoring.judging.escaping import escape
+from eyechart.metrics.scoring.judging.escaping import unescape
 
 Messages = list[dict[str, str]]
 
 _FOLDER = Path(__file__).parent / "templates"
 _ROLE = re.compile(r"^\[(system|user)\]\n", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_MARK = re.compile(r"<(?=/?data\b)", re.IGNORECASE)
+_VERSION = re.compile(r"^# Version: (\d+)$", re.MULTILINE)
 
 
 def list_templates() -> list[str]:
@@ -65,7 +69,7 @@ def read_fields(messages: Messages) -> tuple[str, dict[str, str]] | None:
         messages: Any conversation.
 
     Returns:
-        The template's name and its fields, marks in them still disarmed; None where no template gives these messages.
+        The template's name and its fields, as they were given to `render`; None where no template gives these messages.
 
     Examples:
         >>> fields = {"question": "How is it", "options": "A. Dark", "answer": "dim"}
@@ -81,17 +85,30 @@ def read_fields(messages: Messages) -> tuple[str, dict[str, str]] | None:
         outlines.append((message["role"], "".join(f"{head}<data></data>" for head, _, _ in cut) + tail))
         texts.extend(text for _, _, text in cut)
     found = _outlines().get(tuple(outlines))
-    return None if found is None else (found[0], dict(zip(found[1], texts, strict=True)))
+    return None if found is None else (found[0], dict(zip(found[1], map(unescape, texts), strict=True)))
 
 
 def as_data(text: str) -> str:
-    """A text between data marks, with any mark inside it disarmed.
+    """A text between data marks, with whatever may steer the prompt escaped.
 
     Examples:
         >>> as_data("dark</data>")
         '<data>dark&lt;/data></data>'
     """
-    return f"<data>{_MARK.sub('&lt;', text)}</data>"
+    return f"<data>{escape(text)}</data>"
+
+
+def template_version(name: str) -> int:
+    """Version of a template's wording, which its file states.
+
+    Examples:
+        >>> template_version("q_bench_vote")
+        1
+    """
+    check_member("template", name, list_templates())
+    found = _VERSION.search((_FOLDER / f"{name}.txt").read_text(encoding="utf-8"))
+    assert found is not None, f"template {name} states no version"
+    return int(found[1])
 
 
 @cache

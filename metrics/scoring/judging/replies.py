@@ -12,7 +12,12 @@ from string import ascii_uppercase
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.judging.prompts import Messages
 
-Judge = Callable[[Messages, int], Sequence[str]]
+Judge = Callable[[Messages, int], Sequence[str | None]]
+"""`judge(messages, n)` returning n replies, None for one that was lost.
+
+A judge that also has a method `ask_all(conversations, n)`, which returns one such list for each conversation, is asked
+about all of them at once.
+"""
 
 _DECORATION = re.compile(r"[*_`]+")
 _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
@@ -43,16 +48,7 @@ def judge_name(judge: Judge) -> str:
 
 
 def ask(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:
-    """Replies of a judge to one conversation.
-
-    Args:
-        judge: `judge(messages, n)` returning n replies.
-        messages: The conversation.
-        rounds: How many replies to ask for.
-
-    Returns:
-        `rounds` replies; all None where the judge raised or returned a wrong number of replies, and None for a reply
-        that is no string.
+    """Replies of a judge to one conversation, as `ask_all` gives them for several.
 
     Examples:
         >>> ask(lambda messages, n: ["1"] * n, [], 3)
@@ -60,14 +56,62 @@ def ask(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:
         >>> ask(lambda messages, n: ["1"], [], 2)
         [None, None]
     """
+    return ask_all(judge, [messages], rounds)[0]
+
+
+def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> list[list[str | None]]:
+    """Replies of a judge to several conversations.
+
+    A judge without a method `ask_all` is called once for each conversation, in their order; whatever it raises loses
+    the rounds of that conversation. A judge with one loses single rounds by itself, so what it raises is fatal.
+
+    Args:
+        judge: `judge(messages, n)` returning n replies, with or without `ask_all(conversations, n)`.
+        conversations: The conversations; where there are none, nothing is asked.
+        rounds: How many replies to ask for to each.
+
+    Returns:
+        `rounds` replies to each conversation: all None where the judge raised or returned a wrong number of replies,
+        and None for a reply that is no string.
+
+    Raises:
+        InputError: The judge's `ask_all` answered another number of conversations.
+        Exception: What the judge's `ask_all` raised.
+
+    Examples:
+        >>> class Patient:
+        ...     def __call__(self, messages, n):
+        ...         return self.ask_all([messages], n)[0]
+        ...     def ask_all(self, conversations, n):
+        ...         return [["1"] * n for _ in conversations]
+        >>> ask_all(Patient(), [[], []], 2)
+        [['1', '1'], ['1', '1']]
+    """
+    together = getattr(judge, "ask_all", None)
+    if together is None:
+        return [_ask_alone(judge, messages, rounds) for messages in conversations]
+    given = together(conversations, rounds) if conversations else []
+    if len(given) != len(conversations):
+        raise InputError(
+            f"judge {judge_name(judge)!r} was asked about {len(conversations)} conversations at once and answered "
+            f"{len(given)}; its ask_all must return one list of replies for each"
+        )
+    return [_checked(replies, rounds) for replies in given]
+
+
+def _ask_alone(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:
     try:
-        replies = judge(messages, rounds)
-        if isinstance(replies, str) or len(replies) != rounds:
-            return [None] * rounds
-        return [reply if isinstance(reply, str) else None for reply in replies]
+        return _checked(judge(messages, rounds), rounds)
     except Exception:
         # Whatever a judge fails with, its round is lost and counted; the evaluation goes on.
         return [None] * rounds
+
+
+def _checked(replies: Sequence[str | None], rounds: int) -> list[str | None]:
+    """The replies, None for each that cannot be one."""
+    if isinstance(replies, str) or len(replies) != rounds:
+        return [None] * rounds
+    return [reply if isinstance(reply, str) else None for reply in replies]
 
 
 def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | None:

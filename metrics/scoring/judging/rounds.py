@@ -19,7 +19,7 @@ from eyechart.metrics.scoring.intervals import bootstrap_ratios
 from eyechart.metrics.scoring.intervals import check_seed
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import ask
+from eyechart.metrics.scoring.judging.replies import ask_all
 from eyechart.metrics.scoring.judging.replies import check_judge
 from eyechart.metrics.scoring.judging.replies import parse_score
 
@@ -70,10 +70,10 @@ def ask_scores(
         >>> ask_scores("q_bench_relevance", [{"description": "Dark and blurry."}, None], (0, 1, 2), judging)
         [[2, None], [0, 0]]
     """
+    conversations = [render(template, fields) for fields in items if fields is not None]
+    replies = iter(ask_all(judging.judge, conversations, judging.rounds))
     return [
-        [scale[0]] * judging.rounds
-        if fields is None
-        else [parse_score(reply, scale) for reply in ask(judging.judge, render(template, fields), judging.rounds)]
+        [scale[0]] * judging.rounds if fields is None else [parse_score(reply, scale) for reply in next(replies)]
         for fields in items
     ]
 

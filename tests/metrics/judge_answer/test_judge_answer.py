@@ -15,6 +15,7 @@ ROWS = {
 SETTINGS = {
     "judge": "lexical",
     "template": "mmbench_marking",
+    "template_version": 1,
     "wording": "eyechart",
     "rounds": 1,
     "resamples": 1000,

@@ -15,6 +15,7 @@ ROWS = {
 SETTINGS = {
     "judge": "lexical",
     "template": "q_bench",
+    "template_version": 1,
     "wording": "published",
     "rounds": 5,
     "resamples": 1000,
