@@ -1,5 +1,6 @@
 """The columns by which scores are broken down."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 
 from eyechart.evaluators.types import Row
@@ -27,3 +28,25 @@ def known_groups(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[st
     complete = [name for name in names if all(name in row for row in rows)]
     values = {name: [UNKNOWN if row[name] in (None, "") else str(row[name]) for row in rows] for name in complete}
     return {name: found for name, found in values.items() if set(found) != {UNKNOWN}}
+
+
+def crossed_groups(groups: Mapping[str, Sequence[str]], pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Groups by two columns at once.
+
+    Args:
+        groups: Column to one value per row.
+        pairs: Columns to be taken together; a pair of which one is not among the groups is left out.
+
+    Returns:
+        `<first>_by_<second>` to one value per row.
+
+    Examples:
+        >>> groups = {"question_type": ["how", "what"], "concern": ["other", "distortion"]}
+        >>> crossed_groups(groups, [("question_type", "concern")])
+        {'question_type_by_concern': ['how, other', 'what, distortion']}
+    """
+    return {
+        f"{first}_by_{second}": [f"{one}, {other}" for one, other in zip(groups[first], groups[second], strict=True)]
+        for first, second in pairs
+        if first in groups and second in groups
+    }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from enum import Enum
@@ -55,6 +56,12 @@ class Task:
     """Other wordings of the prompt, by the name that the option `wording` gives."""
     groups: tuple[str, ...] = ()
     """Columns to break the scores down by."""
+    crossed_groups: tuple[tuple[str, str], ...] = ()
+    """Pairs of these columns to break them down by together."""
+    open_prompt: Callable[[Row], Prompt] | None = None
+    """The prompt without options, for closed-set inference; None where the task has none."""
+    open_prefill: str = ""
+    """How the reply to it begins."""
     prefill: str = ""
     """How the reply begins, given to the model."""
     words: tuple[str, ...] = ()
@@ -70,6 +77,9 @@ class Task:
     """Tasks that a model must have answered first, where a run holds them."""
     note: str = ""
     """What the reader of its scores has to know."""
+    submission: Callable[[Sequence[Row], Sequence[str]], Mapping[str, bytes]] | None = None
+    """From rows whose answers are private, and the replies to them, to the benchmark's own files by name; letters stand
+    for the rows' order of options. None where the benchmark takes none."""
 
     @property
     def default_subsets(self) -> tuple[str, ...]:
