@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
     from eyechart.evaluators.options import TaskOptions
     from eyechart.evaluators.quality_assessment import QualityAssessmentEvaluator
+    from eyechart.evaluators.registration import register
+    from eyechart.evaluators.self_awareness import SelfAwarenessEvaluator
     from eyechart.evaluators.tasks.task import Task
     from eyechart.metrics.scoring.judging.replies import Judge
 
@@ -23,16 +25,20 @@ __all__ = [
     "Evaluator",
     "MultipleChoiceEvaluator",
     "QualityAssessmentEvaluator",
+    "SelfAwarenessEvaluator",
     "TaskOptions",
     "evaluator",
     "list_tasks",
+    "register",
 ]
 
 _MODULES = {
     "Evaluator": "eyechart.evaluators.base",
     "MultipleChoiceEvaluator": "eyechart.evaluators.multiple_choice",
     "QualityAssessmentEvaluator": "eyechart.evaluators.quality_assessment",
+    "SelfAwarenessEvaluator": "eyechart.evaluators.self_awareness",
     "TaskOptions": "eyechart.evaluators.options",
+    "register": "eyechart.evaluators.registration",
 }
 
 

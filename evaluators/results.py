@@ -76,17 +76,22 @@ class Results(BaseModel):
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     environment: dict[str, Any]
+    suite: dict[str, Any] | None = None
+    """The suite file that the run followed."""
     tasks: list[TaskResult]
     failed: list[FailedTask] = []
 
 
-def collect(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask], started: str) -> Results:
+def collect(
+    evaluations: Sequence[Evaluation], failed: Sequence[FailedTask], started: str, suite: dict[str, Any] | None = None
+) -> Results:
     """Assemble the results of a run.
 
     Args:
         evaluations: The tasks that finished.
         failed: Those that did not.
         started: When the run began, ISO 8601.
+        suite: The suite file that the run followed.
     """
     tasks = [
         TaskResult(
@@ -106,7 +111,7 @@ def collect(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask], sta
         )
         for e in evaluations
     ]
-    return Results(environment=_environment(started), tasks=tasks, failed=list(failed))
+    return Results(environment=_environment(started), suite=suite, tasks=tasks, failed=list(failed))
 
 
 def read_results(path: str | Path) -> Results:

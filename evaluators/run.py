@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn
@@ -49,6 +50,8 @@ class RunOptions:
     """Leave out rows and images that cannot be read."""
     skip_missing: bool = False
     """Leave out rows whose image is absent."""
+    suite: dict[str, Any] | None = None
+    """The contents of the suite file, to be kept with the results."""
 
 
 def execute(
@@ -108,7 +111,7 @@ def execute(
             text = f"eyechart: {planned.task.name} on {planned.subset} failed: {details}"
             messages.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         if is_main:
-            write_run(folder, collect(evaluations, failed, started), evaluations)
+            write_run(folder, collect(evaluations, failed, started, options.suite), evaluations)
     output = console(quiet=not is_main)
     output.print(score_table(evaluations, failed))
     for line in [*notes(evaluations), f"Results are in {folder}"]:

@@ -1,11 +1,13 @@
 """`eyechart run`: evaluate a model."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
@@ -35,9 +37,12 @@ from eyechart.evaluators.console import checked
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.plan import Planned
 from eyechart.evaluators.plan import make_plan
+from eyechart.evaluators.suites import list_suites
+from eyechart.evaluators.suites import suite_tasks
 
 if TYPE_CHECKING:
     from eyechart.evaluators.run import RunOptions
+    from eyechart.evaluators.suite_file import Suite
     from eyechart.evaluators.types import Backend
 
 Tasks = Annotated[list[str] | None, typer.Argument(help="Tasks, as `eyechart tasks` lists them; all if none is given.")]
@@ -45,6 +50,13 @@ Tasks = Annotated[list[str] | None, typer.Argument(help="Tasks, as `eyechart tas
 
 def run(
     tasks: Tasks = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="All tasks of a paper (q_bench, mmbench, ql_bench, aes_bench, two_afc), or what a YAML file lists.",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -119,7 +131,7 @@ def run(
 ) -> None:
     """Evaluate a model; without arguments, the bundled tiny model on mini data."""
 
-    def plan_run() -> list[Planned]:
+    def plan_run() -> "tuple[Suite | None, list[Planned]]":
         given = TaskOptions(
             shuffle_seed=shuffle_seed,
             inference=inference,
@@ -135,8 +147,16 @@ def run(
             rounds=rounds,
             max_new_tokens=max_new_tokens,
         )
-        return make_plan(
-            tasks or [],
+        if suite is not None and tasks:
+            raise UsageError(f"--suite {suite} and the tasks {', '.join(tasks)} are both given; leave out one")
+        if suite is not None and suite not in list_suites():
+            own = {"--subset": subset, "--split": split, "--data-dir": data_dir, "--option": option, "--limit": limit}
+            own |= {"--seed": seed or None}
+            own |= {f"--{name.replace('_', '-')}": value for name, value in given.given().items()}
+            return _read_suite(suite, [name for name, value in own.items() if value is not None])
+        names = [task.name for task in suite_tasks(suite)] if suite is not None else tasks or []
+        return None, make_plan(
+            names,
             subset=subset,
             split=split,
             data_dirs=data_dir or [],
@@ -145,7 +165,7 @@ def run(
             limit=limit,
         )
 
-    plan = checked(plan_run)
+    suite_file, plan = checked(plan_run)
     endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))
 
     def make_backend(own_device: str | None) -> "Backend":
@@ -158,9 +178,22 @@ def run(
     def options() -> "RunOptions":
         from eyechart.evaluators.run import RunOptions
 
-        return RunOptions(seed, skip_bad, skip_missing)
+        if suite_file is None:
+            return RunOptions(seed, skip_bad, skip_missing)
+        return RunOptions(suite_file.seed, skip_bad, skip_missing, suite_file.model_dump())
 
     execute_plan(plan, make_backend, options, out, use_store=not no_store)
+
+
+def _read_suite(path: str, given: list[str]) -> "tuple[Suite, list[Planned]]":
+    """A suite file, which says itself what the options in `given` would say."""
+    from eyechart.evaluators.suite_file import read_suite
+
+    if not Path(path).exists():
+        raise UsageError(f"{unknown_name('suite', path, list_suites())}; nor is there a file of that name")
+    if given:
+        raise UsageError(f"{', '.join(given)} cannot be given with the suite file {path}; write it into the file")
+    return read_suite(path)
 
 
 def _endpoint(

@@ -1,0 +1,132 @@
+"""Suite files: YAML that lists tasks with their data and settings, checked as a whole before anything runs.
+
+::
+
+    name: nightly                  # optional
+    seed: 0                        # optional, of all tasks
+    limit: 200                     # optional, of all tasks that give none themselves
+    tasks:
+      - task: q_bench/perception
+        data_dir: /data/LLVisionQA # without it, the mini release
+        options: {shuffle_seed: 7}
+      - task: q_bench/assessment
+        subset: koniq10k
+        limit: 500
+"""
+
+from dataclasses import fields
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic import ConfigDict
+from pydantic import Field
+from pydantic import ValidationError
+
+from eyechart.datasets_scripts.common.errors import EyechartError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.loading import load_builder
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.plan import Planned
+from eyechart.evaluators.plan import distribute_options
+from eyechart.evaluators.plan import plan_task
+from eyechart.evaluators.tasks import get_task
+
+
+class SuiteTask(BaseModel):
+    """One entry of `tasks`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    task: str
+    subset: str | None = None
+    """Data set to run on; each of the task's own where none is named."""
+    split: str | None = None
+    data_dir: str | None = None
+    """Folder of the release, relative to the suite file; the mini release where none is named."""
+    data_options: dict[str, Any] = {}
+    """Settings of the data set's own."""
+    options: dict[str, Any] = {}
+    """Settings of the task, by the names of `TaskOptions`."""
+    limit: int | None = Field(default=None, ge=1)
+
+
+class Suite(BaseModel):
+    """The contents of a suite file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str | None = None
+    seed: int = Field(default=0, ge=0)
+    limit: int | None = Field(default=None, ge=1)
+    tasks: list[SuiteTask] = Field(min_length=1)
+
+
+def read_suite(path: str | Path) -> tuple[Suite, list[Planned]]:
+    """Read and check a suite file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its contents and what is to run, in its order.
+
+    Raises:
+        UsageError: The file cannot be read, has another form, names what does not exist, or runs a task on the same
+            data twice; the message names the place.
+    """
+    path = Path(path)
+    suite = _parse(path)
+    plan: list[Planned] = []
+    for number, entry in enumerate(suite.tasks, start=1):
+        try:
+            plan += _plan_entry(entry, suite, path.parent)
+        except EyechartError as error:
+            raise UsageError(f"{path}, task {number} ({entry.task}): {error}") from error
+    names = [(planned.task.name, planned.subset) for planned in plan]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"{path}: {name[0]} on {name[1]} is listed {names.count(name)} times; results are told apart by these "
+                "two, so put other settings into another suite file"
+            )
+    return suite, plan
+
+
+def _parse(path: Path) -> Suite:
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the suite file {path} cannot be read: {error}") from error
+    try:
+        return Suite.model_validate(yaml.safe_load(text))
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is not YAML: {error}") from error
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()]
+        raise UsageError(f"{path} is not a suite file. " + "; ".join(problems)) from error
+
+
+def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path) -> list[Planned]:
+    task = get_task(entry.task)
+    subsets = (entry.subset,) if entry.subset or entry.data_dir else task.default_subsets
+    data_dir = None if entry.data_dir is None else folder / Path(entry.data_dir).expanduser()
+    if data_dir is not None and not data_dir.exists():
+        raise UsageError(f"data_dir {str(data_dir)!r} does not exist")
+    if data_dir is not None and entry.subset is None and len(task.default_subsets) > 1:
+        raise UsageError(f"data_dir needs subset, one of: {', '.join(task.subsets)}")
+    known = [field.name for field in fields(TaskOptions)]
+    for name in entry.options:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    limit = entry.limit or suite.limit
+    where = None if data_dir is None else str(data_dir)
+    plan = [plan_task(task, subset, entry.split, where, limit=limit) for subset in subsets]
+    plan = [replace(planned, data_options=entry.data_options) for planned in plan]
+    for planned in plan:
+        load_builder(planned.subset, task.config, data_dir=planned.data_dir, options=planned.data_options)
+    return distribute_options(plan, TaskOptions(**entry.options))

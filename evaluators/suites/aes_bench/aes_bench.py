@@ -1,0 +1,14 @@
+"""AesBench as a suite of `evaluate`: `evaluate.EvaluationSuite.load(<this folder>).run(pipe)`."""
+
+import evaluate
+
+from eyechart.evaluators.suites import subtasks
+
+
+class Suite(evaluate.EvaluationSuite):
+    """All tasks of AesBench, on mini data."""
+
+    def __init__(self, name):
+        """List the tasks; nothing is loaded."""
+        super().__init__(name)
+        self.suite = subtasks("aes_bench")

@@ -1,0 +1,117 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.suite_file import read_suite
+
+
+def write(tmp_path, text):
+    path = tmp_path / "suite.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_suite_becomes_a_plan_in_its_order(tmp_path):
+    folder = mini.release("llvisionqa")
+    path = write(
+        tmp_path,
+        f"""
+        name: both
+        seed: 3
+        limit: 20
+        tasks:
+          - {{task: q_bench/assessment, subset: kadis700k, limit: 5}}
+          - {{task: q_bench/perception, data_dir: "{folder}", split: test, options: {{shuffle_seed: 7}}}}
+        """,
+    )
+    suite, plan = read_suite(path)
+    assert (suite.name, suite.seed) == ("both", 3)
+    assert [(p.task.name, p.subset, p.split, p.limit) for p in plan] == [
+        ("q_bench/assessment", "kadis700k", "test", 5),
+        ("q_bench/perception", "llvisionqa", "test", 20),
+    ]
+    assert plan[1].options == TaskOptions(shuffle_seed=7)
+    assert plan[1].data_dir == str(folder)
+
+
+def test_folders_are_relative_to_the_file(tmp_path):
+    (tmp_path / "data").mkdir()
+    _, plan = read_suite(write(tmp_path, "tasks: [{task: q_bench/perception, data_dir: data}]"))
+    assert plan[0].data_dir == str(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("tasks: [", "is not YAML"),
+        ("", "the file: Input should be"),
+        ("just text", "the file: Input should be"),
+        ("tasks: []", "tasks: List should have at least 1 item"),
+        ("task: [{task: q_bench/perception}]", "task: Extra inputs are not permitted"),
+        ("seed: x\ntasks: [{task: q_bench/perception}]", "seed: Input should be a valid integer"),
+        ("seed: -1\ntasks: [{task: q_bench/perception}]", "seed: Input should be greater than or equal to 0"),
+        ("tasks: [{task: q_bench/perception, limit: 0}]", r"tasks.0.limit: Input should be greater"),
+        ("tasks: [{task: q_bench/perception, limt: 5}]", "tasks.0.limt: Extra inputs are not permitted"),
+        ("tasks: [{subset: llvisionqa}]", "tasks.0.task: Field required"),
+        ("tasks: [{task: q_bench/percepton}]", r"task 1 .*did you mean 'q_bench/perception'"),
+        ("tasks: [{task: q_bench/perception, subset: koniq10k}]", r"unknown subset of q_bench/perception 'koniq10k'"),
+        ("tasks: [{task: q_bench/perception, split: tset}]", "did you mean 'test'"),
+        ("tasks: [{task: q_bench/perception, data_dir: nowhere}]", "nowhere' does not exist"),
+        ("tasks: [{task: q_bench/perception, options: {shufle_seed: 1}}]", "did you mean 'shuffle_seed'"),
+        ("tasks: [{task: q_bench/perception, options: {temperature: 5}}]", "temperature=5 has no effect on task"),
+        ("tasks: [{task: q_bench/perception, options: {shuffle_seed: -1}}]", "shuffle_seed is -1"),
+        ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of subset 'llvisionqa'"),
+        ("tasks: [{task: q_bench/perception}, {task: q_bench/perception}]", "is listed 2 times"),
+    ],
+)
+def test_what_is_wrong_is_named_before_anything_runs(tmp_path, text, problem):
+    with pytest.raises(UsageError, match=problem) as caught:
+        read_suite(write(tmp_path, text))
+    assert str(tmp_path) in str(caught.value)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_run_follows_a_suite_file_and_keeps_it(tmp_path):
+    path = write(tmp_path, "name: short\ntasks: [{task: q_bench/perception, limit: 4, options: {shuffle_seed: 2}}]")
+    done = invoke("run", "--suite", path, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["suite"]["name"] == "short"
+    assert [task["task"] for task in results["tasks"]] == ["q_bench/perception"]
+    assert (results["tasks"][0]["scores"]["n"], results["tasks"][0]["settings"]["shuffle_seed"]) == (4, 2)
+
+
+def test_a_task_that_fails_does_not_stop_the_others(tmp_path):
+    (tmp_path / "empty").mkdir()
+    tasks = "[{task: q_bench/perception, data_dir: empty}, {task: q_bench/assessment, subset: kadis700k, limit: 30}]"
+    done = invoke("run", "--suite", write(tmp_path, f"tasks: {tasks}"), "--out", tmp_path / "run")
+    assert done.exit_code == 1
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert [(f["task"], f["subset"]) for f in results["failed"]] == [("q_bench/perception", "llvisionqa")]
+    assert "empty" in results["failed"][0]["error"]
+    assert [task["task"] for task in results["tasks"]] == ["q_bench/assessment"]
+    assert "failed:" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--suite", "q_banch"), "did you mean 'q_bench'"),
+        (("--suite", "q_bench", "q_bench/perception"), "leave out one"),
+        (("--suite", "FILE", "--limit", "3"), "--limit cannot be given with the suite file"),
+        (("--suite", "FILE", "--shuffle-seed", "3"), "--shuffle-seed cannot be given with the suite file"),
+    ],
+)
+def test_wrong_usage_of_suites(tmp_path, arguments, problem):
+    path = write(tmp_path, "tasks: [{task: q_bench/perception}]")
+    done = invoke("run", *(path if argument == "FILE" else argument for argument in arguments))
+    assert done.exit_code == 2
+    assert problem in done.output
