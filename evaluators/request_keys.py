@@ -63,7 +63,8 @@ class RequestKeys:
             "prompt": [None if part is IMAGE else part for part in request.prompt],
             "images": [self._digest(source) for source in request.images],
             "prefill": request.prefill,
-            "words": request.words,
+            # Which of them are needed, and which come first, changes no logit.
+            "words": sorted(request.all_words),
             "continuations": request.continuations,
             "max_new_tokens": request.max_new_tokens,
         }

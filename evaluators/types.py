@@ -56,6 +56,8 @@ class Request:
     """How the reply begins, given to the model."""
     words: tuple[str, ...] = ()
     """Words whose next-token logits are wanted; empty otherwise."""
+    optional_words: tuple[str, ...] = ()
+    """Further words, whose logits are wanted as well where they can be had."""
     continuations: tuple[str, ...] = ()
     """Texts whose losses as what follows the prompt and `prefill` are wanted; empty otherwise."""
     max_new_tokens: int = 32
@@ -67,8 +69,15 @@ class Request:
         """Refuse a request for two things at once, or for none."""
         if self.words and self.continuations:
             raise ValueError(f"request {self.id!r} wants logits and losses; it may want one of them")
+        if self.optional_words and not self.words:
+            raise ValueError(f"request {self.id!r} wants logits of optional words alone; it has to need some")
         if self.wanted is Wanted.TEXT and self.max_new_tokens < 1:
             raise ValueError(f"request {self.id!r} wants a text of {self.max_new_tokens} tokens; it is at least 1 long")
+
+    @property
+    def all_words(self) -> tuple[str, ...]:
+        """The words that are needed, then the optional ones."""
+        return self.words + self.optional_words
 
     @property
     def wanted(self) -> Wanted:
@@ -103,7 +112,8 @@ class Response:
     request: Request
     text: str | None = None
     logits: Mapping[str, float] | None = None
-    """Next-token logit of each word asked for, up to a constant that all words share (so log-probabilities too)."""
+    """Next-token logit of each word needed, and of the optional ones that could be had, up to a constant that all words
+    share (so log-probabilities too)."""
     losses: tuple[Loss, ...] | None = None
     """Loss of each continuation asked for."""
     score: float | None = None

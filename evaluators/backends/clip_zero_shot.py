@@ -111,6 +111,7 @@ class ClipZeroShotBackend:
         self._fingerprint = fingerprint
         self._workers = workers or default_workers(model.device.type)
         self._texts: dict[str, torch.Tensor] = {}
+        self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
 
     @classmethod
     def from_pretrained(
@@ -180,13 +181,13 @@ class ClipZeroShotBackend:
         """
         for request in requests:
             self._check_request(request)
-        for words in dict.fromkeys(request.words for request in requests):
-            self._encode_texts(words)
+        for words, optional in dict.fromkeys((request.words, request.optional_words) for request in requests):
+            self._words[words, optional] = self._encode_texts(words, optional)
         preparer = Preparer(lambda: _Renderer(self._image_processor, self._text), workers=self._workers)
         for window in preparer.windows(split_units(requests), _BATCHES_PLANNED * self._batch_size):
             yield from window.failed
             for prompt, found in each_alone(window.prompts, partial(self._logits, window)):
-                yield respond(prompt, found, window)
+                yield respond(prompt, found, window, self._words_of(prompt.request))
 
     def _check_request(self, request: Request) -> None:
         self.check(request.wanted)
@@ -209,7 +210,7 @@ class ClipZeroShotBackend:
 
     def _compare(self, prompt: Prompt, image: "torch.Tensor") -> list[float]:
         """The logit of each word: Eq. 2's exponents, times 100."""
-        return [float(_SCALE * (self._texts[self._text(word)] @ image)) for word in prompt.request.words]
+        return [float(_SCALE * (self._texts[self._text(word)] @ image)) for word in self._words_of(prompt.request)]
 
     def _encode_images(self, images: Sequence[ImageInputs], batch_size: int) -> "list[torch.Tensor]":
         import torch
@@ -222,8 +223,12 @@ class ClipZeroShotBackend:
                 features += _unit(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
         return features
 
-    def _encode_texts(self, words: tuple[str, ...]) -> None:
-        for text in map(self._text, words):
+    def _words_of(self, request: Request) -> list[str]:
+        return self._words[request.words, request.optional_words]
+
+    def _encode_texts(self, words: tuple[str, ...], optional: tuple[str, ...]) -> list[str]:
+        """Encode the texts of words; gives those that can be compared: all but optional ones like another."""
+        for text in map(self._text, (*words, *optional)):
             if text not in self._texts:
                 self._texts[text] = self._encode_text(text)
         for first, second in combinations(map(self._text, words), 2):
@@ -232,6 +237,13 @@ class ClipZeroShotBackend:
                     f"model '{self._name}' makes the same features of '{first}' and '{second}', so they cannot be "
                     "compared. A tokenizer that does not end texts with the token that the model looks for does that."
                 )
+        features = {word: self._texts[self._text(word)] for word in (*words, *optional)}
+        unlike = [
+            word
+            for word in optional
+            if not any(features[word].equal(other) for name, other in features.items() if name != word)
+        ]
+        return [*words, *unlike]
 
     def _encode_text(self, text: str) -> "torch.Tensor":
         import torch
@@ -270,7 +282,7 @@ class _Renderer:
     def prompts(
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
     ) -> list[Prompt]:
-        texts = "\n".join(map(self._text, request.words))
+        texts = "\n".join(map(self._text, request.all_words))
         return [Prompt(request, texts, texts, ids=[], types=None, images=keys, begins=(0,), ends=(0,))]
 
     def forget_images(self) -> None:

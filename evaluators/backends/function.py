@@ -19,7 +19,8 @@ class FunctionBackend:
 
     Args:
         function: Called as `function(messages)` for text and `function(messages, words)` for logits. `messages` are
-            chat messages whose image parts hold PIL images; it returns a string, or a dict from each word to its logit.
+            chat messages whose image parts hold PIL images; it returns a string, or a dict from word to logit. Words
+            that are optional come last and may lack.
     """
 
     needs_images = True
@@ -63,10 +64,10 @@ class FunctionBackend:
         return Response(request, text=text)
 
     def _logits(self, request: Request, messages: list[dict[str, Any]]) -> Response:
-        logits = self._function(messages, request.words)
-        if not isinstance(logits, dict) or set(logits) != set(request.words):
+        logits = self._function(messages, request.all_words)
+        if not isinstance(logits, dict) or not set(request.words) <= set(logits) <= set(request.all_words):
             raise ModelError(
                 f"{self.name} returned {logits!r} for item '{request.id}'; expected a dict with the logits of "
                 f"{', '.join(request.words)}."
             )
-        return Response(request, logits={word: float(logits[word]) for word in request.words})
+        return Response(request, logits={word: float(logits[word]) for word in request.all_words if word in logits})

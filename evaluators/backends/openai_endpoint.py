@@ -136,7 +136,13 @@ class OpenAIBackend:
                 return self._several_tokens[key]
 
         likeliest = tokens[0].likeliest
-        logits, floored = find_words(likeliest, request.words, is_several_tokens, opens_reply=not request.prefill)
+        logits, floored = find_words(
+            likeliest,
+            request.words,
+            is_several_tokens,
+            optional=request.optional_words,
+            opens_reply=not request.prefill,
+        )
         told = question.told(completion)
         return Response(request, logits=logits, floored=floored, usage=_usage(completion), told=told)
 

@@ -153,7 +153,7 @@ class PredictionsFileBackend:
         logits = prediction.logits or {}
         lacking = [word for word in request.words if word not in logits]
         if not lacking:
-            return Response(request, logits={word: logits[word] for word in request.words})
+            return Response(request, logits={word: logits[word] for word in request.all_words if word in logits})
         if prediction.score is None:
             raise ValueError(f"no logits for {', '.join(lacking)}")
         return Response(request, score=-prediction.score if self._lower_is_better else prediction.score)

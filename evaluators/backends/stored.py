@@ -72,7 +72,7 @@ class StoredBackend:
             keyed = [(_key(keys, request), request) for request in part]
             found = self._store.get(key for key, _ in keyed if isinstance(key, bytes))
             for key, request in keyed:
-                if key in found:
+                if key in found and _has_words(request, found[key]):
                     yield _response(request, found[key])
                 else:
                     waiting.setdefault(key, []).append(request)
@@ -102,6 +102,11 @@ def _key(keys: RequestKeys, request: Request) -> _Key:
     except BadImageError:
         # The backend meets the same image and says what is wrong with it.
         return request.id, request.pass_name
+
+
+def _has_words(request: Request, value: dict[str, Any]) -> bool:
+    """Whether a stored answer has the words that are needed: it may be one to which they were optional."""
+    return not request.words or set(request.words) <= set(value.get("logits") or ())
 
 
 def _value(response: Response) -> dict[str, Any]:

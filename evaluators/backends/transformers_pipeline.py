@@ -178,25 +178,27 @@ class TransformersBackend:
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Answer requests that want the same together, those that begin with the same image next to each other."""
-        kinds: dict[tuple[Wanted, tuple[str, ...], str, int], list[Request]] = {}
+        kinds: dict[tuple[Wanted, tuple[str, ...], tuple[str, ...], str, int], list[Request]] = {}
         for request in requests:
             length = request.max_new_tokens if request.wanted is Wanted.TEXT else 0
-            kinds.setdefault((request.wanted, request.words, request.prefill, length), []).append(request)
-        for (wanted, words, _, length), group in kinds.items():
-            tokens = self._renderer.first_tokens(group[0]) if words else []
+            kind = (request.wanted, request.words, request.optional_words, request.prefill, length)
+            kinds.setdefault(kind, []).append(request)
+        for (wanted, words, *_, length), group in kinds.items():
+            tokens = self._renderer.first_tokens(group[0]) if words else {}
             windows = self._preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size)
             # Closed at once, whatever happens here, so that no thread goes on.
             with contextlib.closing(windows):
                 for window in windows:
                     yield from window.failed
-                    yield from self._answer_window(window, Job(window.prompts, window.inputs, wanted, length, tokens))
+                    job = Job(window.prompts, window.inputs, wanted, length, list(tokens.values()))
+                    yield from self._answer_window(window, job, list(tokens))
 
-    def _answer_window(self, window: Unit, job: Job) -> Iterator[Response]:
+    def _answer_window(self, window: Unit, job: Job, words: Sequence[str]) -> Iterator[Response]:
         losses: dict[int, list[Loss | DataError | None]] = {}
         for prompt, found in self._found(window, job):
             request = prompt.request
             if prompt.continuation is None:
-                yield respond(prompt, found, window)
+                yield respond(prompt, found, window, words)
                 continue
             # The losses of one request come one by one.
             of_request = losses.setdefault(id(request), [None] * len(request.continuations))

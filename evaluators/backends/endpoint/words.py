@@ -9,7 +9,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 
-from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.evaluators.backends.distinct_words import distinct_words
 
 # What OpenAI writes instead of the log-probability of a very unlikely token.
 _NO_VALUE = -9999.0
@@ -22,6 +22,7 @@ def find_words(
     words: Sequence[str],
     is_several_tokens: Callable[[str], bool],
     *,
+    optional: Sequence[str] = (),
     opens_reply: bool = False,
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """The log-probability of each word's first token.
@@ -31,6 +32,7 @@ def find_words(
         words: The words that are compared.
         is_several_tokens: Tells whether a word is known to be more than one token at that place; asked only about words
             whose whole token is not there while a beginning of theirs is.
+        optional: Further words; those that begin with the same token as another are left out.
         opens_reply: Whether the words would begin the reply. What the server writes before it is not known then, so of
             a word with and without a blank the likelier one counts; elsewhere a blank stands before it.
 
@@ -42,17 +44,11 @@ def find_words(
         ModelError: Two words begin with the same token.
     """
     values = {token: value for token, value in likeliest.items() if value > _NO_VALUE} or dict(likeliest)
-    tokens = {word: _token_of(word, values, is_several_tokens, opens_reply) for word in words}
-    for index, word in enumerate(words):
-        for other in words[:index]:
-            if tokens[word] is not None and tokens[word] == tokens[other]:
-                raise ModelError(
-                    f"the words '{other}' and '{word}' begin with the same token {tokens[word]!r}, so their next-token "
-                    "logits are one. Choose another pair of words."
-                )
+    tokens = {word: _token_of(word, values, is_several_tokens, opens_reply) for word in (*words, *optional)}
+    tokens = {word: tokens[word] for word in distinct_words(tokens, words)}
     lowest = min(values.values())
     found = {word: lowest if token is None else values[token] for word, token in tokens.items()}
-    return found, tuple(word for word in words if tokens[word] is None)
+    return found, tuple(word for word, token in tokens.items() if token is None)
 
 
 def plain(token: str) -> str:

@@ -16,6 +16,7 @@ from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import to_messages
+from eyechart.evaluators.backends.distinct_words import distinct_words
 from eyechart.evaluators.backends.image_sizes import count_downscaled
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Request
@@ -146,28 +147,26 @@ class Renderer:
             continue_final_message=bool(request.prefill),
         )
 
-    def first_tokens(self, request: Request) -> list[int]:
+    def first_tokens(self, request: Request) -> dict[str, int]:
         """The first token of each of the request's words where it would stand, after the prompt and prefilled reply.
+
+        Optional words that have none of their own are left out.
 
         Raises:
             ModelError: Two words begin with the same token, or a word melts into the text before it.
         """
         tokenizer, text = self._processor.tokenizer, self.text_of(request)
         before = tokenizer.encode(text, add_special_tokens=False)
-        found: dict[int, str] = {}
-        for word in request.words:
+        found: dict[str, int] = {}
+        for word in request.all_words:
             tokens = tokenizer.encode(joined(text, word), add_special_tokens=False)
-            if tokens[: len(before)] != before or len(tokens) == len(before):
+            if tokens[: len(before)] == before and len(tokens) > len(before):
+                found[word] = tokens[len(before)]
+            elif word in request.words:
                 raise self._melted(word)
-            first = tokens[len(before)]
-            if first in found:
-                token = tokenizer.convert_ids_to_tokens(first)
-                raise ModelError(
-                    f"model '{self._name}': the words '{found[first]}' and '{word}' begin with the same token "
-                    f"{token!r}, so their next-token logits are one. Choose another pair of words."
-                )
-            found[first] = word
-        return list(found)
+        names = {word: tokenizer.convert_ids_to_tokens(token) for word, token in found.items()}
+        kept = distinct_words(names, request.words, where=f"model '{self._name}': ")
+        return {word: found[word] for word in kept}
 
     def _continued(
         self,

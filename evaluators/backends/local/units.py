@@ -178,13 +178,14 @@ def prepare(requests: Sequence[Request], renderer: UnitRenderer) -> Unit:
     return unit
 
 
-def respond(prompt: Prompt, found: Any, window: Unit) -> Response:
+def respond(prompt: Prompt, found: Any, window: Unit, words: Sequence[str] = ()) -> Response:
     """The response to a sequence's request.
 
     Args:
         prompt: The sequence.
         found: Its request's text, logits in the order of the words, or losses; or why there is nothing.
         window: Where the sequence comes from, for what became of its images.
+        words: The words whose logits these are.
     """
     request = prompt.request
     if isinstance(found, DataError):
@@ -204,8 +205,8 @@ def respond(prompt: Prompt, found: Any, window: Unit) -> Response:
             return Response(request, error=DataError(f"the model's losses of the continuations are {totals}"))
         return replace(told, losses=found)
     if not all(math.isfinite(value) for value in found):
-        return Response(request, error=DataError(f"the model's logits of {', '.join(request.words)} are {found}"))
-    return replace(told, logits=dict(zip(request.words, found, strict=True)))
+        return Response(request, error=DataError(f"the model's logits of {', '.join(words)} are {found}"))
+    return replace(told, logits=dict(zip(words, found, strict=True)))
 
 
 def _prepare_image(source: object, unit: Unit, images: dict[str, Image.Image], renderer: UnitRenderer) -> str:

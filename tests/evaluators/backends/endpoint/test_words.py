@@ -69,3 +69,9 @@ def test_a_word_that_begins_the_reply_is_the_likelier_with_or_without_a_blank():
 def test_words_of_one_token_are_refused(likeliest, words, token):
     with pytest.raises(ModelError, match=f"'{words[0]}' and '{words[1]}' begin with the same token {token}"):
         find_words(likeliest, words, always)
+
+
+def test_optional_words_are_left_out_where_they_begin_like_another():
+    likeliest = {" good": -1, " poor": -2, " f": -3, " x": -4}
+    found = find_words(likeliest, ("good", "poor"), always, optional=("fine", "fair", "goods", "high"))
+    assert found == ({"good": -1, "poor": -2, "high": -4}, ("high",))

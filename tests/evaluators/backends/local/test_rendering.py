@@ -61,6 +61,10 @@ def tokens(found: Renderer, ids: list[int]) -> list[str]:
     return found._processor.tokenizer.convert_ids_to_tokens(ids)
 
 
+def first_tokens(found: Renderer, **asked) -> list[str]:
+    return tokens(found, list(found.first_tokens(ask(**asked)).values()))
+
+
 @pytest.mark.parametrize("before", ["", "{{- bos_token -}}"], ids=["added", "written"])
 def test_there_is_one_first_token_whoever_writes_it(before):
     made = renderer(before=before)
@@ -74,10 +78,16 @@ def test_there_is_one_first_token_whoever_writes_it(before):
 @pytest.mark.parametrize("before", ["", "{{- bos_token -}}"], ids=["added", "written"])
 def test_words_have_the_blank_that_they_have_in_context(before):
     made = renderer(before=before)
-    assert tokens(made, made.first_tokens(ask(prefill=PREFILL, words=("good", "poor")))) == ["▁good", "▁poor"]
+    assert first_tokens(made, prefill=PREFILL, words=("good", "poor")) == ["▁good", "▁poor"]
     # Behind a line break there is none, and here words are several tokens then.
-    assert tokens(made, made.first_tokens(ask(prefill=f"{PREFILL}\n", words=("good", "noise")))) == ["goo", "no"]
-    assert tokens(made, made.first_tokens(ask(words=("good", "poor")))) == ["▁good", "▁poor"]
+    assert first_tokens(made, prefill=f"{PREFILL}\n", words=("good", "noise")) == ["goo", "no"]
+    assert first_tokens(made, words=("good", "poor")) == ["▁good", "▁poor"]
+
+
+def test_optional_words_without_a_first_token_of_their_own_are_left_out():
+    made = renderer()
+    found = made.first_tokens(ask(prefill=PREFILL, words=("good", "poor"), optional_words=("noise", "goods", "goods?")))
+    assert found == made.first_tokens(ask(prefill=PREFILL, words=("good", "poor", "noise")))
 
 
 def test_a_word_that_melts_into_a_blank_before_it_is_refused_and_named():
