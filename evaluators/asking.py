@@ -9,6 +9,7 @@ from typing import Any
 from typing import Protocol
 
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import MissingPredictionError
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
@@ -24,11 +25,11 @@ class Asker(Protocol):
     def requests(self, row: Row) -> list[Request]:
         """What to ask the model about one row, whatever it answers."""
 
-    def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
-        """What to ask about one row next, given all responses so far."""
+    def next_wave(self, answered: "Sequence[Answered]") -> list[Request]:
+        """What to ask about all rows next, given all responses so far."""
 
     def is_optional(self, request: Request) -> bool:
-        """Whether the row can be scored without an answer to this request."""
+        """Whether the row can be scored although a predictions file lacks the answer to this request."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def ask_rows(
         asker: Says what to ask about a row, first and given the answers.
         backend: What answers.
         rows: At least one, of different ids.
-        skip_bad: Leave out rows of which a request that is not optional has no answer.
+        skip_bad: Leave out rows of which a request that is not optional has no answer, or none has one.
         progress: Called after each response.
 
     Returns:
@@ -101,7 +102,8 @@ def ask_rows(
             if progress:
                 progress(len(state.responses), state.asked)
         answered = state.answered(rows)
-        wave = state.new(request for item in answered for request in asker.follow_ups(item.row, item.responses))
+        wave = state.new(asker.next_wave(answered))
+    answered = _with_an_answer(answered, state, skip_bad)
     failed = [left_out_item(row, state.failed[row["id"]]) for row in rows if row["id"] in state.failed]
     if not answered:
         raise DataError(f"none of the {len(rows)} items could be asked; the first: {failed[0]}")
@@ -111,10 +113,26 @@ def ask_rows(
 def _receive(response: Response, state: _State, asker: Asker, skip_bad: bool) -> None:
     request = response.request
     state.responses[request.id, request.pass_name] = response
-    if response.error is not None and not asker.is_optional(request):
-        if not skip_bad:
-            raise explain_item(request.id, response.error) from response.error
-        state.failed[request.id] = str(response.error)
+    if response.error is None:
+        return
+    # What a file does not hold may be spared; an image that cannot be read or a server that fails may not.
+    if not (isinstance(response.error, MissingPredictionError) and asker.is_optional(request)):
+        _fail(request.id, response.error, state, skip_bad)
+
+
+def _with_an_answer(answered: Sequence[Answered], state: _State, skip_bad: bool) -> list[Answered]:
+    """The rows of which at least one request has an answer; the others fail for the reason of the first."""
+    for item in answered:
+        first = item.responses[0].error
+        if first is not None and all(response.error is not None for response in item.responses):
+            _fail(item.row["id"], first, state, skip_bad)
+    return [item for item in answered if item.row["id"] not in state.failed]
+
+
+def _fail(id: str, error: DataError, state: _State, skip_bad: bool) -> None:
+    if not skip_bad:
+        raise explain_item(id, error) from error
+    state.failed[id] = str(error)
 
 
 def explain_item(id: str, error: DataError) -> DataError:

@@ -87,8 +87,15 @@ class Evaluator(evaluate.Evaluator):
         """What to ask about one row next, given all responses so far; requests asked before are passed over."""
         return []
 
+    def next_wave(self, answered: Sequence[Answered]) -> list[Request]:
+        """What to ask about all rows next: the follow-ups of each."""
+        return [request for item in answered for request in self.follow_ups(item.row, item.responses)]
+
     def is_optional(self, request: Request) -> bool:
-        """Whether the row can be scored without an answer to this request, whose response then holds the error."""
+        """Whether the row can be scored although a predictions file lacks the answer to this request.
+
+        Its response then holds the error. Any other error is the row's, and so is the lack of all answers.
+        """
         return False
 
     def for_backend(self, backend: Backend) -> "Evaluator":
