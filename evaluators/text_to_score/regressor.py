@@ -87,9 +87,9 @@ class TextToScore:
         record = _read_record(Path(folder))
         try:
             model, found = AutoModelForSequenceClassification.from_pretrained(
-                folder, use_safetensors=True, output_loading_info=True
+                folder, use_safetensors=True, trust_remote_code=False, output_loading_info=True
             )
-            tokenizer = AutoTokenizer.from_pretrained(folder)
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         # Loading runs code of many libraries; whatever it raises, the user needs the folder's name beside it.
         except Exception as error:
             raise ModelError(f"regressor '{folder}' cannot be loaded: {type(error).__name__}: {error}") from error
@@ -151,7 +151,7 @@ class TextToScore:
             batch = pad([{name: values[row] for name, values in encoded.items()} for row in rows])
             with torch.inference_mode():
                 logits = self._model(**batch.to(self._model.device)).logits
-            outputs[rows] = logits[:, 0].double().cpu().numpy()
+            outputs[rows] = logits[:, 0].cpu().double().numpy()
             if progress:
                 progress(min(start + batch_size, len(order)), len(order))
         return self.record.mean + self.record.standard_deviation * outputs

@@ -104,22 +104,43 @@ def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrai
     name = settings.model
     if name.startswith((".", os.path.sep)) and not os.path.isdir(name):
         raise ModelError(f"model folder '{name}' does not exist.")
+    origin = {"revision": settings.revision, "trust_remote_code": False}
     try:
         with _errors_only():
+            # Training needs the digits of float32, in whatever format the weights are kept.
             model = AutoModelForSequenceClassification.from_pretrained(
-                name, revision=settings.revision, num_labels=1, problem_type="regression"
+                name, num_labels=1, problem_type="regression", dtype="float32", **origin
             )
-            tokenizer = AutoTokenizer.from_pretrained(name, revision=settings.revision)
+            tokenizer = AutoTokenizer.from_pretrained(name, **origin)
     # Loading runs code of many libraries; whatever it raises, the user needs the model's name beside it.
     except Exception as error:
         raise ModelError(f"encoder '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
-    positions = min(getattr(model.config, "max_position_embeddings", math.inf), tokenizer.model_max_length)
-    if settings.max_length > positions:
-        raise UsageError(
-            f"max_length={settings.max_length} is not allowed; encoder '{name}' reads at most {positions} tokens."
-        )
+    _check_length(model, tokenizer, settings)
     fingerprint = model_fingerprint(name, model)
     return model, tokenizer, {"name": name, "architecture": type(model).__name__, "fingerprint": fingerprint}
+
+
+def _check_length(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", settings: TrainingSettings) -> None:
+    """Refuse a `max_length` that the encoder cannot read, before any training."""
+    import torch
+
+    known = min(getattr(model.config, "max_position_embeddings", math.inf), tokenizer.model_max_length)
+    if settings.max_length > known:
+        raise UsageError(
+            f"max_length={settings.max_length} is not allowed; encoder '{settings.model}' reads at most {known} tokens."
+        )
+    # RoBERTa and its like use up some of the positions that their configuration names, so a text is tried.
+    longest = tokenizer(
+        "a " * settings.max_length, truncation=True, max_length=settings.max_length, return_tensors="pt"
+    )
+    try:
+        with torch.inference_mode():
+            model.eval()(**longest)
+    except (IndexError, RuntimeError) as error:
+        raise UsageError(
+            f"max_length={settings.max_length} is not allowed; encoder '{settings.model}' cannot read as many tokens "
+            f"({error}). Try a smaller one, such as {settings.max_length - 2}."
+        ) from error
 
 
 def _fit(
@@ -189,7 +210,7 @@ def _own_randomness(seed: int) -> Iterator[None]:
     from transformers import set_seed
 
     python, numpy = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         set_seed(seed)
         try:
             yield

@@ -157,6 +157,28 @@ def test_encoders_that_cannot_be_used_are_refused(descriptions, settings, tmp_pa
         train(*descriptions, dataclasses.replace(settings, max_length=65))
 
 
+def test_other_families_and_number_formats_are_trained_in_float32(descriptions, settings, tmp_path):
+    from transformers import AutoTokenizer
+    from transformers import RobertaConfig
+    from transformers import RobertaModel
+
+    tokenizer = AutoTokenizer.from_pretrained(settings.model)
+    tokenizer.save_pretrained(tmp_path)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    config = RobertaConfig(vocab_size=len(tokenizer), max_position_embeddings=64, pad_token_id=0, **sizes)
+    RobertaModel(config).to(torch.bfloat16).save_pretrained(tmp_path)
+    short = dataclasses.replace(settings, model=str(tmp_path), epochs=1)
+    # Its configuration names 64 positions, of which the first is that of padding.
+    with pytest.raises(UsageError, match=r"max_length=64 is not allowed; encoder .* cannot read as many tokens"):
+        train(*descriptions, short)
+    regressor = train(*descriptions, dataclasses.replace(short, max_length=63))
+    regressor.save(tmp_path / "saved")
+    loaded = TextToScore.load(tmp_path / "saved", cpu_only=True)
+    assert loaded.predict(descriptions[0]).tolist() == regressor.predict(descriptions[0]).tolist()
+    assert loaded.record.base_model["architecture"] == "RobertaForSequenceClassification"
+    assert {str(values.dtype) for values in loaded._model.parameters()} == {"torch.float32"}
+
+
 def test_a_training_that_diverges_says_so(descriptions, settings):
     with pytest.raises(ModelError, match=r"training diverged with learning_rate=1e\+30; try a smaller one"):
         train(*descriptions, dataclasses.replace(settings, epochs=1, learning_rate=1e30, warmup=0.0))
