@@ -23,7 +23,8 @@ What becomes of rows and items that are not as they should be:
 - numbers and truth values in place of text: their text, as a sheet shows it. A formula: an answer that begins with "=".
   A date, or a note of the tool that it had no answer: an error of that item, which names the row;
 - reasoning in the column `thinking`: no part of the answer, counted (`with_thinking`);
-- options that are not those of the question: an error of that item, which names the row;
+- options that are not those of the question: an error of that item, which names the row. An empty cell stands for an
+  option such as "N/A" or "None", which pandas takes for one;
 - no Unicode text, no JSON, a row without its columns, a folder, an empty file: an error that names the file and row.
 """
 
@@ -39,6 +40,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.predictions.containers import CELL_LIMIT
 from eyechart.evaluators.backends.predictions.containers import XLSX
 from eyechart.evaluators.backends.predictions.formats import read_predictions
+from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY
 from eyechart.evaluators.backends.predictions.matching import Item
 from eyechart.evaluators.backends.predictions.matching import Matcher
 from eyechart.evaluators.backends.predictions.matching import comparable
@@ -171,6 +173,8 @@ class PredictionsFileBackend:
             other = self._matcher.others[request.id].first
             reason = f"'{other.names[0]}' asks another question than item '{request.id}': {other.question!r}"
             return DataError(reason, path=self._path, row=other.row)
+        elif self._matcher.shared:
+            reason += f"; the file has the questions of only {self._matcher.shared} items, so it is about other data"
         elif not self._matcher.found:
             names = _some([f"'{known.first.names[0]}'" for known in self._items])
             reason += f", nor for any other that is asked for; the file has ids such as {names}"
@@ -187,6 +191,11 @@ def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
         return None
     texts = {comparable(option): option for option in request.options}
     shown = [comparable(option) for option in prediction.options]
+    lacking = [text for text in texts if text not in shown]
+    if len(lacking) == 1 and lacking[0] in READ_AS_EMPTY:
+        # The tool took it for an empty cell: the last one, unless there is a gap.
+        place = shown.index("") if "" in shown else len(shown)
+        shown[place : place + 1] = lacking
     if sorted(shown) != sorted(texts):
         raise ValueError(f"options {list(prediction.options)} are not those of the question: {list(request.options)}")
     return tuple(texts[option] for option in shown)

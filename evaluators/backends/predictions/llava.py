@@ -12,7 +12,6 @@ from eyechart.evaluators.backends.predictions.cells import text_of
 from eyechart.evaluators.backends.predictions.cells import whole_number_of
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.backends.predictions.prediction import base_and_pass
-from eyechart.evaluators.backends.predictions.prediction import without_padding
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
@@ -24,7 +23,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
     base, pass_name = base_and_pass(whole_number_of(row, "question_id"), whole_number_of(row, "round_id"))
     if not isinstance(row["options"], list):
         raise ValueError(f"'options' is {shortened(row['options'])}; expected a list of strings")
-    options = without_padding([text_of(option) for option in row["options"]])
+    options = tuple(text_of(option) for option in row["options"]) or None
     return Prediction(
         names=(str(base),),
         pass_name=pass_name,

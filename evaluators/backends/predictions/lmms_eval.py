@@ -58,7 +58,8 @@ def _document(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def _options(document: Mapping[str, Any]) -> tuple[str, ...] | None:
     if _OPTIONS[0] not in document:
         return lettered_options(document)
-    return without_padding([text_of(document[name]) for name in takewhile(document.__contains__, _OPTIONS)])
+    options = [text_of(document[name]) for name in takewhile(document.__contains__, _OPTIONS)]
+    return without_padding(options, ["", "N/A"])
 
 
 def _answer(responses: Any) -> str:

@@ -5,9 +5,10 @@ three things are tried one after the other, each only where it leaves no choice:
 
 1. names: the tool's id or an image's name is our id, that without the split, or its last part after a "/", and the
    question is the same;
-2. question and options: one item of the file and one of the data have them;
-3. place: several have them, and the nearest items before and after that were matched are as far away in the tool's
-   numbering as in the data, which puts the item on one that has its question and options.
+2. question and options: one item of the file and one of the data have them, and the file has those of at least half of
+   what is asked for: two splits ask some of the same questions about different images;
+3. place: several have them, all that were matched so far stand in the tool's numbering in the order of the data, and
+   the nearest ones before and after are as far away there as here, which puts the item on one of the several.
 
 What none of these tells stays without a match, and its request is answered with the reason.
 """
@@ -21,6 +22,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from itertools import pairwise
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
@@ -31,8 +33,15 @@ from eyechart.evaluators.types import Request
 NAMES = "names"
 CONTENT = "question and options"
 PLACE = "place"
+READ_AS_EMPTY = frozenset(["#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"])
+"""Options that pandas, with which tools read their data, takes for empty cells."""
 _SPLIT = re.compile(r"(dev|test)-(.+)", re.DOTALL)
 _WHOLE = re.compile(r"(-?\d+)\.0")
+
+
+def option_set(options: Iterable[str]) -> frozenset[str]:
+    """Options in comparable form, without those that tools lose."""
+    return frozenset(text for option in options if (text := comparable(option)) and text not in READ_AS_EMPTY)
 
 
 def comparable(text: str) -> str:
@@ -63,7 +72,7 @@ class Item:
     def options(self) -> frozenset[str] | None:
         """The options in comparable form; None where the file does not tell."""
         shown = self.first.options
-        return None if shown is None else frozenset(map(comparable, shown))
+        return None if shown is None else option_set(shown)
 
 
 def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
@@ -125,6 +134,8 @@ class Matcher:
         """By id, items of the file that may be about it."""
         self.others: dict[str, Item] = {}
         """By id, an item of the file that has its name and another question."""
+        self.shared = ""
+        """How many items share question and options with the file, where these are too few to tell anything."""
 
     def match(self, requests: Sequence[Request]) -> None:
         """Match the items of these requests; those of earlier ones stay as they are.
@@ -163,6 +174,10 @@ class Matcher:
         """Match by question and options, then by place what these leave open."""
         open_items = [item for item in asked if item.id not in self.found]
         claims = _claims(self._free, open_items)
+        known = len(asked) - len(open_items) + sum(bool(items) for items in claims)
+        if 2 * known < len(asked):
+            self.shared = f"{known} of {len(asked)}" if known else ""
+            return
         candidates: dict[int, list[_Asked]] = defaultdict(list)
         for target, items in zip(open_items, claims, strict=True):
             for item in items:
@@ -174,13 +189,13 @@ class Matcher:
         }
         self._take(unique, CONTENT)
         anchors = _Anchors({item.id: item.place for item in asked}, self.found)
-        found: dict[str, Item] = {}
+        placed: dict[str, list[Item]] = defaultdict(list)
         for item in self._free:
             place = anchors.place_of(item.first.place)
             for target in candidates[id(item)]:
                 if target.place == place:
-                    self._claim(found, target.id, item)
-        self._take(found, PLACE)
+                    placed[target.id].append(item)
+        self._take({row_id: items[0] for row_id, items in placed.items() if len(items) == 1}, PLACE)
         for target, items in zip(open_items, claims, strict=True):
             if items and target.id not in self.found:
                 self.doubts[target.id] = items
@@ -199,11 +214,13 @@ class Matcher:
 
 
 class _Anchors:
-    """Matched items whose places in the tool's numbering and in the data are known."""
+    """Matched items whose places in the tool's numbering and in the data are known; none where the orders differ."""
 
     def __init__(self, places: Mapping[str, int], found: Mapping[str, Item]) -> None:
         pairs = [(item.first.place, places[id]) for id, item in found.items() if id in places]
         known = sorted((theirs, ours) for theirs, ours in pairs if theirs is not None)
+        if any(before > after for (_, before), (_, after) in pairwise(known)):
+            known = []
         self._theirs = [theirs for theirs, _ in known]
         self._shifts = [ours - theirs for theirs, ours in known]
 
@@ -225,8 +242,7 @@ def _asked_items(requests: Sequence[Request]) -> list[_Asked]:
     for request in requests:
         if request.id not in asked:
             prompt = comparable(" ".join(part for part in request.prompt if isinstance(part, str)))
-            options = frozenset(map(comparable, request.options))
-            asked[request.id] = _Asked(request.id, len(asked), prompt, options)
+            asked[request.id] = _Asked(request.id, len(asked), prompt, option_set(request.options))
     return list(asked.values())
 
 

@@ -1,5 +1,6 @@
 """One answer of a predictions file, whatever tool wrote it."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ class Prediction:
     score: float | None = None
     """A quality score, as the file has it."""
     options: tuple[str, ...] | None = None
-    """The options as they were shown; None where the file does not tell, which means the release's order."""
+    """The options as they were shown, "" for one that the file lacks; None where it does not tell any, which means the
+    release's order."""
     question: str = ""
     """The question, where the file tells it."""
     place: int | None = None
@@ -58,18 +60,18 @@ def base_and_pass(index: int, round_number: int = 0) -> tuple[int, str]:
     return base, f"rotation:{rotation}" if rotation else MAIN
 
 
-def without_padding(options: Sequence[str]) -> tuple[str, ...] | None:
-    """The options without the empty ones behind the last; None where there are none.
+def without_padding(options: Sequence[str], padding: Collection[str]) -> tuple[str, ...] | None:
+    """The options up to the last that is there; None where none is.
 
     Args:
-        options: Texts; an option that is not there is "", "nan" (as pandas writes it) or "N/A" (as Q-Bench does).
+        options: Texts.
+        padding: Texts that stand for no option.
 
-    Raises:
-        ValueError: One in between is empty.
+    Examples:
+        >>> without_padding(["Red", "", "Blue", "nan"], ["", "nan"])
+        ('Red', '', 'Blue')
     """
     kept = [option.strip() for option in options]
-    while kept and kept[-1] in ("", "nan", "N/A"):
+    while kept and kept[-1] in padding:
         kept.pop()
-    if "" in kept:
-        raise ValueError(f"its options {kept} have a gap")
     return tuple(kept) or None

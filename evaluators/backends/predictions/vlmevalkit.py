@@ -24,7 +24,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
     """Read one row.
 
     Raises:
-        ValueError: The index is no whole number, or an option is missing or no text.
+        ValueError: The index is no whole number, or an option is no text.
     """
     base, pass_name = base_and_pass(whole_number_of(row, "index"))
     image = text_of(row.get("image_path"))
@@ -42,12 +42,13 @@ def parse(row: Mapping[str, Any]) -> Prediction:
 
 
 def lettered_options(row: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The options in the columns A, B, ...; None where there are none.
+    """The options in the columns A, B, ..., where "nan" is how pandas writes an empty cell; None where there are none.
 
     Raises:
-        ValueError: One is missing between others, or no text.
+        ValueError: One is no text.
     """
-    return without_padding([text_of(row[letter]) for letter in takewhile(row.__contains__, ascii_uppercase)])
+    options = [text_of(row[letter]) for letter in takewhile(row.__contains__, ascii_uppercase)]
+    return without_padding(options, ["", "nan"])
 
 
 def _answer(row: Mapping[str, Any]) -> tuple[str, str]:

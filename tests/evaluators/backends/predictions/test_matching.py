@@ -1,0 +1,160 @@
+"""Items of a file and items of the data."""
+
+import json
+import random
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import MissingPredictionError
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from tests.evaluators.backends.predictions.files import ask
+from tests.evaluators.backends.predictions.files import vlmevalkit_row
+from tests.evaluators.backends.predictions.files import write_tsv
+
+YES_NO = ("Yes", "No")
+
+
+def question(id, text, options=YES_NO):
+    return {"id": id, "question": text, "options": options}
+
+
+def file_of(folder, rows, first=0, keep=None):
+    """Each row answered with its own id, numbered in the order of `rows`, written in another."""
+    written = [vlmevalkit_row(row, first + place, row["id"]) for place, row in enumerate(rows)]
+    written = [row for place, row in enumerate(written) if keep is None or place in keep]
+    random.Random(0).shuffle(written)
+    return write_tsv(folder / "model_Q-Bench1_VAL.tsv", written)
+
+
+def found(path, rows):
+    """The answers, None for each that is missing, and the settings."""
+    backend = PredictionsFileBackend(path)
+    responses = list(backend.answer([ask(row) for row in rows]))
+    assert all(r.error is None or isinstance(r.error, MissingPredictionError) for r in responses)
+    return [response.text for response in responses], backend.settings()
+
+
+SAME = [
+    question("dev-a.png", "Is it sharp?"),
+    question("dev-b.png", "Is it dark?"),
+    question("dev-c.png", "Is it sharp?"),
+    question("dev-d.png", "Is it noisy?"),
+    question("dev-e.png", "Is it sharp?"),
+]
+
+
+@pytest.mark.parametrize("first", [0, 1, 100])
+def test_questions_about_several_images_are_told_by_their_place(tmp_path, first):
+    texts, settings = found(file_of(tmp_path, SAME, first), SAME)
+    assert texts == [row["id"] for row in SAME]
+    assert settings["matched_by"] == {"question and options": 2, "place": 3}
+
+
+def test_part_of_the_data_and_part_of_the_file(tmp_path):
+    assert found(file_of(tmp_path, SAME), SAME[:3])[0] == ["dev-a.png", "dev-b.png", "dev-c.png"]
+    texts, settings = found(file_of(tmp_path, SAME, keep=(0, 1, 3)), SAME)
+    assert texts == ["dev-a.png", "dev-b.png", None, "dev-d.png", None]
+    assert settings["predictions_unused"] == 0
+
+
+def test_what_is_asked_later_is_found_as_well(tmp_path):
+    backend = PredictionsFileBackend(file_of(tmp_path, SAME))
+    first = [response.text for response in backend.answer([ask(row) for row in SAME])]
+    later = [response.text for response in backend.answer([ask(SAME[2]), ask(SAME[4])])]
+    assert (first[2], first[4]) == tuple(later)
+
+
+def test_nothing_is_guessed_where_the_order_is_another(tmp_path):
+    backend = PredictionsFileBackend(file_of(tmp_path, SAME))
+    responses = list(backend.answer([ask(SAME[place]) for place in (3, 4, 1)]))
+    assert [response.text for response in responses] == ["dev-d.png", None, "dev-b.png"]
+    assert isinstance(responses[1].error, MissingPredictionError)
+    assert "and nothing tells which of several items it is" in str(responses[1].error)
+
+
+def test_another_split_is_not_taken_for_this_one(tmp_path):
+    """Of ten questions, four are asked of other images in the other split."""
+    asked = [question(f"dev-{place}.png", f"Is it like {place}?") for place in range(10)]
+    other = [question(f"test-{place}.png", f"Is it like {place}?") for place in (*range(4), *range(10, 16))]
+    path = file_of(tmp_path, other)
+    texts, settings = found(path, asked)
+    assert texts == [None] * 10
+    assert settings["predictions_unused"] == 10
+    (response, *_) = PredictionsFileBackend(path).answer([ask(row) for row in asked])
+    assert "the file has the questions of only 4 of 10 items, so it is about other data" in str(response.error)
+
+
+def test_ids_of_another_split_say_what_the_file_has(tmp_path):
+    path = write_tsv(tmp_path / "a.tsv", [{"index": index, "prediction": "A"} for index in range(300, 310)])
+    (response,) = PredictionsFileBackend(path).answer([ask(question("dev-7", "Is it sharp?"))])
+    assert "nor for any other that is asked for; the file has ids such as '300', '301', '302', ..." in str(
+        response.error
+    )
+
+
+def test_the_longer_of_two_questions_is_meant(tmp_path):
+    rows = [question("dev-a.png", "Is it sharp?"), question("dev-b.png", "At the edges: Is it sharp?")]
+    assert found(file_of(tmp_path, rows), rows)[0] == ["dev-a.png", "dev-b.png"]
+
+
+def test_blanks_and_unicode_forms_make_no_difference(tmp_path):
+    row = question("dev-a.png", "Is the caf\u00e9  sharp?", ("S\u00e9vere blur", "None"))
+    written = question("dev-a.png", "Is the cafe\u0301 sharp?\r\n", ("None", " Se\u0301vere  blur"))
+    backend = PredictionsFileBackend(file_of(tmp_path, [written]))
+    (response,) = backend.answer([ask(row)])
+    assert response.options == ("None", "S\u00e9vere blur")
+
+
+def test_image_names_are_names(tmp_path):
+    rows = [
+        vlmevalkit_row(row, 10 - place, row["id"]) | {"image_path": f"images/{row['id'][4:]}"}
+        for place, row in enumerate(SAME)
+    ]
+    texts, settings = found(write_tsv(tmp_path / "a.tsv", rows), SAME)
+    assert texts == [row["id"] for row in SAME]
+    assert settings["matched_by"] == {"names": 5}
+
+
+def test_two_items_of_the_file_about_one_of_the_data_name_both_rows(tmp_path):
+    rows = [vlmevalkit_row(SAME[0], place, "A") | {"image_path": "a.png"} for place in (1, 2)]
+    backend = PredictionsFileBackend(write_tsv(tmp_path / "a.tsv", rows))
+    with pytest.raises(BadAnnotationError, match=r"row 3: is about item 'dev-a\.png', as row 2 is"):
+        list(backend.answer([ask(SAME[0])]))
+
+
+def test_our_own_files_are_read_by_id_alone(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "a.png", "text": "A"}\n{"id": "dev-a.png", "text": "B"}\n', "utf-8")
+    texts, settings = found(path, SAME[:2])
+    assert texts == ["B", None]
+    assert (settings["matched_by"], settings["predictions_unused"]) == ({"names": 1}, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "share", "at_least"),
+    [(0, 1.0, 1495), (1, 1.0, 1495), (0, 0.67, 750)],
+    ids=["all", "counted from one", "two thirds of the file"],
+)
+def test_the_release_of_q_bench_is_matched_without_a_mistake(reference, tmp_path, first, share, at_least):
+    rows = [
+        question(f"dev-{row['img_path']}", row["question"], tuple(row["candidates"]))
+        for row in json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text("utf-8"))
+    ]
+    keep = set(random.Random(1).sample(range(len(rows)), int(share * len(rows))))
+    texts, _ = found(file_of(tmp_path, rows, first, keep), rows)
+    wrong = [(text, row["id"]) for text, row in zip(texts, rows, strict=True) if text not in (None, row["id"])]
+    assert wrong == []
+    assert sum(text is not None for text in texts) >= at_least
+
+
+def test_the_other_split_of_q_bench_is_not_taken_for_this_one(reference, tmp_path):
+    folder = reference / "llvisionqa"
+    dev, test = (
+        [
+            question(f"{split}-{row['img_path']}", row["question"], tuple(row["candidates"]))
+            for row in json.loads((folder / f"llvisionqa_{split}.json").read_text("utf-8"))
+        ]
+        for split in ("dev", "test")
+    )
+    assert set(found(file_of(tmp_path, dev), test)[0]) == {None}

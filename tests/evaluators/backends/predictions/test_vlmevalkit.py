@@ -1,0 +1,192 @@
+"""VLMEvalKit's files, written in its columns."""
+
+import datetime
+
+import openpyxl
+import pytest
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import MissingPredictionError
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.metrics.scoring.choices import extract_choice
+from tests.evaluators.backends.predictions.files import WRITERS
+from tests.evaluators.backends.predictions.files import ask
+from tests.evaluators.backends.predictions.files import right_letter
+from tests.evaluators.backends.predictions.files import vlmevalkit_row
+from tests.evaluators.backends.predictions.files import write_json
+from tests.evaluators.backends.predictions.files import write_tsv
+from tests.evaluators.backends.predictions.files import write_xlsx
+
+ROW = {"id": "dev-7", "question": "How sharp is it?", "options": ("Sharp", "Blurry", "In between"), "answer": "B"}
+
+
+def answer(path, *requests):
+    return list(PredictionsFileBackend(path).answer(requests or [ask(ROW)]))
+
+
+@pytest.fixture(params=WRITERS)
+def write(request, tmp_path):
+    return lambda rows: WRITERS[request.param](tmp_path / f"model_MMBench_DEV_EN{request.param}", rows)
+
+
+def rotations(rows):
+    return [(row, rotation) for row in rows for rotation in range(len(row["options"]))]
+
+
+def test_every_rotation_of_mmbench_is_found_by_its_index(write, ability_rows):
+    passes = rotations(ability_rows)
+    rows = [vlmevalkit_row(row, int(row["question_id"]), right_letter(row, turn), turn) for row, turn in passes]
+    backend = PredictionsFileBackend(write(rows[::-1]))
+    responses = list(backend.answer([ask(row, turn) for row, turn in passes]))
+    assert [response.error for response in responses] == [None] * len(passes)
+    for response, (row, _) in zip(responses, passes, strict=True):
+        assert response.options == response.request.options
+        read = extract_choice(response.text, response.options)
+        assert response.options["ABCD".index(read)] == row["options"]["ABCD".index(row["answer"])]
+    settings = backend.settings()
+    assert settings["format"] == "vlmevalkit"
+    assert settings["predictions_unused"] == 0
+    assert settings["matched_by"] == {"names": 60}
+
+
+def test_options_in_another_order_are_those_that_the_letter_stands_for(write):
+    shown = {**ROW, "options": ("In between", "Sharp", "Blurry")}
+    (response,) = answer(write([vlmevalkit_row(shown, 7, "C")]))
+    assert (response.text, response.options) == ("C", shown["options"])
+
+
+def test_a_rotation_that_is_not_there_can_be_told_from_a_malformed_one(write):
+    path = write([vlmevalkit_row(ROW, 7, "B"), vlmevalkit_row(ROW, 7, "C", 2)])
+    main, first, second = answer(path, ask(ROW), ask(ROW, 1), ask(ROW, 2))
+    assert (main.text, second.text) == ("B", "C")
+    assert isinstance(first.error, MissingPredictionError)
+    assert "no prediction for id 'dev-7', pass 'rotation:1'; the file has main, rotation:2" in str(first.error)
+
+
+def test_empty_answers_are_answers(write):
+    assert answer(write([vlmevalkit_row(ROW, 7, "")]))[0].text == ""
+
+
+def test_nan_in_json_is_an_empty_cell(tmp_path):
+    row = vlmevalkit_row(ROW, 7, float("nan")) | {"D": float("nan"), "hint": float("nan")}
+    assert answer(write_json(tmp_path / "a.json", [row]))[0].text == ""
+
+
+@pytest.mark.parametrize("text", ["None", "nan", "N/A", "NULL", '{"answer": "B"}', "选B", "B\ttab", '"B"\nB', "B\r\n"])
+def test_texts_are_kept_as_they_are(write, text):
+    (response,) = answer(write([vlmevalkit_row(ROW, 7, text)]))
+    assert response.text.replace("\r", "") == text.replace("\r", "")
+
+
+def test_ten_thousand_tokens(write):
+    text = "so it is " * 3_300 + "B"
+    assert answer(write([vlmevalkit_row(ROW, 7, text)]))[0].text == text
+
+
+def test_a_tsv_has_no_limit_and_an_xlsx_counts_what_reaches_its_own(tmp_path):
+    text = "thinking " * 50_000 + "B"
+    assert answer(write_tsv(tmp_path / "a.tsv", [vlmevalkit_row(ROW, 7, text)]))[0].text == text
+    path = write_xlsx(tmp_path / "a.xlsx", [vlmevalkit_row(ROW, 7, text), vlmevalkit_row(ROW, 8, "B")])
+    backend = PredictionsFileBackend(path)
+    (response,) = backend.answer([ask(ROW)])
+    assert len(response.text) == 32_767
+    assert backend.settings()["cut_at_cell_limit"] == 1
+
+
+def test_control_characters_in_a_sheet_are_read_as_excel_writes_them(tmp_path):
+    path = write_xlsx(tmp_path / "a.xlsx", [vlmevalkit_row(ROW, 7, "B_x000D_\nsure_x001B_ _x005F_x000D_")])
+    assert answer(path)[0].text == "B\r\nsure\x1b _x000D_"
+
+
+@pytest.mark.parametrize(("cell", "text"), [(3, "3"), (3.0, "3"), (0.5, "0.5"), (True, "True"), (2**53, str(2**53))])
+def test_cells_of_numbers_are_their_text(tmp_path, cell, text):
+    assert answer(write_xlsx(tmp_path / "a.xlsx", [vlmevalkit_row(ROW, 7, cell)]))[0].text == text
+
+
+def test_options_that_became_numbers_are_still_those_of_the_question(tmp_path):
+    row = {"id": "dev-3", "question": "How many?", "options": ("1", "2", "10"), "answer": "C"}
+    shown = vlmevalkit_row(row, 3, "C") | {"A": 1.0, "B": 2.0, "C": 10.0}
+    (response,) = answer(write_xlsx(tmp_path / "a.xlsx", [shown]), ask(row))
+    assert response.options == row["options"]
+
+
+@pytest.mark.parametrize("options", [("Itself", "N/A"), ("None", "Red", "Blue"), ("Red", "NA", "Blue")])
+@pytest.mark.parametrize("rotation", [0, 1])
+def test_an_option_that_pandas_takes_for_an_empty_cell(write, options, rotation):
+    row = {"id": "dev-3", "question": "Which?", "options": options, "answer": "A"}
+    shown = vlmevalkit_row(row, 3, "B", rotation)
+    shown |= {letter: "" for letter in "ABCD" if shown[letter] in ("N/A", "None", "NA")}
+    (response,) = answer(write([shown]), ask(row, rotation))
+    assert response.options == ask(row, rotation).options
+
+
+def test_other_options_that_are_not_there_name_the_row(write):
+    (response,) = answer(write([vlmevalkit_row(ROW, 7, "B") | {"B": ""}]))
+    assert "options ['Sharp', '', 'In between'] are not those of the question" in str(response.error)
+
+
+def test_an_answer_that_became_a_date_is_an_error_of_its_item(tmp_path):
+    rows = [vlmevalkit_row(ROW, 7, datetime.datetime(2026, 3, 4)), vlmevalkit_row({**ROW, "id": "dev-8"}, 8, "B")]
+    date, text = answer(write_xlsx(tmp_path / "a.xlsx", rows), ask(ROW), ask({**ROW, "id": "dev-8"}))
+    assert "a.xlsx, row 2: 'prediction': expected text, found the date or time 2026-03-04" in str(date.error)
+    assert not isinstance(date.error, MissingPredictionError)
+    assert text.text == "B"
+
+
+def test_formulas_are_answers_that_begin_with_an_equals_sign(tmp_path):
+    path = write_xlsx(tmp_path / "a.xlsx", [vlmevalkit_row(ROW, 7, "=B. Blurry")])
+    assert openpyxl.load_workbook(path).active["L2"].data_type == "f"
+    assert answer(path)[0].text == "=B. Blurry"
+
+
+def test_reasoning_that_was_split_off_is_no_part_of_the_answer(write):
+    rows = [vlmevalkit_row(ROW, 7, "B") | {"thinking": "It may be A."}, vlmevalkit_row(ROW, 8, "B") | {"thinking": ""}]
+    backend = PredictionsFileBackend(write(rows))
+    (response,) = backend.answer([ask(ROW)])
+    assert response.text == "B"
+    assert backend.settings()["with_thinking"] == 1
+
+
+def test_a_note_of_the_tool_is_no_answer(write):
+    (response,) = answer(write([vlmevalkit_row(ROW, 7, "Failed to obtain answer via API.")]))
+    assert "row" in str(response.error) and "the tool had no answer" in str(response.error)
+
+
+def test_columns_of_the_question_may_be_absent(tmp_path):
+    (response,) = answer(write_tsv(tmp_path / "a.tsv", [{"index": 7, "prediction": "B"}]))
+    assert (response.text, response.options) == ("B", None)
+
+
+def test_options_of_another_question_name_the_row(tmp_path):
+    path = write_tsv(tmp_path / "a.tsv", [vlmevalkit_row({**ROW, "options": ("Sharp", "Soft", "Dark")}, 7, "B")])
+    (response,) = answer(path)
+    assert type(response.error) is DataError
+    assert "a.tsv, row 2: options ['Sharp', 'Soft', 'Dark'] are not those of the question" in str(response.error)
+
+
+def test_another_question_of_the_same_index_names_the_row(tmp_path):
+    path = write_tsv(tmp_path / "a.tsv", [vlmevalkit_row({**ROW, "question": "How dark is it?"}, 7, "B")])
+    (response,) = answer(path)
+    assert "a.tsv, row 2: '7' asks another question than item 'dev-7': 'How dark is it?'" in str(response.error)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"index": "seven"}, "'index' is 'seven'; expected a whole number"),
+        ({"index": -1}, "expected a whole number"),
+        ({"index": 7.5}, "expected a whole number"),
+        ({"index": ""}, "expected a whole number"),
+    ],
+)
+def test_a_malformed_row_is_named(write, change, reason):
+    rows = [vlmevalkit_row(ROW, 6, "B"), vlmevalkit_row(ROW, 7, "B") | change]
+    with pytest.raises(BadAnnotationError, match=rf"row \d: .*{reason}"):
+        PredictionsFileBackend(write(rows))
+
+
+def test_duplicates_name_both_rows(tmp_path):
+    rows = [vlmevalkit_row(ROW, index, "B") for index in (6, 7, 8, 7)]
+    with pytest.raises(BadAnnotationError, match="row 5: id '7', pass 'main' was already given in row 3"):
+        PredictionsFileBackend(write_xlsx(tmp_path / "a.xlsx", rows))
