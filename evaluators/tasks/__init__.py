@@ -2,11 +2,14 @@
 
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.tasks import q_bench
+from eyechart.evaluators.tasks import ql_bench
 from eyechart.evaluators.tasks.task import Task
 
 TASKS: tuple[Task, ...] = (
     q_bench.PERCEPTION,
     q_bench.ASSESSMENT,
+    ql_bench.SINGLE,
+    ql_bench.PAIR,
 )
 
 

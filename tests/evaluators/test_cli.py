@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.results import read_results
+from eyechart.evaluators.tasks import TASKS
 
 
 def eyechart(*arguments, folder=None):
@@ -53,7 +54,7 @@ def test_the_main_job_prints_one_table_with_interval_guess_and_n(main_job):
 def test_the_main_job_writes_results(main_job):
     _, run = main_job
     results = read_results(run)
-    assert [task.task for task in results.tasks] == ["q_bench/perception", "q_bench/assessment"]
+    assert [task.task for task in results.tasks] == [task.name for task in TASKS]
     for task in results.tasks:
         assert task.model == "eyechart/tiny-vlm"
         assert task.left_out == []

@@ -1,0 +1,137 @@
+"""Multiple-choice questions that can be refused, and those that were, asked again without the refusal (QL-Bench)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.asking import Answered
+from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
+from eyechart.evaluators.multiple_choice import right_letter
+from eyechart.evaluators.multiple_choice import shown_options
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Row
+from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.self_awareness import without_refusal
+
+FORCED = "forced"
+"""Name of the pass without the refusal option."""
+
+
+@dataclass(frozen=True)
+class _ForcedRequest(Request):
+    """A question without the refusal option."""
+
+    is_refused: bool = True
+    """Whether the first answer is the refusal, and not one of which only a judge or chance tells what it is."""
+
+
+class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
+    """Runs a task whose questions have a refusal option (QL-Bench, Sec. III).
+
+    A question is asked a second time, with the other options in the same order, where the first answer is the refusal
+    by the same exact matching that the metric begins with. Where that finds no option, and a judge or a random choice
+    is to decide, the second answer may be needed and is asked for too; the metric reads it only if the first is then
+    found to be the refusal.
+
+    Answers made elsewhere need the second one of every refused question. One to an undecided question may be missing:
+    should it turn out to be refused, it counts as refused without a readable second answer (`forced_unmatched`).
+    """
+
+    required_columns = ("id", "images", "answer", "question", "options", "refusal")
+    takes = ("shuffle_seed", "fallback", "rounds", "max_new_tokens")
+
+    def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
+        """The question without the refusal option, if it was refused or may turn out to be."""
+        first = responses[0]
+        text, options = first.text or "", shown_options(first)
+        letter = extract_choice(text, options)
+        is_refused = letter == _refusal(row, options)
+        judged = self.judge is not None and bool(text.strip())
+        if not is_refused and (letter is not None or not (judged or self.options.fallback == "random")):
+            return []
+        asked = first.request
+        left = tuple(without_refusal(asked.options, _refusal(row, asked.options)))
+        return [
+            _ForcedRequest(
+                id=asked.id,
+                prompt=self.definition.prompt({**row, "options": left}),
+                images=asked.images,
+                options=left,
+                prefill=asked.prefill,
+                max_new_tokens=asked.max_new_tokens,
+                pass_name=FORCED,
+                is_refused=is_refused,
+            )
+        ]
+
+    def is_optional(self, request: Request) -> bool:
+        """Whether it asks again about a question that nothing but a judge or chance may find to be refused."""
+        return isinstance(request, _ForcedRequest) and not request.is_refused
+
+    def check_row(self, row: Row) -> None:
+        """As for other questions; the refusal must be the letter of an option, and not of the right one."""
+        super().check_row(row)
+        letters = ascii_uppercase[: len(row["options"])]
+        refusal = row["refusal"]
+        if len(refusal) != 1 or refusal not in letters or refusal == row["answer"] or len(letters) < 2:
+            raise DataError(
+                f"its refusal is {refusal!r}; expected one of {', '.join(letters)}, other than its answer "
+                f"{row['answer']!r}, beside at least one more option"
+            )
+
+    def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Raw texts of both passes, letters and options, in the order in which the first pass showed the options."""
+        shown = [shown_options(item.responses[0]) for item in answered]
+        return {
+            "predictions": [item.responses[0].text or "" for item in answered],
+            "references": [right_letter(item.row, options) for item, options in zip(answered, shown, strict=True)],
+            "choices": [list(options) for options in shown],
+            "refusals": [_refusal(item.row, options) for item, options in zip(answered, shown, strict=True)],
+            "forced_predictions": [_forced_text(item) for item in answered],
+            "groups": self._groups(answered),
+            "seed": self.seed,
+            **self._deciding(answered),
+            **self.definition.metric_arguments,
+        }
+
+    def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """How many questions were asked again, and of how many of these there is no second answer."""
+        again = [response for item in answered if (response := item.of_pass(FORCED)) is not None]
+        return {"forced_asked": len(again), "forced_missing": sum(response.error is not None for response in again)}
+
+    def settings(self) -> dict[str, Any]:
+        """Those of other questions, and what an undecided answer becomes."""
+        return {**super().settings(), "fallback": self.options.fallback or "wrong"}
+
+    def _deciding(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """The metric's arguments for answers that exact matching leaves open."""
+        given = {"fallback": self.options.fallback, "rounds": self.options.rounds}
+        inputs = {name: value for name, value in given.items() if value is not None}
+        if self.judge is not None:
+            inputs |= {"judge": self.judge, "questions": [item.row["question"] for item in answered]}
+        return inputs
+
+
+def _refusal(row: Row, options: Sequence[str]) -> str:
+    """The refusal's letter among the options as they were shown."""
+    return ascii_uppercase[list(options).index(row["options"][ascii_uppercase.index(row["refusal"])])]
+
+
+def _forced_text(answered: Answered) -> str | None:
+    """The answer to the pass without the refusal, its letters those of the first pass's order; None if not asked."""
+    forced = answered.of_pass(FORCED)
+    if forced is None:
+        return None
+    if forced.error is not None:
+        return ""
+    first = shown_options(answered.responses[0])
+    expected, shown = without_refusal(first, _refusal(answered.row, first)), list(shown_options(forced))
+    text = forced.text or ""
+    if shown == expected:
+        return text
+    # Answers made elsewhere may have seen the options in another order, in which a letter means another one.
+    letter = extract_choice(text, shown)
+    return "" if letter is None else ascii_uppercase[expected.index(shown[ascii_uppercase.index(letter)])]

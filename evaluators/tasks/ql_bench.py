@@ -1,0 +1,50 @@
+"""QL-Bench: Explore the Hallucination on Low-level Perception for MLLMs (https://arxiv.org/abs/2409.09748).
+
+The questions of Q-Bench A1 and of its pairs, in the same prompt, with `I don't know` among the options; one that the
+model refuses is asked again without it (Sec. III-A). Where the refusal stands among the options, which the paper does
+not say, is an option of the data set (`refusal_position`), as in `eyechart run ql_bench/single --option
+refusal_position=first`.
+"""
+
+from eyechart.evaluators.tasks import q_bench
+from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Task
+
+_PAPER = "QL-Bench (Sun et al., 2024), Sec. III"
+_NOTE = (
+    "Only the dev answers are public. Tables I to IV of the paper also count the private test answers, so these scores "
+    "are not to be set beside them."
+)
+_GROUPS = ("question_type", "concern")
+
+SINGLE = Task(
+    name="ql_bench/single",
+    description="self-awareness: right answers and right refusals on LLSAVisionQA, one image",
+    paper=_PAPER,
+    evaluator=Kind.SELF_AWARENESS,
+    subsets=("llsavisionqa",),
+    splits=("dev", "test"),
+    config="single",
+    metric="self_awareness",
+    metric_config=None,
+    prompt=q_bench.perception_prompt,
+    prompt_id=q_bench.PERCEPTION.prompt_id,
+    groups=_GROUPS,
+    note=_NOTE,
+)
+
+PAIR = Task(
+    name="ql_bench/pair",
+    description="self-awareness: right answers and right refusals on LLSAVisionQA, two images",
+    paper=_PAPER,
+    evaluator=Kind.SELF_AWARENESS,
+    subsets=("llsavisionqa",),
+    splits=("dev", "test"),
+    config="pair",
+    metric="self_awareness",
+    metric_config=None,
+    prompt=q_bench.perception_prompt,
+    prompt_id=q_bench.PERCEPTION.prompt_id,
+    groups=_GROUPS,
+    note=_NOTE,
+)

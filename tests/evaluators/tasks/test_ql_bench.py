@@ -1,0 +1,110 @@
+"""The two tasks of QL-Bench on mini data, by the command line and on a server."""
+
+import json
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.results import read_results
+from eyechart.evaluators.tasks import get_task
+
+REFUSAL = "I don't know"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
+    done = invoke("run", "ql_bench/single", "ql_bench/pair", "--limit", 30, "--no-store", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    for result in read_results(tmp_path).tasks:
+        scores = result.scores
+        assert scores["n"] == 30 and {"question_type", "concern"} == {
+            name.removeprefix("by_") for name in scores if name.startswith("by_")
+        }
+        assert scores["answer_accuracy"] > scores["random_guess"]
+        assert scores["score_cc"] == pytest.approx(100 * scores["answer_rate"] * scores["answer_accuracy"])
+        assert scores["score_sa"] == scores["score_cc"] + scores["score_rc"]
+        assert result.split == "dev" and "not to be set beside" in result.note
+    assert "Only the dev answers are public" in done.output
+
+
+@pytest.mark.parametrize(("position", "letter"), [("first", "A"), ("1", "B")])
+def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp_path, position, letter):
+    limited = ("--limit", 12, "--no-store", "--out", tmp_path)
+    done = invoke("run", "ql_bench/single", "--option", f"refusal_position={position}", *limited)
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path).tasks
+    assert result.settings["data"]["options"] == {
+        "refusal_position": json.loads(position) if letter == "B" else "first"
+    }
+    rows = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
+    first = [row["options"] for row in rows if row["pass"] == "main"]
+    assert {options.index(REFUSAL) for options in first} == {"AB".index(letter)}
+    assert all(REFUSAL not in row["options"] for row in rows if row["pass"] == "forced")
+
+
+@pytest.mark.filterwarnings("ignore:.*every question was refused")
+@pytest.mark.parametrize(("task", "images"), [("ql_bench/single", 1), ("ql_bench/pair", 2)])
+def test_a_server_is_asked_again_only_where_it_refused(httpserver, task, images):
+    bodies = []
+
+    def respond(request):
+        bodies.append(json.loads(request.data))
+        text = bodies[-1]["messages"][0]["content"][-1]["text"]
+        reply = REFUSAL if REFUSAL in text and len(bodies) % 2 else "A"
+        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}]}
+
+    httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(
+        lambda request: json_response(respond(request))
+    )
+    backend = OpenAIBackend("m", EndpointOptions(base_url=httpserver.url_for("/v1"), concurrency=1, max_retries=0))
+    found = evaluator(task).run(backend, load_data(get_task(task)), limit=6)
+    assert found.scores["n_refused"] == 3 and len(bodies) == 9
+    for body in bodies[6:]:
+        kinds = [part["type"] for part in body["messages"][0]["content"]]
+        assert len(body["messages"]) == 1 and kinds.count("image_url") == images
+        assert REFUSAL not in json.dumps(body)
+
+
+def json_response(value):
+    from werkzeug import Response
+
+    return Response(json.dumps(value), content_type="application/json")
+
+
+def test_answers_made_elsewhere_are_scored(tmp_path):
+    rows = load_data(get_task("ql_bench/single"), images="skip").dataset.select(range(6))
+    lines = [{"id": row["id"], "text": row["answer"]} for row in rows]
+    lines[0]["text"] = REFUSAL
+    lines.append({"id": rows[0]["id"], "pass": "forced", "text": "nothing that is asked"})
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = invoke("score", "ql_bench/single", "--predictions", path, "--limit", 6, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path / "out").tasks
+    assert result.scores["score_cc"] == pytest.approx(500 / 6) and result.scores["forced_unmatched"] == 1
+    assert result.settings["data"]["config"] == "single"
+
+
+def test_the_test_split_keeps_both_passes_and_gives_no_score():
+    task = get_task("ql_bench/single")
+    loaded = load_data(task, split="test", data_dir=mini.release("llsavisionqa"))
+    assert set(loaded.dataset["answer"]) == {""}
+    found = evaluator(task.name).run(always_refusing(), loaded, limit=3)
+    assert found.scores is None and "private" in found.note
+    assert [line["pass"] for line in found.predictions] == ["main", "forced"] * 3
+
+
+def always_refusing():
+    from eyechart.evaluators.backends.function import FunctionBackend
+
+    return FunctionBackend(lambda messages: REFUSAL)
