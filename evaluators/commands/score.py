@@ -35,8 +35,17 @@ if TYPE_CHECKING:
 
 def score(
     task: Annotated[str, typer.Argument(help="Task, as `eyechart tasks` lists them.")],
-    predictions: Annotated[Path, typer.Option(help="JSON Lines file with id, pass, and text or logits.")],
+    predictions: Annotated[
+        Path,
+        typer.Option(
+            help="File of answers: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV or "
+            "JSON; lmms-eval's samples; LLaVA's answers to MMBench; or CSV with image and score of any measure."
+        ),
+    ],
     model: Annotated[str | None, typer.Option(help="Name of the model that made the answers.")] = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="A lower score is that of a better image, as for NIQE.")
+    ] = False,
     subset: Subset = None,
     split: Split = None,
     limit: Limit = None,
@@ -84,7 +93,7 @@ def score(
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 
-        return PredictionsFileBackend(predictions, name=model)
+        return PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
 
     def options() -> "RunOptions":
         from eyechart.evaluators.run import RunOptions

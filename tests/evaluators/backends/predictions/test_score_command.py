@@ -1,0 +1,122 @@
+"""`eyechart score` on files of other tools, from the file to the score."""
+
+import json
+import random
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.results import read_results
+from tests.evaluators.backends.predictions.files import WRITERS
+from tests.evaluators.backends.predictions.files import right_letter
+from tests.evaluators.backends.predictions.files import vlmevalkit_row
+from tests.evaluators.backends.predictions.files import write_jsonl
+from tests.evaluators.backends.predictions.files import write_tsv
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def score(path, *arguments):
+    """The one task's result, on the mini release."""
+    out = path.parent / "out"
+    done = invoke("score", "q_bench/perception", "--predictions", path, "--out", out, *arguments)
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(out).tasks
+    return task
+
+
+def rows_with(rows, predict):
+    """VLMEvalKit's rows, the options of every other question in another order, in no order of index."""
+    turned = [place % 2 for place in range(len(rows))]
+    written = [
+        vlmevalkit_row(row, place, predict(row, turn), turn) | {"index": place}
+        for place, (row, turn) in enumerate(zip(rows, turned, strict=True))
+    ]
+    random.Random(0).shuffle(written)
+    return written
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_right_letters_in_every_layout_of_vlmevalkit(tmp_path, perception_rows, suffix):
+    path = WRITERS[suffix](tmp_path / f"some-model_Q-Bench1_VAL{suffix}", rows_with(perception_rows, right_letter))
+    task = score(path)
+    assert (task.model, task.scores["accuracy"], task.scores["n"]) == ("some-model_Q-Bench1_VAL", 1.0, 180)
+    assert task.left_out == []
+    model = task.settings["model"]
+    assert (model["format"], model["predictions"], model["predictions_unused"]) == ("vlmevalkit", 180, 0)
+    assert sum(model["matched_by"].values()) == 180
+
+
+def test_samples_of_lmms_eval(tmp_path, perception_rows):
+    samples = [
+        {
+            "doc_id": place,
+            "doc": {"id": str(place), "question": row["question"]}
+            | {f"option{number}": text for number, text in enumerate([*row["options"], *["N/A"] * 3][:4])},
+            "target": row["answer"],
+            "filtered_resps": [row["options"]["ABCD".index(row["answer"])]],
+            "input": row["question"],
+        }
+        for place, row in enumerate(perception_rows)
+    ]
+    task = score(write_jsonl(tmp_path / "20260801_120000_samples_qbench_dev.jsonl", samples))
+    assert (task.scores["accuracy"], task.settings["model"]["format"]) == (1.0, "lmms-eval")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "A B C", "\x00\x1b[31m\x7f", "我不知道", '{"answer": null}', "so " * 10_000, "</s><|im_end|>", "=1+1", "nan"],
+    ids=["nothing", "all", "control", "Chinese", "JSON", "long", "marks", "formula", "nan"],
+)
+def test_answers_that_name_no_option_are_counted_and_wrong(tmp_path, perception_rows, answer):
+    path = WRITERS[".json"](tmp_path / "a.json", rows_with(perception_rows, lambda row, turn: answer))
+    task = score(path)
+    assert (task.scores["accuracy"], task.scores["n"], task.scores["extraction"]["unmatched"]) == (0.0, 180, 1.0)
+    assert task.left_out == []
+
+
+def test_missing_items_are_an_error_or_left_out_and_counted(tmp_path, perception_rows):
+    rows = [row for row in rows_with(perception_rows, right_letter) if row["index"] != 17]
+    path = write_tsv(tmp_path / "a.tsv", rows)
+    done = invoke("score", "q_bench/perception", "--predictions", path, "--out", tmp_path / "failed")
+    assert done.exit_code == 1
+    assert "no prediction for id 'dev-mini_dev_0017.png', pass 'main'" in done.output and "--skip-bad" in done.output
+    task = score(path, "--skip-bad")
+    assert (task.scores["n"], task.scores["accuracy"]) == (179, 1.0)
+    assert [item.id for item in task.left_out] == ["dev-mini_dev_0017.png"]
+
+
+def test_items_that_nobody_asked_for_are_counted(tmp_path, perception_rows):
+    path = write_tsv(tmp_path / "a.tsv", rows_with(perception_rows, right_letter))
+    task = score(path, "--limit", 60)
+    assert (task.scores["n"], task.scores["accuracy"]) == (60, 1.0)
+    assert task.settings["model"]["predictions_unused"] == 120
+
+
+def test_a_file_of_another_split_is_refused(tmp_path, perception_rows):
+    path = write_jsonl(tmp_path / "a.jsonl", [{"id": row["id"], "text": "A"} for row in perception_rows])
+    done = invoke("score", "q_bench/perception", "--split", "test", "--predictions", path, "--out", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "the file has ids such as 'dev-mini_dev_0000.png'" in done.output
+
+
+def test_duplicates_and_unknown_forms_are_refused_before_anything_is_loaded(tmp_path, perception_rows):
+    rows = rows_with(perception_rows, right_letter)
+    path = write_tsv(tmp_path / "a.tsv", [*rows, rows[0]])
+    done = invoke("score", "q_bench/perception", "--predictions", path, "--out", tmp_path / "out")
+    assert done.exit_code != 0
+    assert f"row 182: id '{rows[0]['index']}', pass 'main' was already given in row 2" in done.output
+    path.with_suffix(".jsonl").write_text(json.dumps({"answer": "A"}) + "\n")
+    done = invoke("score", "q_bench/perception", "--predictions", path.with_suffix(".jsonl"), "--out", tmp_path / "out")
+    assert done.exit_code != 0
+    assert "holds 'answer', which is the form of no tool" in done.output
+
+
+def test_lower_is_better_is_about_scores(tmp_path):
+    path = write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "text": "A"}])
+    done = invoke("score", "q_bench/perception", "--predictions", path, "--lower-is-better", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "lower_is_better=True is about scores" in done.output
