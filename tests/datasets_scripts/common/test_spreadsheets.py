@@ -112,6 +112,18 @@ def test_damaged_parts_and_other_archives(workbook: Callable[..., str], tmp_path
         read_xlsx_rows(str(tmp_path / "images.zip"), ["image"])
 
 
+def test_formulas_as_they_are_written(workbook: Callable[..., str]) -> None:
+    path = workbook(s=[["a", "b"], ["=1+1", "x"], ["=A or B", 3]])
+    assert [row["a"] for _, row in read_xlsx_rows(path, ["a"], formulas=True)] == ["=1+1", "=A or B"]
+    assert [row["a"] for _, row in read_xlsx_rows(path, ["a"])] == [None, None]
+
+
+def test_a_limit_of_its_own(workbook: Callable[..., str]) -> None:
+    path = workbook(s=[["image"], ["a.png"]])
+    with pytest.raises(BadAnnotationError, match=r"unpacks to [\d,]+ bytes; a workbook may have 2,000"):
+        read_xlsx_rows(path, ["image"], max_bytes=2000)
+
+
 def test_a_workbook_that_unpacks_to_too_much(workbook: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     path = workbook(s=[["image"]])
     monkeypatch.setattr(spreadsheets, "MAX_BYTES", 1000)
