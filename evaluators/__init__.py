@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.base import Evaluator
     from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
     from eyechart.evaluators.options import TaskOptions
+    from eyechart.evaluators.paired_comparison import PairedComparisonEvaluator
     from eyechart.evaluators.quality_assessment import QualityAssessmentEvaluator
     from eyechart.evaluators.registration import register
     from eyechart.evaluators.self_awareness import SelfAwarenessEvaluator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Evaluator",
     "MultipleChoiceEvaluator",
+    "PairedComparisonEvaluator",
     "QualityAssessmentEvaluator",
     "SelfAwarenessEvaluator",
     "TaskOptions",
@@ -35,6 +37,7 @@ __all__ = [
 _MODULES = {
     "Evaluator": "eyechart.evaluators.base",
     "MultipleChoiceEvaluator": "eyechart.evaluators.multiple_choice",
+    "PairedComparisonEvaluator": "eyechart.evaluators.paired_comparison",
     "QualityAssessmentEvaluator": "eyechart.evaluators.quality_assessment",
     "SelfAwarenessEvaluator": "eyechart.evaluators.self_awareness",
     "TaskOptions": "eyechart.evaluators.options",

@@ -62,6 +62,8 @@ class Request:
     """Texts whose losses as what follows the prompt and `prefill` are wanted; empty otherwise."""
     max_new_tokens: int = 32
     """The longest text wanted, in tokens."""
+    image_ids: tuple[str, ...] = ()
+    """What the data call the images, where scores of single images can answer; empty elsewhere."""
     pass_name: str = "main"
     """Which of several passes over the same row: "main", "rotation:1", "forced", "reversed"."""
 
@@ -118,6 +120,8 @@ class Response:
     """Loss of each continuation asked for."""
     score: float | None = None
     """A quality score in place of logits, where it was made elsewhere; higher is better."""
+    image_scores: tuple[float, ...] | None = None
+    """Quality scores of the request's images, where the text comes from comparing them; higher is better."""
     floored: tuple[str, ...] = ()
     """Words whose logit is only an upper bound, as the server returned no more than its most probable tokens."""
     usage: Mapping[str, int] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.tasks import q_bench
 from eyechart.evaluators.tasks import ql_bench
+from eyechart.evaluators.tasks import two_afc
 from eyechart.evaluators.tasks.task import Task
 
 TASKS: tuple[Task, ...] = (
@@ -10,6 +11,10 @@ TASKS: tuple[Task, ...] = (
     q_bench.ASSESSMENT,
     ql_bench.SINGLE,
     ql_bench.PAIR,
+    two_afc.COARSE,
+    two_afc.FINE_LEVELS,
+    two_afc.FINE_TYPES,
+    two_afc.FINE_MOS,
 )
 
 

@@ -56,6 +56,9 @@ class Task:
     """Other wordings of the prompt, by the name that the option `wording` gives."""
     groups: tuple[str, ...] = ()
     """Columns to break the scores down by."""
+    part_of_pool: Callable[[str], str] | None = None
+    """From the name of a pool of pairs to the part of the data that makes a row of the benchmark's table; None where
+    every pool does."""
     crossed_groups: tuple[tuple[str, str], ...] = ()
     """Pairs of these columns to break them down by together."""
     open_prompt: Callable[[Row], Prompt] | None = None

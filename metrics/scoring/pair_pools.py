@@ -48,6 +48,13 @@ class Pairs:
     second_references: FloatArray
     pool_ids: Sequence[str] | None
 
+    def select(self, rows: Sequence[int]) -> "Pairs":
+        """Some of the pairs."""
+        index = list(rows)
+        ids = [[column[row] for row in index] for column in (self.first_ids, self.second_ids)]
+        pools = None if self.pool_ids is None else [self.pool_ids[row] for row in index]
+        return Pairs(*ids, self.first_references[index], self.second_references[index], pools)
+
 
 @dataclass(frozen=True)
 class Pool:

@@ -141,7 +141,7 @@ def pair_scores(preferences: Preferences, pairs: Pairs, settings: PairSettings) 
         return {**whole, **_listed(only.correlations), "n_images": n_images, "scores": only.scores}
     return {
         **whole,
-        **_average([part.correlations for part in ranked.values()], settings),
+        **mean_over_pools([part.correlations for part in ranked.values()], settings),
         "n_images": n_images,
         "n_pools": len(pools),
         "n_undefined_pools": sum(_is_undefined(part) for part in ranked.values()),
@@ -186,8 +186,16 @@ def _listed(found: Correlations) -> dict[str, Any]:
     return {name: found.scores[name] for name in CORRELATIONS} | intervals
 
 
-def _average(parts: Sequence[Correlations], settings: PairSettings) -> dict[str, Any]:
-    """Means over pools; every pool is resampled by itself."""
+def mean_over_pools(parts: Sequence[Correlations], settings: PairSettings) -> dict[str, Any]:
+    """Means of the pools' correlations; every pool is resampled by itself.
+
+    Args:
+        parts: One for each pool, with as many replicates each.
+        settings: What weights the pools have, and what undefined ones are.
+
+    Returns:
+        `CORRELATIONS` in [-1, 1], nan where no pool has one, and the intervals of SRCC and PLCC.
+    """
     weights = np.array([part.n if settings.pool_weights == "images" else 1 for part in parts], dtype=np.float64)
     scores = {
         name: float(_mean(np.array([[part.scores[name]] for part in parts]), weights, settings)[0])

@@ -1,0 +1,233 @@
+"""Paired comparison: two images in both orders, which is better, one score per image from the consistent answers."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.label_pools import MIXED
+from eyechart.datasets_scripts.common.label_pools import MIXED_POOL
+from eyechart.evaluators.asking import Answered
+from eyechart.evaluators.asking import explain_item
+from eyechart.evaluators.asking import left_out_item
+from eyechart.evaluators.base import Evaluator
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Row
+from eyechart.metrics.scoring.errors import SmallSampleWarning
+from eyechart.metrics.scoring.pair_convergence import convergence
+from eyechart.metrics.scoring.pair_convergence import judge_by_scores
+from eyechart.metrics.scoring.pair_convergence import score_limit
+from eyechart.metrics.scoring.pair_pools import AGGREGATORS
+from eyechart.metrics.scoring.pair_pools import Pairs
+from eyechart.metrics.scoring.pair_pools import check_pairs
+from eyechart.metrics.scoring.pair_scores import PairSettings
+from eyechart.metrics.scoring.pair_tables import average_rows
+from eyechart.metrics.scoring.pair_tables import part_scores
+from eyechart.metrics.scoring.preference_replies import read_preference
+from eyechart.metrics.scoring.preferences import Preferences
+from eyechart.metrics.scoring.preferences import read_preferences
+
+MAIN, REVERSED = "main", "reversed"
+_STEPS = {MAIN: 1, REVERSED: -1}
+
+
+class PairedComparisonEvaluator(Evaluator):
+    """Runs a task that asks which of two images is better (2AFC).
+
+    Every pair is asked in both orders. Images are ranked within the pool that the column `pool` names, or all together
+    where the data have none. The pool `mixed` (2AFC, Table II) holds images that are in pools of their own too: its
+    pairs have no part in the scores but are a variant, unless there are no others. The column `round` gives the curve
+    of convergence; without it there is none.
+    """
+
+    required_columns = ("id", "images", "first_quality", "second_quality", "first_id", "second_id")
+    takes = ("wording", "aggregator", "max_new_tokens")
+
+    def requests(self, row: Row) -> list[Request]:
+        """Two requests: the pair as given, and with its images swapped."""
+        prompt, _ = self.definition.worded(self.options.wording)
+        images, ids = tuple(row["images"]), (row["first_id"], row["second_id"])
+        return [
+            Request(
+                id=row["id"],
+                prompt=prompt(row),
+                images=images[::step],
+                image_ids=ids[::step],
+                max_new_tokens=self._max_new_tokens,
+                pass_name=name,
+            )
+            for name, step in _STEPS.items()
+        ]
+
+    def check_row(self, row: Row) -> None:
+        """Two images of different ids and finite quality."""
+        # Answers made elsewhere need no images, so that there may be none.
+        if len(row["images"]) not in (0, 2):
+            raise DataError(f"it has {len(row['images'])} images; expected two")
+        if row["first_id"] == row["second_id"]:
+            raise DataError(f"its images are both '{row['first_id']}'; expected two different ones")
+        for name in ("first_quality", "second_quality"):
+            if row[name] is None or not math.isfinite(row[name]):
+                raise DataError(f"its {name} is {row[name]}; expected a finite number")
+        if "pool" in row and row["pool"] is None:
+            raise DataError("its pool is None; expected the name of the set within which its images are ranked")
+
+    def is_private(self, row: Row) -> bool:
+        """Never: a pair without qualities is refused."""
+        return False
+
+    def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Raw texts in both orders, and the pairs."""
+        return self._inputs(_without_mixed(answered), self._aggregator)
+
+    def variants(self, answered: Sequence[Answered]) -> dict[str, dict[str, Any]]:
+        """The scores by each other aggregator, and those of the pool `mixed`."""
+        own = _without_mixed(answered)
+        inputs = {name: self._inputs(own, name) for name in AGGREGATORS if name != self._aggregator}
+        if len(own) < len(answered):
+            mixed = [item for item in answered if _is_mixed(item.row)]
+            inputs[MIXED_POOL] = self._inputs(mixed, self._aggregator)
+        metric = self.prepare_metric(None)
+        with warnings.catch_warnings():
+            # The number of images was warned of already.
+            warnings.simplefilter("ignore", SmallSampleWarning)
+            return {name: metric.compute(**arguments) for name, arguments in inputs.items()}
+
+    def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """The rows of the paper's tables with their averages, and the curve of convergence."""
+        found: dict[str, Any] = {}
+        if (pools := _pools(answered)) is not None:
+            part_of_pool = self.definition.part_of_pool or str
+            parts = [part_of_pool(pool) for pool in pools]
+            found["table"] = part_scores(*_judged(answered), parts, self._pair_settings(answered))
+            found["averages"] = self._averages(found["table"])
+        own = _without_mixed(answered)
+        rounds = [item.row.get("round") for item in own]
+        if None not in rounds:
+            preferences, pairs = _judged(own)
+            perfect = judge_by_scores(pairs.first_references, pairs.second_references)
+            settings = self._pair_settings(own)
+            found["convergence"] = {
+                "curve": convergence(preferences, pairs, rounds, settings),
+                "upper_bound": convergence(perfect, pairs, rounds, settings),
+            }
+            if (scores := _image_scores(own)) is not None:
+                found["convergence"]["limit"] = score_limit(scores, pairs, settings)
+        return found
+
+    def settings(self) -> dict[str, Any]:
+        """Prompt, orders, aggregator, length of the answer, seed."""
+        return {
+            "prompt_id": self.definition.worded(self.options.wording)[1],
+            "orders": list(_STEPS),
+            "aggregator": self._aggregator,
+            "max_new_tokens": self._max_new_tokens,
+            "seed": self.seed,
+        }
+
+    def record(self, answered: Answered, response: Response) -> dict[str, Any]:
+        """The images as they were shown, which of them is better ("" if neither), and which the answer prefers."""
+        step = _STEPS[response.request.pass_name]
+        first, second = (answered.row[f"{side}_quality"] for side in ("first", "second")[::step])
+        return {
+            "first_id": response.request.image_ids[0],
+            "second_id": response.request.image_ids[1],
+            "answer": "" if first == second else "first" if first > second else "second",
+            "extracted": read_preference(response.text or ""),
+        }
+
+    @property
+    def _aggregator(self) -> str:
+        return self.options.aggregator or AGGREGATORS[0]
+
+    @property
+    def _max_new_tokens(self) -> int:
+        return self.options.max_new_tokens or self.definition.max_new_tokens
+
+    def _usable_rows(self, rows: Sequence[Row], skip_bad: bool) -> tuple[list[Row], list[dict[str, Any]]]:
+        """The rows of which every image has the quality that it had before in the same pool."""
+        usable, left_out = super()._usable_rows(rows, skip_bad)
+        qualities: dict[tuple[str | None, str], float] = {}
+        kept = []
+        for row in usable:
+            sides = {(row.get("pool"), row[f"{side}_id"]): row[f"{side}_quality"] for side in ("first", "second")}
+            changed = [key for key, quality in sides.items() if qualities.get(key, quality) != quality]
+            if not changed:
+                qualities.update(sides)
+                kept.append(row)
+                continue
+            key = changed[0]
+            error = DataError(f"image '{key[1]}' has the quality {sides[key]}, and {qualities[key]} in an earlier pair")
+            if not skip_bad:
+                raise explain_item(row["id"], error)
+            left_out.append(left_out_item(row, str(error)))
+        return kept, left_out
+
+    def _inputs(self, items: Sequence[Answered], aggregator: str) -> dict[str, Any]:
+        pools = _pools(items)
+        return {
+            "predictions": _texts(items, MAIN),
+            "reversed_predictions": _texts(items, REVERSED),
+            "first_ids": _column(items, "first_id"),
+            "second_ids": _column(items, "second_id"),
+            "first_references": _column(items, "first_quality"),
+            "second_references": _column(items, "second_quality"),
+            "pool_ids": pools,
+            "aggregator": aggregator,
+            "seed": self.seed,
+            **({} if pools is None else self.definition.metric_arguments),
+        }
+
+    def _pair_settings(self, items: Sequence[Answered]) -> PairSettings:
+        """What the metric makes of the same arguments."""
+        weights = {} if _pools(items) is None else self.definition.metric_arguments
+        return PairSettings(self._aggregator, seed=self.seed, **weights)
+
+    def _averages(self, table: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+        """As in the paper's tables: the sets that were rated for it are averaged apart from all others."""
+        weights = "n_images" if self.definition.metric_arguments.get("pool_weights") == "images" else "equal"
+        rated = {part: row for part, row in table.items() if part in (*MIXED, MIXED_POOL)}
+        others = {part: row for part, row in table.items() if part not in rated}
+        return [average_rows(rows, weights) for rows in (others, rated) if rows]
+
+
+def _is_mixed(row: Row) -> bool:
+    return row.get("pool") == MIXED_POOL
+
+
+def _without_mixed(answered: Sequence[Answered]) -> list[Answered]:
+    """All but the pairs of the pool `mixed`; these if there are no others."""
+    return [item for item in answered if not _is_mixed(item.row)] or list(answered)
+
+
+def _texts(items: Sequence[Answered], name: str) -> list[str]:
+    responses = [item.of_pass(name) for item in items]
+    return [(response and response.text) or "" for response in responses]
+
+
+def _column(items: Sequence[Answered], name: str) -> list[Any]:
+    return [item.row[name] for item in items]
+
+
+def _pools(items: Sequence[Answered]) -> list[str] | None:
+    return _column(items, "pool") if all("pool" in item.row for item in items) else None
+
+
+def _judged(items: Sequence[Answered]) -> tuple[Preferences, Pairs]:
+    names = ("first_id", "second_id", "first_quality", "second_quality")
+    pairs = check_pairs(*(_column(items, name) for name in names), _pools(items))
+    return read_preferences(_texts(items, MAIN), _texts(items, REVERSED)), pairs
+
+
+def _image_scores(items: Sequence[Answered]) -> dict[str, float] | None:
+    """Image id to the score by which it was compared; None where answers do not come of scores."""
+    responses = [response for item in items for response in item.responses]
+    if any(response.image_scores is None for response in responses):
+        return None
+    return {
+        image: score
+        for response in responses
+        for image, score in zip(response.request.image_ids, response.image_scores or (), strict=True)
+    }

@@ -1,0 +1,107 @@
+"""2AFC Prompting of Large Multimodal Models for Image Quality Assessment (https://arxiv.org/abs/2402.01162).
+
+Two images and the question which is better (Sec. III-A), asked in both orders. The authors' released code names options
+too and asks for a letter, which is the default here; the wording "paper" is the question alone. Images are paired and
+ranked within pools: databases (coarse, Table II), or a content under one distortion type, a content at one distortion
+level, and intervals of scores (fine, Tables III and IV).
+"""
+
+from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Prompt
+from eyechart.evaluators.types import Row
+
+_PAPER = "2AFC (Zhu et al., IEEE TCSVT 2024)"
+
+
+def paper_prompt(row: Row) -> Prompt:
+    """Two images, question: 2AFC, Sec. III-A."""
+    return (
+        "This is the first image: ",
+        IMAGE,
+        "\nThis is the second image: ",
+        IMAGE,
+        "\nWhich image has better visual quality?",
+    )
+
+
+def released_prompt(row: Row) -> Prompt:
+    """The same and two options, as in the authors' released code."""
+    options = "A. The first image.\nB. The second image."
+    return (*paper_prompt(row), f"\n{options}\nAnswer with the option's letter from the given choices directly.")
+
+
+def distortion_type(pool: str) -> str:
+    """The distortion type in a pool's name, `<content>.<type>`."""
+    return pool.rpartition(".")[2]
+
+
+def distortion_level(pool: str) -> str:
+    """The distortion level in a pool's name, `<content>.<level>`."""
+    return f"level {pool.rpartition('.')[2]}"
+
+
+COARSE = Task(
+    name="two_afc/coarse",
+    description="which of two images is better: pairs from one database",
+    paper=f"{_PAPER}, Sec. III-B",
+    evaluator=Kind.PAIRED_COMPARISON,
+    subsets=("two_afc",),
+    splits=("test",),
+    metric="paired_comparison",
+    metric_config=None,
+    prompt=released_prompt,
+    prompt_id="two_afc/1",
+    config="coarse",
+    wordings={"paper": paper_prompt},
+    # The averages of Table II.
+    metric_arguments={"pool_weights": "images"},
+)
+
+FINE_LEVELS = Task(
+    name="two_afc/fine_levels",
+    description="which of two images is better: one content and distortion type, two levels",
+    paper=f"{_PAPER}, Sec. III-C",
+    evaluator=Kind.PAIRED_COMPARISON,
+    subsets=("two_afc",),
+    splits=("test",),
+    metric="paired_comparison",
+    metric_config=None,
+    prompt=released_prompt,
+    prompt_id="two_afc/1",
+    config="fine_levels",
+    wordings={"paper": paper_prompt},
+    part_of_pool=distortion_type,
+)
+
+FINE_TYPES = Task(
+    name="two_afc/fine_types",
+    description="which of two images is better: one content and distortion level, two types",
+    paper=f"{_PAPER}, Sec. III-C",
+    evaluator=Kind.PAIRED_COMPARISON,
+    subsets=("two_afc",),
+    splits=("test",),
+    metric="paired_comparison",
+    metric_config=None,
+    prompt=released_prompt,
+    prompt_id="two_afc/1",
+    config="fine_types",
+    wordings={"paper": paper_prompt},
+    part_of_pool=distortion_level,
+)
+
+FINE_MOS = Task(
+    name="two_afc/fine_mos",
+    description="which of two images is better: scores of one interval",
+    paper=f"{_PAPER}, Sec. III-C",
+    evaluator=Kind.PAIRED_COMPARISON,
+    subsets=("two_afc",),
+    splits=("test",),
+    metric="paired_comparison",
+    metric_config=None,
+    prompt=released_prompt,
+    prompt_id="two_afc/1",
+    config="fine_mos",
+    wordings={"paper": paper_prompt},
+)
