@@ -7,11 +7,11 @@ and rich are loaded before a command runs.
 import typer
 
 from eyechart.evaluators.commands import store
+from eyechart.evaluators.commands import text_to_score
 from eyechart.evaluators.commands.export import export
 from eyechart.evaluators.commands.run import run
 from eyechart.evaluators.commands.score import score
 from eyechart.evaluators.commands.tasks import list_tasks
-from eyechart.evaluators.text_to_score import commands as text_to_score_commands
 
 app = typer.Typer(
     help="An eye chart for multimodal LLMs.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -21,7 +21,7 @@ app.command("score")(score)
 app.command("tasks")(list_tasks)
 app.command("export")(export)
 app.add_typer(store.app, name="store")
-app.add_typer(text_to_score_commands.app, name="text-to-score")
+app.add_typer(text_to_score.app, name="text-to-score")
 
 
 def main() -> None:

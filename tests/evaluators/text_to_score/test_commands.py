@@ -6,11 +6,15 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.results import read_results
 from eyechart.evaluators.results import write_run
 from eyechart.evaluators.text_to_score import TextToScore
 from eyechart.evaluators.text_to_score.files import DESCRIPTION_TASKS
 from eyechart.evaluators.text_to_score.files import read_pairs
+from eyechart.evaluators.text_to_score.files import write_scores
 
 
 def invoke(*arguments):
@@ -185,3 +189,14 @@ def test_an_image_may_have_several_descriptions(tmp_path):
     rows = [["a", "good", 1], ["a", "very good", " 2 "]]
     pairs = read_pairs(write_csv(tmp_path / "pairs.csv", ["id", "description", "score"], rows))
     assert (pairs.ids, pairs.descriptions, pairs.scores) == (["a", "a"], ["good", "very good"], [1.0, 2.0])
+
+
+def test_score_reads_the_scores_that_apply_writes(tmp_path):
+    images = load_dataset("kadis700k", split="test", data_dir=mini.release("kadis700k"), images="skip")
+    qualities = dict(zip(images["id"], images["quality"], strict=True))
+    write_scores(tmp_path / "scores.csv", list(qualities), [quality / 3 - 0.1 for quality in qualities.values()])
+    arguments = ["score", "q_bench/assessment", "--predictions", tmp_path / "scores.csv", "--out", tmp_path / "out"]
+    done = CliRunner().invoke(app, [str(argument) for argument in [*arguments, "--subset", "kadis700k"]])
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "out").tasks
+    assert (task.scores["n"], task.scores["srcc"]) == (len(qualities), pytest.approx(1.0))
