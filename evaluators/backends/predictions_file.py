@@ -14,14 +14,15 @@ the release's order.
 
 What becomes of rows and items that are not as they should be:
 
-- no row for an item or one of its passes: `MissingPredictionError`; left out and counted where bad items are skipped;
+- no row for an item or one of its passes, or only a note of the tool that it had no answer: `MissingPredictionError`;
+  left out and counted where bad items are skipped;
 - rows that nobody asked for, as those of another split: counted (`predictions_unused`); their order never matters;
 - two rows about the same pass over the same item: an error that names both;
 - an empty answer (an empty cell, NaN): a text that names no option, counted with the unmatched ones;
 - an answer of any length, in any language or form, with control characters: taken as it is. An XLSX cell ends at 32,767
   characters, so answers that long are counted (`cut_at_cell_limit`);
 - numbers and truth values in place of text: their text, as a sheet shows it. A formula: an answer that begins with "=".
-  A date, or a note of the tool that it had no answer: an error of that item, which names the row;
+  A date: an error of that item, which names the row;
 - reasoning in the column `thinking`: no part of the answer, counted (`with_thinking`);
 - options that are not those of the question: an error of that item, which names the row. An empty cell stands for an
   option such as "N/A" or "None", which pandas takes for one;
@@ -112,6 +113,11 @@ class PredictionsFileBackend:
                 yield Response(request, error=self._missing(request, item))
                 continue
             self._used.add(prediction.row)
+            if prediction.failure:
+                reason = f"the tool had no answer, only the note {prediction.failure!r}"
+                error = MissingPredictionError(reason, path=self._path, row=prediction.row)
+                yield Response(request, error=error)
+                continue
             try:
                 yield self._respond(request, prediction)
             except ValueError as error:

@@ -36,7 +36,9 @@ class Prediction:
     has_thinking: bool = False
     """Whether the model's reasoning was split off the answer."""
     problem: str = ""
-    """Why the row holds no answer that can be used; "" if it does."""
+    """Why the answer cannot be used; "" if it can."""
+    failure: str = ""
+    """What the tool noted where it had no answer at all; "" if it had one."""
 
 
 def base_and_pass(index: int, round_number: int = 0) -> tuple[int, str]:

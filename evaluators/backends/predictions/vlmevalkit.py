@@ -29,6 +29,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
     base, pass_name = base_and_pass(whole_number_of(row, "index"))
     image = text_of(row.get("image_path"))
     text, problem = _answer(row)
+    failed = text.strip().startswith(_FAILED)
     return Prediction(
         names=(str(base), image) if image else (str(base),),
         pass_name=pass_name,
@@ -38,6 +39,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
         place=base,
         has_thinking=bool(text_of(row.get("thinking"))),
         problem=problem,
+        failure=text.strip() if failed else "",
     )
 
 
@@ -54,7 +56,6 @@ def lettered_options(row: Mapping[str, Any]) -> tuple[str, ...] | None:
 def _answer(row: Mapping[str, Any]) -> tuple[str, str]:
     """The answer, and why it cannot be used."""
     try:
-        text = text_of(row["prediction"])
+        return text_of(row["prediction"]), ""
     except ValueError as error:
         return "", f"'prediction': {error}"
-    return text, f"the tool had no answer: {text.strip()!r}" if text.strip().startswith(_FAILED) else ""

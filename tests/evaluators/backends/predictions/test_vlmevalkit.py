@@ -149,8 +149,9 @@ def test_reasoning_that_was_split_off_is_no_part_of_the_answer(write):
 
 
 def test_a_note_of_the_tool_is_no_answer(write):
-    (response,) = answer(write([vlmevalkit_row(ROW, 7, "Failed to obtain answer via API.")]))
-    assert "row" in str(response.error) and "the tool had no answer" in str(response.error)
+    (response,) = answer(write([vlmevalkit_row(ROW, 7, "Failed to obtain answer via API. ")]))
+    assert isinstance(response.error, MissingPredictionError)
+    assert "the tool had no answer, only the note 'Failed to obtain answer via API.'" in str(response.error)
 
 
 def test_columns_of_the_question_may_be_absent(tmp_path):
