@@ -14,6 +14,7 @@
     │   └── MissingPredictionError       a predictions file has no answer to one request
     ├── HubError                         the Hub refused what was asked of it, or cannot be reached
     ├── ModelError                       a model cannot be used for what is asked of it
+    │   └── QuotaError                   a server's account has nothing left to spend
     └── StoreError                       the store of answers cannot be read or written
 """
 
@@ -97,6 +98,10 @@ class HubError(EyechartError):
 
 class ModelError(EyechartError):
     """A model cannot be used for what is asked of it."""
+
+
+class QuotaError(ModelError):
+    """The account on a server has nothing left to spend."""
 
 
 class StoreError(EyechartError):

@@ -1,4 +1,4 @@
-"""A small data set per kind, in the documented columns, for evaluators that run on a Python function."""
+"""A small data set per kind, in the documented columns, for evaluators that run on a Python function, and servers."""
 
 import subprocess
 from collections.abc import Callable
@@ -9,6 +9,35 @@ import datasets
 import numpy as np
 import pytest
 from PIL import Image
+from pytest_httpserver import HTTPServer
+
+from tests.evaluators.scripted_server import Script
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EYECHART_JUDGE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def _http() -> Iterator[HTTPServer]:
+    with HTTPServer(threaded=True) as server:
+        yield server
+
+
+@pytest.fixture
+def http(_http: HTTPServer) -> Iterator[HTTPServer]:
+    """A server without any answers yet."""
+    _http.clear()
+    yield _http
+    _http.clear()
+
+
+@pytest.fixture
+def script(http: HTTPServer) -> Script:
+    """What makes the server say something."""
+    return Script(http)
 
 
 def picture(seed: int, size: int = 32) -> Image.Image:

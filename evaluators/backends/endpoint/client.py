@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from urllib.parse import urlsplit
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint.completion import Choice
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.completion import Usage
 from eyechart.evaluators.backends.endpoint.completion import parse_completion
@@ -23,6 +23,7 @@ from eyechart.evaluators.backends.endpoint.failures import retries_of
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 
 OPENAI_URL = "https://api.openai.com/v1"
+KEY_VARIABLE = "OPENAI_API_KEY"
 # What servers answer to a field or a value that they do not take.
 REFUSED = (400, 422)
 _CONNECT_TIMEOUT = 10.0
@@ -63,9 +64,12 @@ class ChatClient:
         model: The model's name on the server.
         options: How the server is asked; concurrency is up to the callers.
         record: Kept up to date; by default one of its own.
+        key: The API key, "" for none; by default `read_key()`.
     """
 
-    def __init__(self, model: str, options: EndpointOptions, record: ServerRecord | None = None) -> None:
+    def __init__(
+        self, model: str, options: EndpointOptions, record: ServerRecord | None = None, *, key: str | None = None
+    ) -> None:
         """Check address and key; nothing is sent.
 
         Raises:
@@ -77,7 +81,7 @@ class ChatClient:
         self.base_url = resolve_address(options)
         self.record = record or ServerRecord()
         self._timeout = options.timeout
-        self._key = read_key()
+        self._key = read_key() if key is None else key
         self._lock = threading.Lock()
         self._client = openai.OpenAI(
             # Local servers want none, but the package does.
@@ -135,16 +139,7 @@ class ChatClient:
         return completion
 
     def replies(self, messages: Messages, n: int, *, max_tokens: int, temperature: float) -> list[str]:
-        """Several sampled replies to the same messages.
-
-        They are asked for at once, so that the prompt is paid for once; what a server leaves out of that, or all of
-        them where it refuses to give several, is asked for one by one.
-
-        Args:
-            messages: What was said so far.
-            n: How many replies, at least 1.
-            max_tokens: The longest reply wanted, in tokens, at least 1.
-            temperature: Of the sampling, at least 0.
+        """Several sampled replies to the same messages, asked for as `completions` does.
 
         Returns:
             Exactly `n` texts.
@@ -153,25 +148,57 @@ class ChatClient:
             EndpointError: This request has no answer, or none that can be used.
             ModelError: No request would have an answer.
         """
+        asked = self.completions(messages, n, max_tokens=max_tokens, temperature=temperature)
+        return [choice.text for completion in asked for choice in completion.choices]
+
+    def completions(self, messages: Messages, n: int, *, max_tokens: int, temperature: float) -> Iterator[Completion]:
+        """Ask for several sampled replies to the same messages and yield the server's answers as they come.
+
+        They are asked for at once, so that the prompt is paid for once; what a server leaves out of that, or all of
+        them where it refuses to give several, is asked for one by one. Before each answer no more than one request is
+        sent that a server charges for.
+
+        Args:
+            messages: What was said so far.
+            n: How many replies, at least 1.
+            max_tokens: The longest reply wanted, in tokens, at least 1.
+            temperature: Of the sampling, at least 0.
+
+        Yields:
+            Completions that together have exactly `n` choices.
+
+        Raises:
+            EndpointError: This request has no answer, or none that can be used.
+            ModelError: No request would have an answer.
+        """
         fields = {"temperature": temperature}
-        found: list[Choice] = []
+        found, refused = 0, False
         if n > 1 and self.record.several_at_once:
             try:
-                found = self._send(messages, {**fields, "n": n}, max_tokens).choices
+                completion = self._send(messages, {**fields, "n": n}, max_tokens)
             except EndpointError as error:
                 if error.status not in REFUSED:
                     raise
-        at_once = len(found)
-        while len(found) < n:
-            choices = self._send(messages, fields, max_tokens).choices
-            if not choices:
-                raise EndpointError(f"{self.base_url} returned no reply; {n - len(found)} more were to come")
-            found += choices
-        if len(found) > n:
-            raise EndpointError(f"{self.base_url} returned {len(found)} replies; expected {n}")
-        # What was asked in vain once is not asked again.
-        self.record.several_at_once &= n == 1 or at_once > 1
-        return [choice.text for choice in found]
+                refused = True
+            else:
+                found = self._count_choices(completion, n)
+                # What was asked in vain once is not asked again.
+                self.record.several_at_once &= found > 1
+                yield completion
+        while found < n:
+            completion = self._send(messages, fields, max_tokens)
+            if not completion.choices:
+                raise EndpointError(f"{self.base_url} returned no reply; {n - found} more were to come")
+            found += self._count_choices(completion, n - found)
+            # Not the length of the prompt or anything else was refused, but several replies.
+            self.record.several_at_once &= not refused
+            yield completion
+
+    def _count_choices(self, completion: Completion, wanted: int) -> int:
+        count = len(completion.choices)
+        if count > wanted:
+            raise EndpointError(f"{self.base_url} returned {count} replies; expected {wanted}")
+        return count
 
     def _send(self, messages: Messages, fields: Mapping[str, Any], max_tokens: int) -> Completion:
         length_field = self.record.length_field
@@ -214,16 +241,19 @@ class ChatClient:
             self.record.completion_tokens += completion_tokens
 
 
-def read_key() -> str:
+def read_key(variable: str = KEY_VARIABLE) -> str:
     """The API key, "" if there is none.
+
+    Args:
+        variable: The environment variable that holds it.
 
     Raises:
         UsageError: It cannot be a key.
     """
-    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         # The package's own error would show it.
-        raise UsageError("the environment variable OPENAI_API_KEY holds characters that a key cannot have.")
+        raise UsageError(f"the environment variable {variable} holds characters that a key cannot have.")
     return key
 
 

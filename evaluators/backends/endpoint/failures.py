@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import QuotaError
 
 if TYPE_CHECKING:
     import openai
 
-# No other request would fare better: wrong key, no money, no permission, no such model or address.
-_HOPELESS = (401, 402, 403, 404)
+# No other request would fare better: wrong key, no permission, no such model or address.
+_HOPELESS = (401, 403, 404)
+_NO_MONEY = 402
+# OpenAI's word for it, in an answer that is otherwise that of a server asked too often (429).
+_NO_QUOTA = "insufficient_quota"
 _LONGEST = 300
 
 
@@ -24,13 +28,16 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
         key: The API key, which the text must not hold; "" if there is none.
 
     Returns:
-        A `ModelError` if no other request would fare better, else an `EndpointError`; to be raised by the caller.
+        A `ModelError` if no other request would fare better (a `QuotaError` for want of money), else an
+        `EndpointError`; to be raised by the caller.
     """
     import openai
 
     after = _after(retries_of(error))
     if isinstance(error, openai.APIStatusError):
         reason = clean(f"{base_url} answered {error.status_code}{after}: {_message(error.body)}", key)
+        if error.status_code == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
+            return QuotaError(f"the model cannot be used: {reason}.")
         if error.status_code in _HOPELESS:
             hint = " Set the environment variable OPENAI_API_KEY." if error.status_code == 401 and not key else ""
             return ModelError(f"the model cannot be used: {reason}.{hint}")

@@ -1,10 +1,9 @@
-"""Servers: one that answers with the tiny model in the ways of real servers, and one that says what a test tells it."""
+"""A server that answers with the tiny model in the ways of real servers."""
 
 import base64
 import io
 import json
 import threading
-import time
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
@@ -12,34 +11,12 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
-from pytest_httpserver import HTTPServer
-from werkzeug import Response
 
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
-
-PATH = "/v1/chat/completions"
-
-
-@pytest.fixture(autouse=True)
-def _no_key(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
-@pytest.fixture(scope="session")
-def _http():
-    with HTTPServer(threaded=True) as server:
-        yield server
-
-
-@pytest.fixture
-def http(_http):
-    """A server without any answers yet."""
-    _http.clear()
-    yield _http
-    _http.clear()
+from tests.evaluators.scripted_server import PATH
+from tests.evaluators.scripted_server import json_response
 
 
 @pytest.fixture
@@ -84,10 +61,10 @@ class ModelServer:
         body = json.loads(request.data)
         unknown = {"continue_final_message", "add_generation_prompt"} & body.keys()
         if self.refuses_fields and unknown:
-            return _json({"detail": f"Unexpected fields in the request: {unknown}"}, 422)
+            return json_response({"detail": f"Unexpected fields in the request: {unknown}"}, 422)
         with self.lock, torch.no_grad():
             self.asked.append(body)
-            return _json(self._complete(body))
+            return json_response(self._complete(body))
 
     def _complete(self, body):
         inputs = self._inputs(body)
@@ -149,45 +126,9 @@ class ModelServer:
         return choice
 
 
-def _json(value, status=200):
-    return Response(json.dumps(value), status, content_type="application/json")
-
-
 @pytest.fixture
 def model_server(http, tiny):
     """The tiny model on the server."""
     server = ModelServer(*tiny)
     http.expect_request(PATH, method="POST").respond_with_handler(server.respond)
     return server
-
-
-class Script:
-    """Answers in the order given, the last one again and again, and remembers what was asked."""
-
-    def __init__(self, http):
-        self._http = http
-        self._lock = threading.Lock()
-        self.answers = []
-        self.bodies: list[dict[str, Any]] = []
-        self.times: list[float] = []
-        self.attempts: list[str] = []
-        """Which retry each was, by the client's own count."""
-
-    def say(self, *answers):
-        """Each is a `werkzeug.Response`, a JSON value, or a function from the request to one of these."""
-        self.answers = list(answers)
-        self._http.expect_request(PATH, method="POST").respond_with_handler(self._respond)
-
-    def _respond(self, request):
-        with self._lock:
-            self.times.append(time.monotonic())
-            self.bodies.append(json.loads(request.data))
-            self.attempts.append(request.headers["X-Stainless-Retry-Count"])
-            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        answer = answer(request) if callable(answer) and not isinstance(answer, Response) else answer
-        return answer if isinstance(answer, Response) else _json(answer)
-
-
-@pytest.fixture
-def script(http):
-    return Script(http)

@@ -10,16 +10,13 @@ from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import QuotaError
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Request
+from tests.evaluators.scripted_server import refusal
 
 KEY = "sk-this-is-the-secret-key"
 GOOD = {"choices": [{"message": {"content": " B. "}}], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
-
-
-def refusal(status, message="some reason", headers=None):
-    body = json.dumps({"error": {"message": message, "type": "x", "code": None}})
-    return Response(body, status, headers, content_type="application/json")
 
 
 def torn(request):
@@ -116,6 +113,13 @@ def test_what_no_other_request_would_change_stops_all(script, backend, make_pict
         list(backend(concurrency=2).answer(requests))
     time.sleep(0.2)
     assert len(script.bodies) <= 4
+
+
+@pytest.mark.parametrize("fault", [refusal(402), refusal(429, code="insufficient_quota")], ids=["402", "429"])
+def test_want_of_money_is_told_from_being_asked_too_often(script, ask, fault):
+    script.say(fault)
+    with pytest.raises(QuotaError, match=r"cannot be used: .* answered 4.*: some reason"):
+        ask()
 
 
 def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, make_picture):

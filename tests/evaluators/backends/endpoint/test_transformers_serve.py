@@ -1,17 +1,8 @@
 """A real server: `transformers serve` with the tiny model, compared with the tiny model run here."""
 
 import base64
-import os
 import shutil
-import socket
-import subprocess
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
-from sysconfig import get_path
 
 import pytest
 
@@ -23,40 +14,11 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Request
+from tests.evaluators.serving import serve
 
 pytestmark = pytest.mark.slow
 
 QUESTION = "What distortion degrades the quality of the image?\n"
-
-
-@contextmanager
-def serve(model: Path, log: Path) -> Iterator[str]:
-    """Run the server until the end of the block; gives its base URL."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [Path(get_path("scripts")) / "transformers", "serve", model, "--device", "cpu"]
-    command += ["--host", "127.0.0.1", "--port", str(port)]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
-        try:
-            _wait_for(f"http://127.0.0.1:{port}/health", process, log)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
-
-
-def _wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
-    end = time.monotonic() + 120
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except OSError:
-            time.sleep(0.2)
-        else:
-            return
-    raise AssertionError(f"the server did not start:\n{log.read_text(errors='replace')}")
 
 
 @pytest.fixture(scope="session")

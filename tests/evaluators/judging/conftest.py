@@ -1,0 +1,35 @@
+"""A judge on a local server that says what a test tells it."""
+
+import pytest
+
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.judging import JudgeOptions
+from eyechart.evaluators.judging import make_judge
+from eyechart.evaluators.responses import ResponseStore
+
+
+@pytest.fixture
+def options(http):
+    """Makes options of a judge on the server."""
+
+    def make(model="judge", concurrency=4, timeout=10.0, max_retries=0, **settings):
+        endpoint = EndpointOptions(http.url_for("/v1"), concurrency, timeout, max_retries)
+        return JudgeOptions(model, endpoint, **settings)
+
+    return make
+
+
+@pytest.fixture
+def store(tmp_path):
+    with ResponseStore.open(tmp_path / "responses.sqlite") as store:
+        yield store
+
+
+@pytest.fixture
+def judge(options):
+    """Makes a judge on the server."""
+
+    def make(store=None, **settings):
+        return make_judge(options(**settings), store)
+
+    return make

@@ -1,0 +1,219 @@
+"""A judge on a server: what is asked, stored and counted."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from eyechart import metrics
+from eyechart.datasets_scripts.common.errors import StoreError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.judging import JudgeOptions
+from eyechart.evaluators.judging import make_judge
+from tests.evaluators.scripted_server import always
+from tests.evaluators.scripted_server import completion
+
+DARK, NOISY = ([{"role": "user", "content": text}] for text in ("Is it dark?", "Is it noisy?"))
+
+
+def test_all_rounds_are_asked_for_in_one_request(script, judge):
+    script.say(completion("1", "0", "1", "1", "no idea"))
+    asked = judge(temperature=0.7, max_tokens=9)
+    assert asked.name == "judge"
+    assert asked(DARK, 5) == ["1", "0", "1", "1", "no idea"]
+    (body,) = script.bodies
+    assert (body["model"], body["messages"], body["n"]) == ("judge", DARK, 5)
+    assert (body["temperature"], body["max_tokens"]) == (0.7, 9)
+
+
+def test_a_server_that_passes_over_n_is_asked_round_by_round(script, judge):
+    script.say(completion("1"))
+    asked = judge()
+    assert asked(DARK, 3) == ["1"] * 3
+    assert [body.get("n") for body in script.bodies] == [3, None, None]
+    assert asked.settings()["requests"] == 3 and asked.settings()["prompt_tokens"] == 300
+
+
+def test_conversations_are_asked_at_once_up_to_the_limit(script, judge):
+    under_way, most, lock = 0, 0, threading.Lock()
+
+    def slow(request):
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.1)
+        with lock:
+            under_way -= 1
+        text = json.loads(request.data)["messages"][0]["content"]
+        return completion(text, text)
+
+    script.say(slow)
+    done = []
+    asked = judge(concurrency=3).for_task(progress=lambda *counts: done.append(counts))
+    conversations = [[{"role": "user", "content": str(i)}] for i in range(9)]
+    assert asked.ask_all(conversations, 2) == [[str(i)] * 2 for i in range(9)], "in the order they were given"
+    assert most == 3 and done == [(i, 9) for i in range(1, 10)]
+
+
+def test_equal_conversations_are_asked_once(script, judge):
+    script.say(completion("1", "0"))
+    asked = judge()
+    assert asked.ask_all([DARK, NOISY, DARK], 2) == [["1", "0"]] * 3
+    assert len(script.bodies) == 2 and asked.settings()["replies"] == 4
+
+
+def test_a_repeated_run_asks_nothing_and_gives_the_same(script, judge, store):
+    script.say(always())
+    conversations = [DARK, NOISY]
+    first = judge(store, model="gpt-4o-mini")
+    replies = first.ask_all(conversations, 5)
+    assert len(script.bodies) == 2
+    again = judge(store, model="gpt-4o-mini")
+    assert again.ask_all(conversations, 5) == replies == [["Score: 2"] * 5] * 2
+    assert len(script.bodies) == 2
+    assert again.settings() == first.settings()
+    told = first.settings()
+    assert (told["requests"], told["prompt_tokens"], told["completion_tokens"]) == (2, 200, 20)
+    # 200 * 0.15 + 20 * 0.60 US dollars per million tokens.
+    assert told["cost"] == 0.000042 and told["price"] == {"input": 0.15, "output": 0.6}
+    assert told["served"] == ["judge@main"] and told["replies"] == 10
+    assert (told["lost_rounds"], told["incomplete"], told["reason"]) == (0, False, None)
+    assert first.timings()["judge_cost"] == 0.000042 and again.timings()["judge_cost"] == 0
+    assert first.timings()["judge_requests"] == 2 and again.timings()["judge_requests"] == 0
+    assert first.timings()["judge_replies_from_store"] == 0 and again.timings()["judge_replies_from_store"] == 10
+    assert [(model.name, model.answers) for model in store.models()] == [("gpt-4o-mini", 10)]
+
+
+def test_more_rounds_ask_only_for_those_that_are_missing(script, judge, store):
+    script.say(always())
+    judge(store)(DARK, 2)
+    asked = judge(store)
+    assert asked(DARK, 5) == ["Score: 2"] * 5
+    assert [body.get("n") for body in script.bodies] == [2, 3]
+    assert asked.settings()["requests"] == 2
+    assert judge(store)(DARK, 3) == ["Score: 2"] * 3
+    assert len(script.bodies) == 2
+
+
+@pytest.mark.parametrize("other", [{"model": "b"}, {"temperature": 0.5}, {"max_tokens": 5}], ids=str)
+def test_another_judge_or_decoding_is_asked_anew(script, judge, store, other):
+    script.say(always())
+    judge(store)(DARK, 1)
+    judge(store, **other)(DARK, 1)
+    judge(store, **other)([*DARK, *NOISY], 1)
+    assert len(script.bodies) == 3
+
+
+def test_a_server_that_counts_no_tokens(script, judge, store):
+    script.say({"choices": [{"message": {"content": "1"}}]})
+    asked = judge(store, model="gpt-4o-mini", max_tokens=7)
+    asked(DARK, 1)
+    told = asked.settings()
+    assert told["requests_without_usage"] == 1 and told["completion_tokens"] == 7
+    assert told["prompt_tokens"] >= len("Is it dark?") and told["cost"] > 0
+
+
+def test_without_a_price_there_is_no_cost(script, judge):
+    script.say(always())
+    asked = judge()
+    asked(DARK, 1)
+    assert asked.settings()["cost"] is None and asked.settings()["price"] is None
+    assert "judge_cost" not in asked.timings()
+
+
+def test_tasks_have_totals_of_their_own(script, judge):
+    script.say(always())
+    whole = judge()
+    one, two = whole.for_task(), whole.for_task()
+    one.ask_all([DARK, NOISY], 1)
+    two(DARK, 1)
+    assert (one.settings()["requests"], two.settings()["requests"]) == (2, 1)
+
+
+def test_a_reply_without_a_text_is_a_stored_failed_round(script, judge, store):
+    filtered = {"choices": [{"message": {"content": None}, "finish_reason": "content_filter"}]}
+    script.say(filtered)
+    assert judge(store)(DARK, 1) == [None]
+    assert judge(store)(DARK, 1) == [None]
+    assert len(script.bodies) == 1
+
+
+def test_halves_of_characters_and_control_characters_are_sent(script, judge, store):
+    script.say(always())
+    text = "dark \ud83d half \x00\x1b[31m \u2028 end"
+    assert judge(store)([{"role": "user", "content": text}], 1) == ["Score: 2"]
+    assert script.bodies[0]["messages"][0]["content"] == text.replace("\ud83d", "?")
+    assert judge(store)([{"role": "user", "content": text}], 1) == ["Score: 2"] and len(script.bodies) == 1
+
+
+def test_a_text_of_50_kilobytes_is_sent_whole(script, judge):
+    script.say(always())
+    text = "dark " * 10_000
+    metric = metrics.load("judge_description")
+    scores = metric.compute(predictions=[text], references=["It is dark."], judge=judge(), rounds=2)
+    assert scores["sum"] == 6 and scores["judge"] == "judge"
+    assert all(text in body["messages"][-1]["content"] for body in script.bodies) and len(script.bodies) == 3
+
+
+def test_metrics_ask_together_and_store(script, judge, store):
+    script.say(always("Score: 1"))
+    arguments = {"predictions": ["dark", "noisy"], "references": ["It is dark.", "It is noisy."]}
+    metric = metrics.load("judge_description")
+    scores = metric.compute(**arguments, judge=judge(store))
+    assert scores["sum"] == 3 and scores["failed_rounds"] == 0 and len(script.bodies) == 6
+    assert metric.compute(**arguments, judge=judge(store)) == scores and len(script.bodies) == 6
+    script.say(always("B"))
+    accuracy = metrics.load("choice_accuracy")
+    arguments = {"predictions": ["hard to say"] * 3, "references": ["B"] * 3, "choices": [["Bright", "Dark"]] * 3}
+    questions = ["How is it?", "What is it?", "How is it?"]
+    scores = accuracy.compute(**arguments, questions=questions, judge=judge(store))
+    assert scores["accuracy"] == 1 and scores["judge_asked"] == 3 and len(script.bodies) == 8
+
+
+def test_the_judge_has_a_key_of_its_own(script, judge, monkeypatch):
+    sent = []
+
+    def note(request):
+        sent.append(request.headers["Authorization"])
+        return completion("1")
+
+    script.say(note)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-model")
+    judge()(DARK, 1)
+    monkeypatch.setenv("EYECHART_JUDGE_API_KEY", "sk-of-the-judge")
+    asked = judge()
+    asked(DARK, 1)
+    assert sent == ["Bearer sk-of-the-model", "Bearer sk-of-the-judge"]
+    assert "sk-of" not in json.dumps(asked.settings()) + repr(vars(asked))
+
+
+def test_a_store_that_fails_ends_the_scoring(script, judge, store):
+    script.say(always())
+    store.close()
+    with pytest.raises(StoreError):
+        metrics.load("judge_answer").compute(
+            predictions=["dim"], references=["dark"], questions=["How?"], judge=judge(store)
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": ""}, "model='' is not allowed"),
+        ({"temperature": -1}, "temperature=-1 is not allowed; it is at least 0"),
+        ({"temperature": float("nan")}, "temperature=nan"),
+        ({"max_tokens": 0}, "max_tokens=0 is not allowed; it is at least 1"),
+        ({"max_cost": -0.1}, "max_cost=-0.1 is not allowed; it is at least 0"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        JudgeOptions(**({"model": "judge"} | settings))
+
+
+def test_an_address_that_cannot_be_is_refused_at_once():
+    with pytest.raises(UsageError, match="base_url='nowhere' is not allowed"):
+        make_judge(JudgeOptions("judge", EndpointOptions("nowhere")))
