@@ -13,6 +13,7 @@ from eyechart.evaluators.tasks import get_task
 
 if TYPE_CHECKING:
     from eyechart.evaluators.base import Evaluator
+    from eyechart.evaluators.description import DescriptionEvaluator
     from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
     from eyechart.evaluators.options import TaskOptions
     from eyechart.evaluators.paired_comparison import PairedComparisonEvaluator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from eyechart.metrics.scoring.judging.replies import Judge
 
 __all__ = [
+    "DescriptionEvaluator",
     "Evaluator",
     "MultipleChoiceEvaluator",
     "PairedComparisonEvaluator",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "DescriptionEvaluator": "eyechart.evaluators.description",
     "Evaluator": "eyechart.evaluators.base",
     "MultipleChoiceEvaluator": "eyechart.evaluators.multiple_choice",
     "PairedComparisonEvaluator": "eyechart.evaluators.paired_comparison",

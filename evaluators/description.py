@@ -11,13 +11,11 @@ from eyechart.evaluators.groups import known_groups
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.submissions.private import private_submission
 from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import LEXICAL
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.metrics.scoring.judging.replies import Judge
-
-_NO_JUDGE = "lexical"
-"""The metric's own way without a judge."""
 
 
 class DescriptionEvaluator(Evaluator):
@@ -82,7 +80,7 @@ class DescriptionEvaluator(Evaluator):
 
     def settings(self) -> dict[str, Any]:
         """Prompt, length of the text, seed, and the judge where there is none but `lexical`."""
-        judge = {} if self.judge is not None else {"judge": {"name": _NO_JUDGE}}
+        judge = {} if self.judge is not None else {"judge": {"name": LEXICAL}}
         return {
             "prompt_id": self._prompt_id,
             "prefill": self.definition.prefill,

@@ -1,4 +1,4 @@
-"""Multiple-choice questions: a prompt with lettered options in, a letter or a text out."""
+"""Multiple-choice questions: a prompt with lettered options in, a letter or a text out; or each option's loss."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,11 +10,23 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.base import Evaluator
+from eyechart.evaluators.closed_set import CLOSED_SET
+from eyechart.evaluators.closed_set import LOSSES
+from eyechart.evaluators.closed_set import check_inference
+from eyechart.evaluators.closed_set import lowest_loss
+from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.groups import crossed_groups
 from eyechart.evaluators.groups import known_groups
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.submissions.private import private_submission
+from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
+from eyechart.evaluators.types import Wanted
 from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.inputs import map_groups
+from eyechart.metrics.scoring.judging.replies import Judge
 
 
 class MultipleChoiceEvaluator(Evaluator):
@@ -22,15 +34,35 @@ class MultipleChoiceEvaluator(Evaluator):
 
     Options are shown in the release's order, as the releases are shuffled already. The option `shuffle_seed` shuffles
     them for each question, by the question's id and not by the order of visit.
+
+    With `inference="closed-set"` no options are shown: the answer is the letter of the option of the lowest loss, the
+    first one where several have it. `loss` says which loss; the scores by the other one are a variant.
     """
 
     required_columns = ("id", "images", "answer", "question", "options")
-    takes = ("shuffle_seed", "max_new_tokens")
+    takes = ("shuffle_seed", "inference", "loss", "wording", "fallback", "rounds", "max_new_tokens")
+
+    def __init__(
+        self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None
+    ) -> None:
+        """Keep and check the settings; nothing is loaded."""
+        super().__init__(task, seed=seed, options=options, judge=judge)
+        check_inference(task, self.options)
+        self._prompt, self._prompt_id = task.worded(self.options.wording)
+        self._is_closed_set = self.options.inference == CLOSED_SET
+        self._loss = self.options.loss or LOSSES[0]
+
+    @property
+    def wanted(self) -> Wanted:
+        """Losses for closed-set inference, else text."""
+        return Wanted.LOSSES if self._is_closed_set else Wanted.TEXT
 
     def requests(self, row: Row) -> list[Request]:
-        """One request: the question with its options as they are to be shown."""
+        """One request: the question with its options as they are to be shown, or for their losses."""
         options = self._shown(row)
-        prompt = self.definition.prompt({**row, "options": options})
+        if self._is_closed_set:
+            return [self._closed_set_request(row, options)]
+        prompt = self._prompt({**row, "options": options})
         return [
             Request(
                 id=row["id"],
@@ -56,38 +88,121 @@ class MultipleChoiceEvaluator(Evaluator):
         return not row["answer"]
 
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
-        """Raw texts, answer letters and options, in the order in which the options were shown."""
-        return {
-            "predictions": [item.responses[0].text or "" for item in answered],
+        """Raw texts, or letters of lowest loss, answer letters and options, in the order in which these were shown."""
+        inputs = {
+            "predictions": [self._reply(item.responses[0]) for item in answered],
             "references": [right_letter(item.row, shown_options(item.responses[0])) for item in answered],
             "choices": [list(shown_options(item.responses[0])) for item in answered],
             "groups": self._groups(answered),
             "seed": self.seed,
             **self.definition.metric_arguments,
         }
+        if self.options.fallback is not None:
+            inputs["fallback"] = self.options.fallback
+        return inputs | self._judging(answered)
 
-    def settings(self) -> dict[str, Any]:
-        """Prompt, option order, length of the answer, seed."""
+    def variants(self, answered: Sequence[Answered]) -> dict[str, dict[str, Any]]:
+        """With closed-set inference, the scores by the other loss."""
+        if not self._is_closed_set:
+            return {}
+        inputs = self.metric_inputs(answered)
         return {
-            "prompt_id": self.definition.prompt_id,
-            "option_order": "release" if self.options.shuffle_seed is None else "shuffled",
-            "shuffle_seed": self.options.shuffle_seed,
-            "max_new_tokens": self._max_new_tokens,
-            "seed": self.seed,
+            f"loss={loss}": self.prepare_metric(None).compute(
+                **inputs | {"predictions": [_letter_of_lowest_loss(item.responses[0], loss) for item in answered]}
+            )
+            for loss in LOSSES
+            if loss != self._loss
         }
 
+    def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Prompt failures (Q-Bench, A.2.1), or the questions of which several options have the lowest loss."""
+        responses = [item.responses[0] for item in answered]
+        if self._is_closed_set:
+            ties = {loss: sum(lowest_loss(of.losses or (), loss)[1] for of in responses) for loss in LOSSES}
+            return {"equal_lowest_losses": ties}
+        failed = [extract_choice(of.text or "", shown_options(of)) is None for of in responses]
+        groups = known_groups([item.row for item in answered], self.definition.groups)
+        whole = _failure_rate(failed, range(len(failed)))
+        return {"prompt_failure": whole | map_groups(groups, lambda _, rows: _failure_rate(failed, rows))}
+
+    def files(self, answered: Sequence[Answered], loaded: LoadedData) -> dict[str, bytes]:
+        """The benchmark's own file of answers, where all answers are private."""
+        if not all(self.is_private(item.row) for item in answered):
+            return {}
+        rows, replies = [item.row for item in answered], [self._released_reply(item) for item in answered]
+        return private_submission(self.definition, loaded.subset, rows, replies)
+
+    def settings(self) -> dict[str, Any]:
+        """Prompt, inference, option order, length of the answer or kind of loss, seed."""
+        order = {
+            "option_order": "release" if self.options.shuffle_seed is None else "shuffled",
+            "shuffle_seed": self.options.shuffle_seed,
+            "seed": self.seed,
+        }
+        if self._is_closed_set:
+            prompt = {"prompt_id": f"{self._prompt_id}/{CLOSED_SET}", "prefill": self.definition.open_prefill}
+            return {
+                **prompt,
+                "inference": CLOSED_SET,
+                "loss": self._loss,
+                "of_equal_losses": "the first option",
+                **order,
+            }
+        prompt = {"prompt_id": self._prompt_id, "prefill": self.definition.prefill}
+        return {**prompt, "inference": "options", "max_new_tokens": self._max_new_tokens, **order}
+
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
-        """Options as shown, the right letter ("" if private) and the letter read from the answer."""
+        """Options as shown, the right letter ("" if private), the letter read from the answer, and options' losses."""
         options = list(shown_options(response))
         answer = "" if self.is_private(answered.row) else right_letter(answered.row, options)
-        return {"options": options, "answer": answer, "extracted": extract_choice(response.text or "", options)}
+        if not self._is_closed_set:
+            return {"options": options, "answer": answer, "extracted": extract_choice(response.text or "", options)}
+        losses = response.losses or ()
+        return {
+            "options": options,
+            "answer": answer,
+            "extracted": self._reply(response),
+            "losses": [loss.total for loss in losses],
+            "loss_tokens": [loss.tokens for loss in losses],
+        }
 
     @property
     def _max_new_tokens(self) -> int:
         return self.options.max_new_tokens or self.definition.max_new_tokens
 
+    def _closed_set_request(self, row: Row, options: tuple[str, ...]) -> Request:
+        assert self.definition.open_prompt is not None, "tasks without one were refused"
+        return Request(
+            id=row["id"],
+            prompt=self.definition.open_prompt(row),
+            images=tuple(row["images"]),
+            options=options,
+            prefill=self.definition.open_prefill,
+            continuations=options,
+        )
+
+    def _reply(self, response: Response) -> str:
+        return _letter_of_lowest_loss(response, self._loss) if self._is_closed_set else response.text or ""
+
+    def _released_reply(self, answered: Answered) -> str:
+        """The reply; where options were not shown in the release's order, the option that it names as there."""
+        response, released = answered.responses[0], answered.row["options"]
+        reply, shown = self._reply(response), shown_options(response)
+        letter = reply if self._is_closed_set else extract_choice(reply, shown)
+        if letter is None or (not self._is_closed_set and list(shown) == list(released)):
+            return reply
+        option = shown[ascii_uppercase.index(letter)]
+        return f"{ascii_uppercase[released.index(option)]}. {option}"
+
+    def _judging(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        if self.judge is None or self._is_closed_set:
+            return {}
+        rounds = {} if self.options.rounds is None else {"rounds": self.options.rounds}
+        return {"judge": self.judge, "questions": [item.row["question"] for item in answered], **rounds}
+
     def _groups(self, answered: Sequence[Answered]) -> dict[str, list[str]] | None:
         groups = known_groups([item.row for item in answered], self.definition.groups)
+        groups |= crossed_groups(groups, self.definition.crossed_groups)
         if self.definition.by_response:
             groups["response"] = [_clarity(item.responses[0]) for item in answered]
         return groups or None
@@ -104,6 +219,16 @@ class MultipleChoiceEvaluator(Evaluator):
 def shown_options(response: Response) -> tuple[str, ...]:
     """The options in the order in which they were shown."""
     return response.options if response.options is not None else response.request.options
+
+
+def _letter_of_lowest_loss(response: Response, loss: str) -> str:
+    return ascii_uppercase[lowest_loss(response.losses or (), loss)[0]]
+
+
+def _failure_rate(failed: Sequence[bool], rows: Sequence[int]) -> dict[str, Any]:
+    """Share of answers that name no given option, of those in `rows`."""
+    count = sum(failed[row] for row in rows)
+    return {"rate": count / len(rows), "failures": count, "n": len(rows)}
 
 
 def _clarity(response: Response) -> str:

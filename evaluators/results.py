@@ -178,7 +178,9 @@ def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
             "text": pyarrow.string(),
             "error": pyarrow.string(),
             "score": pyarrow.float64(),
+            # Each option's loss over all its tokens, in nats, and how many these are.
             "losses": pyarrow.list_(pyarrow.float64()),
+            "loss_tokens": pyarrow.list_(pyarrow.int64()),
             "logits": pyarrow.map_(pyarrow.string(), pyarrow.float64()),
             "floored": pyarrow.list_(pyarrow.string()),
             "options": pyarrow.list_(pyarrow.string()),

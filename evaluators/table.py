@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from eyechart.evaluators.results import FailedTask
+from eyechart.evaluators.types import LEXICAL
 from eyechart.evaluators.types import MINI
 from eyechart.evaluators.types import Evaluation
 
@@ -30,10 +31,13 @@ class _Score:
     """Key of the number of items behind it."""
     beside: str = ""
     """Shown only where this key is there too."""
+    inner: str = ""
+    """Key within what `key` names, where that is a mapping; interval and n are then found there too."""
 
 
 _SCORES = (
     _Score("accuracy", "accuracy", "accuracy_ci95", "random_guess", 100),
+    _Score("yes_no", "yes and no alike", "", 0.5, 100, inner="mean"),
     _Score("circular_accuracy", "CircularEval", "circular_ci95", "random_guess", 100, "n_questions"),
     _Score("vanilla_accuracy", "VanillaEval", "vanilla_ci95", "", 100, "n_vanilla"),
     _Score("score_sa", "self-awareness", "score_sa_ci95", "", 1),
@@ -43,6 +47,10 @@ _SCORES = (
     _Score("answer_accuracy", "answer accuracy", "answer_accuracy_ci95", "random_guess", 100),
     _Score("sum", "sum of three (0 to 6)", "sum_ci95"),
     _Score("mean", "mean of three (0 to 2)", "mean_ci95"),
+    *(
+        _Score(dimension, f"  {dimension}", "score_ci95", inner="score")
+        for dimension in ("completeness", "preciseness", "precision", "relevance")
+    ),
     _Score("consistency", "consistency", "consistency_ci95", "", 100, "n_pairs"),
     _Score("accuracy_all", "accuracy, all pairs", "accuracy_all_ci95", 0.25, 100, "n_pairs"),
     _Score("accuracy_consistent", "accuracy, consistent pairs", "accuracy_consistent_ci95", 0.5, 100, "n_consistent"),
@@ -85,6 +93,12 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
     lines = [f"{e.task}: {e.note}" for e in evaluations if e.note]
     if len(evaluations) > _WITH_BREAKDOWN:
         lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
+    lexical = [e.task for e in evaluations if (e.scores or {}).get("judge") == LEXICAL]
+    if lexical:
+        lines.append(
+            f"{', '.join(lexical)}: judged by `{LEXICAL}`, which compares words and stands in where no judge is given; "
+            "such scores are not comparable with published ones."
+        )
     for evaluation in evaluations:
         count = len(evaluation.left_out)
         if count:
@@ -123,11 +137,12 @@ def _score_rows(scores: Mapping[str, Any], group: str) -> Iterator[tuple[str, st
         if score.key in scores and (not score.beside or score.beside in scores):
             guess = score.random_guess
             level = scores.get(guess) if isinstance(guess, str) else guess
-            n = scores.get(score.n, scores.get("n_images", scores.get("n")))
+            found = scores[score.key] if score.inner else scores
+            n = found.get(score.n, found.get("n_images", found.get("n")))
             yield (
                 f"  {group}: {score.label}" if group else score.label,
-                _number(scores[score.key], score.scale),
-                _interval(scores.get(score.interval), score.scale),
+                _number(found[score.inner or score.key], score.scale),
+                _interval(found.get(score.interval), score.scale),
                 _number(level, score.scale),
                 "" if n is None else f"{n:,}",
             )

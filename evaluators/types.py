@@ -14,6 +14,8 @@ from eyechart.datasets_scripts.common.errors import DataError
 
 MINI = "mini release"
 """The data source of a run on embedded defaults."""
+LEXICAL = "lexical"
+"""What results call the judge of a run that is given none: a comparison of words."""
 
 Row = Mapping[str, Any]
 """One row of a data set, in the columns of its kind; images are still encoded."""

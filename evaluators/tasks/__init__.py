@@ -8,6 +8,8 @@ from eyechart.evaluators.tasks.task import Task
 
 TASKS: tuple[Task, ...] = (
     q_bench.PERCEPTION,
+    q_bench.PERCEPTION_PAIRS,
+    q_bench.DESCRIPTION,
     q_bench.ASSESSMENT,
     ql_bench.SINGLE,
     ql_bench.PAIR,

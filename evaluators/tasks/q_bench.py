@@ -1,12 +1,19 @@
 """Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision (https://arxiv.org/abs/2309.14181).
 
-A1 perception follows Sec. 2.2.3: question, image, lettered options, answered in the release's option order. A3
+A1 perception follows Sec. 2.2.3: question, image, lettered options, answered in the release's option order; a judge,
+where there is one, votes five times on replies that name no option (A.2.1). The pairs of Q-Bench2
+(https://arxiv.org/abs/2402.07116) are asked in the same prompt, with both images where the one would be. A2 description
+follows Sec. 2.3. A3
 assessment follows Sec. 2.4.2 with one departure that the released code makes too: logits are divided by 100 before the
 softmax of Eq. 1, without which the published PLCC cannot be reproduced.
 """
 
+from dataclasses import replace
 from string import ascii_uppercase
 
+from eyechart.evaluators.submissions.q_bench import description_submission
+from eyechart.evaluators.submissions.q_bench import pair_submission
+from eyechart.evaluators.submissions.q_bench import perception_submission
 from eyechart.evaluators.tasks.task import Kind
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
@@ -21,6 +28,21 @@ def perception_prompt(row: Row) -> Prompt:
     options = " ".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
     images = (IMAGE,) * len(row["images"])
     return (f"{row['question']}\n", *images, f"\nChoose between one of the following options: {options}")
+
+
+def answer_mark_prompt(row: Row) -> Prompt:
+    """The same with `#Answer:` at its end, which makes models name one of the options: Q-Bench, A.2.1."""
+    return (*perception_prompt(row), "\n#Answer:")
+
+
+def open_prompt(row: Row) -> Prompt:
+    """Question, image(s), no options: Q-Bench, A.2.1."""
+    return (f"{row['question']}\n", *(IMAGE,) * len(row["images"]))
+
+
+def description_prompt(row: Row) -> Prompt:
+    """Instruction, image: Q-Bench, Sec. 2.3.2."""
+    return ("Describe the quality, aesthetics and other low-level appearance of the image in details.\n", IMAGE)
 
 
 def assessment_prompt(row: Row) -> Prompt:
@@ -39,8 +61,39 @@ PERCEPTION = Task(
     metric_config=None,
     prompt=perception_prompt,
     prompt_id="q_bench_a1/1",
+    wordings={"answer-mark": answer_mark_prompt},
     groups=("question_type", "concern"),
+    crossed_groups=(("question_type", "concern"),),
+    open_prompt=open_prompt,
+    open_prefill="#Answer:",
     max_new_tokens=32,
+    metric_arguments={"judge_template": "q_bench_vote"},
+    submission=perception_submission,
+)
+
+PERCEPTION_PAIRS = replace(
+    PERCEPTION,
+    name="q_bench/perception_pairs",
+    description="low-level perception: multiple choice on two images (A1 of Q-Bench2)",
+    paper="Q-Bench2 (Zhang et al., 2024), A1",
+    subsets=("llvisionqa_pairs",),
+    submission=pair_submission,
+)
+
+DESCRIPTION = Task(
+    name="q_bench/description",
+    description="low-level description: texts on LLDescribe against golden ones, by a judge (A2)",
+    paper=f"{_PAPER}, Sec. 2.3",
+    evaluator=Kind.DESCRIPTION,
+    subsets=("lldescribe",),
+    splits=("test",),
+    metric="judge_description",
+    metric_config=None,
+    prompt=description_prompt,
+    prompt_id="q_bench_a2/1",
+    max_new_tokens=512,
+    metric_arguments={"template": "q_bench"},
+    submission=description_submission,
 )
 
 ASSESSMENT = Task(
