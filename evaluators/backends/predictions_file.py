@@ -195,6 +195,8 @@ def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
     """
     if prediction.options is None or not request.options:
         return None
+    if sorted(prediction.options) == sorted(request.options):
+        return prediction.options
     texts = {comparable(option): option for option in request.options}
     shown = [comparable(option) for option in prediction.options]
     lacking = [text for text in texts if text not in shown]

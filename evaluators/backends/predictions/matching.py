@@ -160,7 +160,7 @@ class Matcher:
                 by_form[form].append(target)
         found: dict[str, Item] = {}
         for item in self._free:
-            names = [form for name in item.first.names for form in (name, _file_name(name))]
+            names = [form for name in item.first.names for form in (clean_text(name), _file_name(name))]
             exact = [by_id[name] for name in names if name in by_id]
             for candidates in (exact[:1], *(by_form.get(name, []) for name in names)):
                 if len(candidates) == 1 and candidates[0].asks(item):
@@ -234,7 +234,7 @@ class _Anchors:
 
 
 def _file_name(name: str) -> str:
-    return name.replace("\\", "/").rpartition("/")[2]
+    return clean_text(name).replace("\\", "/").rpartition("/")[2]
 
 
 def _asked_items(requests: Sequence[Request]) -> list[_Asked]:

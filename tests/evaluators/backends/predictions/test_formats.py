@@ -1,10 +1,18 @@
 """Which file is whose, and files that nobody can read."""
 
+import json
+import tempfile
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.backends.predictions.formats import read_predictions
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.types import Request
 from tests.evaluators.backends.predictions.files import write_json
 from tests.evaluators.backends.predictions.files import write_jsonl
 from tests.evaluators.backends.predictions.files import write_xlsx
@@ -93,6 +101,41 @@ def test_folders_and_files_that_are_not_there(tmp_path):
         read_predictions(tmp_path)
     with pytest.raises(MissingFileError, match="the predictions file does not exist"):
         read_predictions(tmp_path / "a.xlsx")
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["7", "\ud83d", "A"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "index", "A"]), inner),
+    max_leaves=5,
+)
+ROWS = [
+    {"id": "q1", "pass": "main", "text": "A", "logits": {"good": 1}, "score": 1, "options": ["x", "y"]},
+    {"doc_id": 0, "doc": {"id": "7", "question": "Why?", "option0": "x", "option1": "y"}, "filtered_resps": ["A"]},
+    {"question_id": 7, "round_id": 0, "prompt": "Why?\nA. x", "text": "A", "options": ["x", "y"]},
+    {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A", "image_path": "a.png", "thinking": ""},
+]
+
+
+@given(st.sampled_from(ROWS), st.data())
+def test_a_row_is_read_or_is_an_error_that_names_it(row, data):
+    """Whatever stands in one of its fields."""
+    changed = {**row, data.draw(st.sampled_from(sorted(row))): data.draw(JSON)}
+    with tempfile.TemporaryDirectory() as folder:
+        suffix = ".json" if "index" in row else ".jsonl"
+        path = Path(folder) / f"a{suffix}"
+        path.write_text(json.dumps([changed] if suffix == ".json" else changed))
+        asked = Request("dev-7", ("Why?",), (), options=("x", "y"))
+        try:
+            (response,) = PredictionsFileBackend(path).answer([asked])
+        except BadAnnotationError as error:
+            assert error.row == 1
+        else:
+            assert (response.error is None) == isinstance(response.text, str)
 
 
 def test_byte_order_marks_and_windows_line_ends(tmp_path):

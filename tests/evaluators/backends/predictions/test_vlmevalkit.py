@@ -111,6 +111,12 @@ def test_options_that_became_numbers_are_still_those_of_the_question(tmp_path):
     assert response.options == row["options"]
 
 
+def test_options_that_are_the_same_number_stay_apart(write):
+    row = {"id": "dev-3", "question": "Which?", "options": ("1", "1.0", "2"), "answer": "A"}
+    (response,) = answer(write([vlmevalkit_row({**row, "options": ("2", "1.0", "1")}, 3, "B")]), ask(row))
+    assert response.options == ("2", "1.0", "1")
+
+
 @pytest.mark.parametrize("options", [("Itself", "N/A"), ("None", "Red", "Blue"), ("Red", "NA", "Blue")])
 @pytest.mark.parametrize("rotation", [0, 1])
 def test_an_option_that_pandas_takes_for_an_empty_cell(write, options, rotation):
