@@ -118,6 +118,22 @@ def distribute_options(plan: Sequence[Planned], options: TaskOptions) -> list[Pl
     return [replace(planned, options=options.only(takes[planned.task.name])) for planned in plan]
 
 
+def in_asking_order(plan: Sequence[Planned]) -> list[Planned]:
+    """The same tasks, each after those that its `after` names and otherwise in the order given.
+
+    A task whose question tells what another one asks for, as AesBench's interpretation does of its assessment, is not
+    asked before it.
+    """
+    last = {planned.task.name: place for place, planned in enumerate(plan)}
+
+    def key(numbered: tuple[int, Planned]) -> tuple[int, bool]:
+        place, planned = numbered
+        first_free = max([place, *(last[name] for name in planned.task.after if name in last)])
+        return first_free, first_free > place
+
+    return [planned for _, planned in sorted(enumerate(plan), key=key)]
+
+
 def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "subset") -> dict[str, str]:
     """Subset or configuration to folder; "" is the key of a folder given without one.
 

@@ -28,6 +28,7 @@ from eyechart.evaluators.console import console
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.plan import Planned
+from eyechart.evaluators.plan import in_asking_order
 from eyechart.evaluators.processes import Processes
 from eyechart.evaluators.responses import ResponseStore
 from eyechart.evaluators.results import FailedTask
@@ -68,7 +69,7 @@ def execute(
     A task that fails is reported and does not stop the others. Of several processes, the first writes and prints.
 
     Args:
-        plan: What to run.
+        plan: What to run; tasks that must come after others are put there.
         make_backend: Loads the model; called once, before any data is loaded.
         options: What holds for every task.
         folder: Where the results go; created if absent.
@@ -83,6 +84,7 @@ def execute(
         ModelError: The model cannot be loaded.
         UsageError: The folder cannot be written.
     """
+    plan = in_asking_order(plan)
     is_main = processes is None or processes.is_main
     messages = console(stderr=True, quiet=not is_main)
     if not messages.is_terminal:

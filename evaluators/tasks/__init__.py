@@ -1,6 +1,7 @@
 """The tasks, one file per paper and one explicit table."""
 
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.tasks import aes_bench
 from eyechart.evaluators.tasks import q_bench
 from eyechart.evaluators.tasks import ql_bench
 from eyechart.evaluators.tasks import two_afc
@@ -13,6 +14,10 @@ TASKS: tuple[Task, ...] = (
     q_bench.ASSESSMENT,
     ql_bench.SINGLE,
     ql_bench.PAIR,
+    aes_bench.PERCEPTION,
+    aes_bench.EMPATHY,
+    aes_bench.ASSESSMENT,
+    aes_bench.INTERPRETATION,
     two_afc.COARSE,
     two_afc.FINE_LEVELS,
     two_afc.FINE_TYPES,

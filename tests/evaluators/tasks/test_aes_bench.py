@@ -1,0 +1,307 @@
+"""The four tasks of AesBench: prompts, breakdowns, explicit and ambiguous answers, and the guard of the level."""
+
+import json
+import re
+import shutil
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+from werkzeug import Response as HttpResponse
+
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.plan import in_asking_order
+from eyechart.evaluators.plan import make_plan
+from eyechart.evaluators.results import read_results
+from eyechart.evaluators.run import RunOptions
+from eyechart.evaluators.run import execute
+from eyechart.evaluators.tasks import TASKS
+from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.types import IMAGE
+
+CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
+ASSESSMENT, INTERPRETATION = "aes_bench/assessment", "aes_bench/interpretation"
+LEVEL = re.compile(r"with (high|medium|low) aesthetics")
+ROW = {"question": "Does the image look calm?", "options": ["Yes", "No"]}
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def run(name, model, dataset, judge=None, **options):
+    loaded = LoadedData(dataset, "aesbench", "test", "given")
+    return evaluator(name, options=TaskOptions(**options), judge=judge).run(FunctionBackend(model), loaded)
+
+
+def rows_of(name, count=None):
+    dataset = load_data(get_task(name)).dataset
+    return dataset if count is None else dataset.select(range(count))
+
+
+def text_of(prompt):
+    return "".join(part for part in prompt if part is not IMAGE)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_the_prompt_is_that_of_the_released_code(name):
+    prompt = get_task(name).prompt(ROW)
+    assert prompt[0] is IMAGE
+    assert text_of(prompt) == (
+        "\nDoes the image look calm? Choose one from the following options:\nA) Yes\nB) No\n"
+        "You should output a correct option without explanation."
+    )
+
+
+def test_the_papers_wording_and_the_shorter_one_of_the_released_code():
+    prompt, prompt_id = get_task(ASSESSMENT).worded("paper")
+    assert prompt(ROW)[1] is IMAGE and prompt_id == "aes_bench_choice/1/paper"
+    assert text_of(prompt(ROW)).endswith("B) No\nYou should output the correct option without explanation.")
+    released, _ = get_task(ASSESSMENT).worded("released")
+    assert text_of(released(ROW)).endswith("B) No\nYou should output a correct option.")
+
+
+def test_interpretation_asks_the_releases_question():
+    question = "This is an image with high aesthetics, please explain the reasons."
+    assert get_task(INTERPRETATION).prompt({"question": question}) == (IMAGE, f"\n{question}")
+
+
+def test_the_tiny_model_runs_all_four_and_sees_distortions_and_levels(tmp_path):
+    tasks = (*CHOICES, INTERPRETATION)
+    done = invoke("run", *tasks, "--limit", 24, "--no-store", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    perception, empathy, assessment, interpretation = read_results(tmp_path).tasks
+    # It was taught distortions and their strength; what a colour is taken to evoke it was not.
+    for result in (perception, assessment):
+        assert result.scores["accuracy"] > result.scores["random_guess"]
+    sources = {"natural", "artistic", "AI-generated", "unknown"}
+    for result in (perception, empathy):
+        assert set(result.scores["by_question_type"]) == {"yes-or-no", "what", "how", "why"}
+    for result in (perception, empathy, assessment):
+        assert set(result.scores["by_image_source"]) == sources and "by_dimension" not in result.scores
+        assert result.scores["by_response"]["explicit"]["n"] == round(24 * result.scores["extraction"]["exact"])
+    assert "by_question_type" not in assessment.scores
+    assert assessment.scores["random_guess"] == pytest.approx(1 / 3)
+    scores = interpretation.scores
+    assert all(0 <= scores[name]["score"] <= 2 for name in ("relevance", "precision", "completeness"))
+    assert scores["mean"] == pytest.approx(
+        sum(scores[name]["score"] for name in ("relevance", "precision", "completeness")) / 3
+    )
+    assert (scores["template"], scores["judge"]) == ("aesbench", "lexical")
+    assert set(scores["by_level"]) == {"high", "medium", "low"}
+
+
+@pytest.mark.filterwarnings("ignore:yes_no. only one")
+def test_dimensions_are_a_breakdown_where_they_are_known():
+    dataset = rows_of("aes_bench/perception", 4)
+    dimensions = ["technical quality", "composition", "composition", ""]
+    known = dataset.remove_columns("dimension").add_column("dimension", dimensions)
+    scores = run("aes_bench/perception", lambda messages: "A", known).scores
+    counts = {value: part["n"] for value, part in scores["by_dimension"].items()}
+    assert counts == {"technical quality": 1, "composition": 2, "unknown": 1}
+
+
+class Votes:
+    """Finds every answer right, or wrong."""
+
+    def __init__(self, vote):
+        self.vote = vote
+        self.asked = []
+
+    def __call__(self, messages, n):
+        self.asked.append(messages)
+        return [f"Result: {self.vote}"] * n
+
+
+def test_explicit_answers_are_compared_and_ambiguous_ones_put_to_a_judge():
+    dataset = rows_of(ASSESSMENT, 6)
+    levels = ("High", "Medium", "Low")
+    right = [levels["ABC".index(letter)] for letter in dataset["answer"]]
+    wrong = {"High": "Low", "Medium": "High", "Low": "Medium"}
+    replies = [f"{dataset['answer'][0]}) {right[0]}", right[1], wrong[right[2]]]
+    replies += ["It is rather lovely.", "somewhere between high and low", ""]
+
+    def ask(judge):
+        left = iter(replies)
+        return run(ASSESSMENT, lambda messages: next(left), dataset, judge).scores
+
+    alone = ask(None)
+    assert alone["accuracy"] == pytest.approx(2 / 6)
+    assert alone["extraction"] == {"exact": 0.5, "judge": 0.0, "random": 0.0, "unmatched": 0.5}
+    parts = alone["by_response"]
+    assert (parts["explicit"]["n"], parts["explicit"]["accuracy"]) == (3, pytest.approx(2 / 3))
+    assert (parts["ambiguous"]["n"], parts["ambiguous"]["accuracy"]) == (3, 0.0)
+    judge = Votes(1)
+    judged = ask(judge)
+    # Nobody is asked about an empty reply.
+    assert judged["judge_asked"] == len(judge.asked) == 2
+    assert judged["by_response"]["explicit"] == parts["explicit"]
+    assert judged["by_response"]["ambiguous"]["accuracy"] == pytest.approx(2 / 3)
+    assert judged["accuracy"] == pytest.approx(4 / 6) and judged["judge_template"] == "q_bench_vote"
+    seen = judge.asked[0][-1]["content"]
+    assert "It is rather lovely." in seen and right[3] in seen and "aesthetic quality" in seen
+    assert ask(Votes(0))["accuracy"] == pytest.approx(2 / 6)
+
+
+@pytest.mark.parametrize(
+    ("reply", "explicit"),
+    [
+        ("", 0),
+        ("C", 6),
+        ("C) Low", 6),
+        ("C " * 10_000, 6),
+        ("\x00\x1b[31m\x7f", 0),
+        ("Die Qualität ist mittelmäßig.", 0),
+        ('{"answer": "C"}', 6),
+        ("A) Low", 0),
+    ],
+)
+def test_bad_answers_have_a_defined_outcome(reply, explicit):
+    dataset = rows_of(ASSESSMENT, 6)
+    scores = run(ASSESSMENT, lambda messages: reply, dataset).scores
+    assert scores["extraction"]["exact"] == explicit / 6
+    assert scores["accuracy"] == pytest.approx(dataset["answer"].count("C") / 6 if explicit else 0.0)
+    assert sum(part["n"] for part in scores["by_response"].values()) == 6
+
+
+@pytest.mark.parametrize("place", ["question", "hint", "options"])
+def test_an_assessment_that_states_a_level_is_refused(place):
+    told = "This is an image With High aesthetics"
+    value = [told, "Medium", "Low"] if place == "options" else told
+    broken = rows_of(ASSESSMENT, 2).map(lambda row, index: {place: value} if index else {}, with_indices=True)
+    asked = []
+    with pytest.raises(DataError, match="states the aesthetic level"):
+        run(ASSESSMENT, lambda messages: asked.append(messages) or "A", broken)
+    assert not asked
+    loaded = LoadedData(broken, "aesbench", "test", "given")
+    found = evaluator(ASSESSMENT).run(FunctionBackend(lambda messages: "A"), loaded, skip_bad=True)
+    assert found.scores["n"] == 1 and "With High aesthetics" in found.left_out[0]["reason"]
+
+
+def test_a_plan_asks_for_the_level_before_it_is_told():
+    names = [INTERPRETATION, "q_bench/perception", ASSESSMENT, "aes_bench/empathy"]
+    ordered = [planned.task.name for planned in in_asking_order(make_plan(names))]
+    assert ordered == ["q_bench/perception", ASSESSMENT, INTERPRETATION, "aes_bench/empathy"]
+    alone = make_plan([INTERPRETATION, "q_bench/perception"])
+    assert in_asking_order(alone) == alone
+    assert in_asking_order(make_plan([])) == make_plan([])
+    known = {task.name: task for task in TASKS}
+    # What others come after comes after nothing itself, which one look at the plan could not settle.
+    assert all(not known[name].after for task in TASKS for name in task.after)
+
+
+class Recorder:
+    """Passes requests on and remembers what was asked together."""
+
+    needs_images, asks_singly, name = True, False, "recorder"
+
+    def __init__(self, backend):
+        self._backend = backend
+        self.asked = []
+
+    def check(self, wanted):
+        pass
+
+    def identity(self):
+        return None
+
+    def settings(self):
+        return self._backend.settings()
+
+    def answer(self, requests):
+        self.asked.append(list(requests))
+        return self._backend.answer(requests)
+
+
+def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp_path):
+    recorder = Recorder(FunctionBackend(lambda messages: "A"))
+    assert execute(make_plan([INTERPRETATION, ASSESSMENT], limit=5), lambda: recorder, RunOptions(), tmp_path)
+    told = [{bool(LEVEL.search(text_of(request.prompt))) for request in wave} for wave in recorder.asked]
+    assert told == [{False}, {True}]
+    assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]
+
+
+def test_even_asked_together_on_shared_images_an_assessment_sees_and_says_the_same():
+    backend = resolve_backend(None)
+    asked = {}
+    for name in (INTERPRETATION, ASSESSMENT):
+        rows = undecoded_rows(rows_of(name), 6)
+        asked[name] = [request for row in rows for request in evaluator(name).requests(row)]
+    alone = {response.request.id: response for response in backend.answer(asked[ASSESSMENT])}
+    mixed = [*asked[INTERPRETATION], *asked[ASSESSMENT]]
+    for response in backend.answer(mixed):
+        rendered = response.rendered_prompt
+        if response.request in asked[ASSESSMENT]:
+            assert not LEVEL.search(rendered) and rendered.count("USER") == 1
+            assert (response.text, rendered) == (
+                alone[response.request.id].text,
+                alone[response.request.id].rendered_prompt,
+            )
+        else:
+            assert LEVEL.search(rendered) and "Choose one" not in rendered
+
+
+def test_a_server_gets_every_question_in_a_conversation_of_its_own(httpserver, tmp_path):
+    bodies = []
+
+    def respond(request):
+        bodies.append(json.loads(request.data))
+        message = {"role": "assistant", "content": "B"}
+        answer = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        return HttpResponse(json.dumps(answer), content_type="application/json")
+
+    httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(respond)
+    server = ("--base-url", httpserver.url_for("/v1"), "--model", "m", "--no-store", "--out", tmp_path)
+    done = invoke("run", INTERPRETATION, ASSESSMENT, *server, "--limit", 4)
+    assert done.exit_code == 0, done.output
+    assert len(bodies) == 8 and all(len(body["messages"]) == 1 for body in bodies)
+    assert [bool(LEVEL.search(json.dumps(body))) for body in bodies] == [False] * 4 + [True] * 4
+
+
+@pytest.fixture
+def private(tmp_path):
+    """The mini release without any answer, in the form of the public one."""
+    folder = tmp_path / "release"
+    shutil.copytree(mini.release("aesbench"), folder)
+    file = folder / "AesBench_evaluation.json"
+    entries = json.loads(file.read_text("utf-8"))
+    for entry in entries.values():
+        for part in list(entry):
+            content = entry.pop(part)
+            content.pop("Answer", None)
+            entry[f"{part}_data"] = content
+    file.write_text(json.dumps(entries), "utf-8")
+    return folder
+
+
+def test_a_release_without_answers_gives_submissions_and_no_score(private, tmp_path):
+    out = tmp_path / "out"
+    done = invoke("run", *CHOICES, INTERPRETATION, "--data-dir", private, "--limit", 3, "--no-store", "--out", out)
+    assert done.exit_code == 0, done.output
+    rows = pyarrow.parquet.read_table(out / "predictions.parquet").to_pylist()
+    for name, part in zip((*CHOICES, INTERPRETATION), ("AesP", "AesE", "AesA1", "AesI"), strict=True):
+        (result,) = (result for result in read_results(out).tasks if result.task == name)
+        assert result.scores is None and "private" in result.note
+        file = out / name / "aesbench" / f"test_{part}.json"
+        replies = {row["id"]: {f"{part}_response": row["text"]} for row in rows if row["task"] == name}
+        assert json.loads(file.read_text("utf-8")) == replies and len(replies) == 3
+
+
+def test_answers_made_elsewhere_are_scored(tmp_path):
+    dataset = rows_of("aes_bench/empathy", 5)
+    lines = [{"id": row["id"], "text": f"{row['answer']})"} for row in dataset]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = invoke("score", "aes_bench/empathy", "--predictions", path, "--limit", 5, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path / "out").tasks
+    assert result.scores["accuracy"] == 1.0 and list(result.scores["by_response"]) == ["explicit"]
