@@ -32,7 +32,8 @@ def perception_prompt(row: Row) -> Prompt:
 
 def answer_mark_prompt(row: Row) -> Prompt:
     """The same with `#Answer:` at its end, which makes models name one of the options: Q-Bench, A.2.1."""
-    return (*perception_prompt(row), "\n#Answer:")
+    *before, options = perception_prompt(row)
+    return (*before, f"{options}\n#Answer:")
 
 
 def open_prompt(row: Row) -> Prompt:

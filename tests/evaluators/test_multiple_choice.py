@@ -89,6 +89,93 @@ def test_the_setting_of_the_option_order_is_in_the_result(questions):
     assert (settings["option_order"], settings["shuffle_seed"]) == ("release", None)
 
 
+def run(dataset, model, *, judge=None, **options):
+    made = evaluator("q_bench/perception", options=TaskOptions(**options), judge=judge)
+    return made.run(FunctionBackend(model), load(dataset))
+
+
+def test_the_answer_mark_is_another_wording_of_the_prompt(questions):
+    seen = []
+    settings = run(questions, lambda messages: seen.append(messages) or "A", wording="answer-mark").settings
+    assert seen[0][0]["content"][2]["text"].endswith("A. Good B. Fair C. Poor\n#Answer:")
+    assert settings["prompt_id"] == "q_bench_a1/1/answer-mark"
+    with pytest.raises(UsageError, match="did you mean 'answer-mark'"):
+        run(questions, always("A"), wording="answer_mark")
+
+
+def test_type_by_concern_is_a_breakdown_where_both_columns_are_there(questions):
+    scores = run(questions, always("A")).scores
+    assert set(scores["by_question_type_by_concern"]) == {"how, other", "what, other"}
+    assert scores["by_question_type_by_concern"]["how, other"] == scores["by_question_type"]["how"]
+    scores = run(questions.remove_columns("concern"), always("A")).scores
+    assert {name for name in scores if name.startswith("by_")} == {"by_question_type"}
+
+
+def test_prompt_failures_are_counted_overall_and_by_type(questions):
+    replies = iter(["D. Excellent", "The answer is B.", "Excellent", "A", "", "Poor"])
+    failed = run(questions, lambda messages: next(replies)).extras["prompt_failure"]
+    assert {key: failed[key] for key in ("rate", "failures", "n")} == {"rate": 0.5, "failures": 3, "n": 6}
+    assert failed["by_question_type"] == {
+        "how": {"rate": 1.0, "failures": 3, "n": 3},
+        "what": {"rate": 0.0, "failures": 0, "n": 3},
+    }
+
+
+def test_prompt_failures_need_no_public_answers(questions):
+    private = questions.map(lambda row: {"answer": ""})
+    assert run(private, always("No idea")).extras["prompt_failure"]["rate"] == 1.0
+
+
+BAD_ANSWERS = {
+    "nothing": ("", None),
+    "blanks": (" \n\t", None),
+    "the same letter": ("B", "B"),
+    "10,000 tokens": ("noise " * 10_000, None),
+    "control characters": ("\x00\x07\x1b[2J\u202e", None),
+    "another language": ("画面偏暗,噪点很多。", None),
+    "a letter in another language": ("答案是C。", "C"),
+    "JSON": ('{"answer": null}', None),
+    "a letter beyond the options": ("D. Excellent", None),
+}
+
+
+@pytest.mark.parametrize(("answer", "letter"), BAD_ANSWERS.values(), ids=BAD_ANSWERS)
+def test_a_bad_answer_is_unmatched_and_counted(questions, answer, letter):
+    found = run(questions, always(answer))
+    assert found.scores["n"] == 6
+    assert found.scores["accuracy"] == pytest.approx(0 if letter is None else 2 / 6)
+    assert found.scores["extraction"]["unmatched"] == found.extras["prompt_failure"]["rate"] == (letter is None)
+    assert {(line["text"], line["extracted"]) for line in found.predictions} == {(answer, letter)}
+
+
+def test_a_judge_votes_five_times_on_replies_that_name_no_option(questions):
+    asked = []
+
+    def judge(messages, n):
+        asked.append((messages, n))
+        right = "Splendid" in messages[-1]["content"]
+        return ["Score: 1" if right else "Score: 0"] * 3 + ["Score: 0", "hm"]
+
+    replies = iter(["Splendid", "B", "Awful", "C", "Awful", "C"])
+    found = run(questions, lambda messages: next(replies), judge=judge)
+    assert found.scores["accuracy"] == pytest.approx(3 / 6)
+    assert found.scores["extraction"] == {"exact": 0.5, "judge": 0.5, "random": 0.0, "unmatched": 0.0}
+    assert (found.scores["judge_template"], found.scores["rounds"]) == ("q_bench_vote", 5)
+    assert (found.scores["judge_asked"], found.scores["judge_failed_rounds"]) == (3, 3)
+    assert found.settings["judge"] == {"name": "judge"}
+    assert [n for _, n in asked] == [5, 5, 5]
+    assert "How is picture 0" in asked[0][0][-1]["content"] and "Good" in asked[0][0][-1]["content"]
+    # Prompt failures are what the model said, whatever a judge makes of it.
+    assert found.extras["prompt_failure"]["rate"] == 0.5
+
+
+def test_rounds_and_fallback_reach_the_metric(questions):
+    found = run(questions, always("Splendid"), judge=lambda messages, n: ["Score: 1"] * n, rounds=3)
+    assert (found.scores["rounds"], found.scores["accuracy"]) == (3, 1.0)
+    found = run(questions, always("Splendid"), fallback="random")
+    assert (found.scores["fallback"], found.scores["extraction"]["random"]) == ("random", 1.0)
+
+
 def test_private_answers_give_no_score_but_keep_the_predictions(questions):
     private = questions.map(lambda row: {"answer": ""})
     run = evaluator("q_bench/perception").run(FunctionBackend(always("B")), load(private))
