@@ -13,9 +13,19 @@ Three doors lead to the same data, on every version of `datasets` since 3.6:
 from eyechart.datasets_scripts.common.left_out import left_out
 from eyechart.datasets_scripts.loading import load_builder
 from eyechart.datasets_scripts.loading import load_dataset
+from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.loading import register
 from eyechart.datasets_scripts.subsets import SUBSETS
 from eyechart.datasets_scripts.subsets import Subset
 from eyechart.datasets_scripts.subsets import list_datasets
 
-__all__ = ["SUBSETS", "Subset", "left_out", "list_datasets", "load_builder", "load_dataset", "register"]
+__all__ = [
+    "SUBSETS",
+    "Subset",
+    "left_out",
+    "list_datasets",
+    "load_builder",
+    "load_dataset",
+    "options_in_force",
+    "register",
+]

@@ -142,6 +142,34 @@ def load_builder(
         raise MissingFileError(f"data_files of subset {name!r}: {error}") from error
 
 
+def options_in_force(name: str, config: str | None = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The subset's own settings that `load_dataset` uses: those given, and what it takes for all others.
+
+    Args:
+        name: A subset, see `list_datasets`.
+        config: A configuration of the subset; its first one by default.
+        options: As for `load_dataset`.
+
+    Returns:
+        All of the subset's own settings by name; empty where it has none.
+
+    Raises:
+        UsageError: Unknown subset, configuration or option.
+
+    Examples:
+        >>> found = options_in_force("two_afc", options={"pairing": "released"})
+        >>> found["pairing"], found["rounds"], found["seed"]
+        ('released', 12, 0)
+    """
+    subset = find_subset(name)
+    given = _checked_options(subset, options or {})
+    configs = {known.name: known for known in _builder_class(subset).BUILDER_CONFIGS}
+    chosen = config or subset.configs[0]
+    if chosen not in configs:
+        raise unknown_name(f"config of subset {name!r}", chosen, configs)
+    return {option: getattr(configs[chosen], option) for option in _own_options(subset)} | dict(given)
+
+
 def register() -> None:
     """Make every subset a name that plain `datasets.load_dataset` knows, in this process.
 
@@ -179,11 +207,15 @@ def _builder_class(subset: Subset) -> type["BenchmarkBuilder"]:
     return next(cls for cls in classes if issubclass(cls, BenchmarkBuilder) and cls.__module__ == subset.module)
 
 
-def _checked_options(subset: Subset, options: Mapping[str, Any]) -> Mapping[str, Any]:
+def _own_options(subset: Subset) -> list[str]:
     from eyechart.datasets_scripts.common.builder import BenchmarkConfig
 
     shared = {field.name for field in fields(BenchmarkConfig)}
-    own = [field.name for field in fields(_builder_class(subset).BUILDER_CONFIG_CLASS) if field.name not in shared]
+    return [field.name for field in fields(_builder_class(subset).BUILDER_CONFIG_CLASS) if field.name not in shared]
+
+
+def _checked_options(subset: Subset, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    own = _own_options(subset)
     for option in options:
         if option not in own:
             raise unknown_name(f"option of subset {subset.name!r}", option, own)

@@ -33,7 +33,7 @@ class LoadedData:
     config: str | None = None
     """Configuration of the data set."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Settings of the data set's own."""
+    """Settings of the data set's own, those in force where none is given among them."""
 
     def with_dataset(self, dataset: datasets.Dataset) -> "LoadedData":
         """The same with another `Dataset`."""
@@ -106,6 +106,7 @@ def load_data(
         images=images,
     )
     left_out = datasets_scripts.left_out(dataset)
+    options = datasets_scripts.options_in_force(name, config, options)
     return LoadedData(dataset, name, split, MINI if data_dir is None else str(data_dir), left_out, config, options)
 
 

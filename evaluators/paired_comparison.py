@@ -104,8 +104,8 @@ class PairedComparisonEvaluator(Evaluator):
             found["table"] = part_scores(*_judged(answered), parts, self._pair_settings(answered))
             found["averages"] = self._averages(found["table"])
         own = _without_mixed(answered)
-        rounds = [item.row.get("round") for item in own]
-        if None not in rounds:
+        rounds = [item.row["round"] for item in own if item.row.get("round") is not None]
+        if len(rounds) == len(own):
             preferences, pairs = _judged(own)
             perfect = judge_by_scores(pairs.first_references, pairs.second_references)
             settings = self._pair_settings(own)
@@ -190,7 +190,7 @@ class PairedComparisonEvaluator(Evaluator):
         weights = "n_images" if self.definition.metric_arguments.get("pool_weights") == "images" else "equal"
         rated = {part: row for part, row in table.items() if part in (*MIXED, MIXED_POOL)}
         others = {part: row for part, row in table.items() if part not in rated}
-        return [average_rows(rows, weights) for rows in (others, rated) if rows]
+        return [average_rows(rows, weights) for rows in (others, rated) if len(rows) > 1]
 
 
 def _is_mixed(row: Row) -> bool:
@@ -216,8 +216,13 @@ def _pools(items: Sequence[Answered]) -> list[str] | None:
 
 
 def _judged(items: Sequence[Answered]) -> tuple[Preferences, Pairs]:
-    names = ("first_id", "second_id", "first_quality", "second_quality")
-    pairs = check_pairs(*(_column(items, name) for name in names), _pools(items))
+    pairs = check_pairs(
+        _column(items, "first_id"),
+        _column(items, "second_id"),
+        _column(items, "first_quality"),
+        _column(items, "second_quality"),
+        _pools(items),
+    )
     return read_preferences(_texts(items, MAIN), _texts(items, REVERSED)), pairs
 
 

@@ -54,6 +54,7 @@ _SCORES = (
     _Score("consistency", "consistency", "consistency_ci95", "", 100, "n_pairs"),
     _Score("accuracy_all", "accuracy, all pairs", "accuracy_all_ci95", 0.25, 100, "n_pairs"),
     _Score("accuracy_consistent", "accuracy, consistent pairs", "accuracy_consistent_ci95", 0.5, 100, "n_consistent"),
+    _Score("first_rate", "prefers the image shown first", "", 0.5, 100, "n_pairs"),
     _Score("plcc_fitted", "PLCC, fitted", n="n_images", beside="n_pairs"),
     _Score("srcc", "SRCC", "srcc_ci95", 0.0),
     _Score("plcc", "PLCC", "plcc_ci95", 0.0),
@@ -126,10 +127,22 @@ def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str,
         yield ("no score: private answers", "", "", "", str(len(evaluation.predictions)))
         return
     yield from _score_rows(scores, "")
+    if groups:
+        for name, part in _parts(evaluation, scores):
+            yield from _score_rows(part, name)
+
+
+def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Parts of the data with their scores: those of the benchmark's own table where it has one, else all groups."""
+    if "table" in evaluation.extras:
+        yield from evaluation.extras["table"].items()
+        for average in evaluation.extras["averages"]:
+            first, *_, last = average["over"]
+            yield f"average of {len(average['over'])}, {first} to {last}", average
+        return
     for key, values in scores.items():
-        if groups and key.startswith("by_") and isinstance(values, Mapping):
-            for value, part in values.items():
-                yield from _score_rows(part, f"{value}")
+        if key.startswith("by_") and isinstance(values, Mapping):
+            yield from ((f"{value}", part) for value, part in values.items())
 
 
 def _score_rows(scores: Mapping[str, Any], group: str) -> Iterator[tuple[str, str, str, str, str]]:

@@ -12,6 +12,9 @@ Suffix and columns tell the format, which is in the settings. How rows find thei
 `predictions.matching`. A letter stands for the options as they were shown, in whatever order; without options it means
 the release's order.
 
+Where pairs of images are asked about, a file of scores may name single images: the one with the better score is
+preferred, and neither where scores are equal.
+
 What becomes of rows and items that are not as they should be:
 
 - no row for an item or one of its passes, or only a note of the tool that it had no answer: `MissingPredictionError`;
@@ -52,6 +55,9 @@ from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Wanted
 
 _MOST_NAMED = 3
+# What scores of single images say about two of them.
+_PREFERRED = ("The first image.", "The second image.")
+_EQUAL = "Both images have the same score."
 
 
 class PredictionsFileBackend:
@@ -106,9 +112,14 @@ class PredictionsFileBackend:
             BadAnnotationError: Two items of the file are about the same item of the data.
         """
         self._matcher.match(requests)
+        if self._has_scores:
+            self._matcher.match([Request(image, (), ()) for request in requests for image in request.image_ids])
         for request in requests:
             item = self._matcher.found.get(request.id)
             prediction = item.passes.get(request.pass_name) if item else None
+            if prediction is None and request.image_ids and self._has_scores:
+                yield self._compare(request)
+                continue
             if prediction is None:
                 yield Response(request, error=self._missing(request, item))
                 continue
@@ -165,6 +176,20 @@ class PredictionsFileBackend:
         if prediction.score is None:
             raise ValueError(f"no logits for {', '.join(lacking)}")
         return Response(request, score=-prediction.score if self._lower_is_better else prediction.score)
+
+    def _compare(self, request: Request) -> Response:
+        """Which of two images has the better score."""
+        scores = []
+        for image in request.image_ids:
+            item = self._matcher.found.get(image)
+            score = None if item is None else item.first.score
+            if item is None or score is None:
+                return Response(request, error=MissingPredictionError(f"no score for image '{image}'", path=self._path))
+            self._used.add(item.first.row)
+            scores.append(-score if self._lower_is_better else score)
+        first, second = scores
+        text = _EQUAL if first == second else _PREFERRED[first < second]
+        return Response(request, text=text, image_scores=(first, second))
 
     def _missing(self, request: Request, item: Item | None) -> DataError:
         """Why there is no prediction."""

@@ -51,9 +51,13 @@ class Pairs:
     def select(self, rows: Sequence[int]) -> "Pairs":
         """Some of the pairs."""
         index = list(rows)
-        ids = [[column[row] for row in index] for column in (self.first_ids, self.second_ids)]
-        pools = None if self.pool_ids is None else [self.pool_ids[row] for row in index]
-        return Pairs(*ids, self.first_references[index], self.second_references[index], pools)
+        return Pairs(
+            [self.first_ids[row] for row in index],
+            [self.second_ids[row] for row in index],
+            self.first_references[index],
+            self.second_references[index],
+            None if self.pool_ids is None else [self.pool_ids[row] for row in index],
+        )
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from eyechart.metrics.scoring.pair_scores import pair_scores
 from eyechart.metrics.scoring.preferences import SHARES
 from eyechart.metrics.scoring.preferences import Preferences
 
-_COUNTS = ("n_consistent", "n_pairs", "n_images")
+_COUNTS = ("n_pairs", "n_consistent", "n_images")
 _INTERVALS = tuple(f"{name}_ci95" for name in (*SHARES, "srcc", "plcc"))
 
 
@@ -73,7 +73,8 @@ def average_rows(table: Mapping[str, Mapping[str, float]], weights: str = "equal
 
     Returns:
         `over`, the parts; `weights`; the mean of each of `SHARES` and `CORRELATIONS` that all rows have, nan where it
-        is undefined in each; and `undefined`, by score the parts that are left out of its mean.
+        is undefined in each; `undefined`, by score the parts that are left out of its mean; and the sums of the rows'
+        counts.
 
     Raises:
         InputError: There are no rows, or no such weights.
@@ -97,4 +98,5 @@ def average_rows(table: Mapping[str, Mapping[str, float]], weights: str = "equal
         found[name] = weighted_mean([row[name] for row in kept], sizes) if kept else float("nan")
         if len(kept) < len(table):
             undefined[name] = [part for part, row in table.items() if not math.isfinite(row[name])]
-    return found | {"undefined": undefined}
+    counted = [name for name in _COUNTS if all(name in row for row in table.values())]
+    return found | {name: sum(row[name] for row in table.values()) for name in counted} | {"undefined": undefined}
