@@ -13,6 +13,7 @@ from eyechart.evaluators.tasks import get_task
 
 if TYPE_CHECKING:
     from eyechart.evaluators.base import Evaluator
+    from eyechart.evaluators.circular_eval import CircularEvaluator
     from eyechart.evaluators.description import DescriptionEvaluator
     from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
     from eyechart.evaluators.options import TaskOptions
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from eyechart.metrics.scoring.judging.replies import Judge
 
 __all__ = [
+    "CircularEvaluator",
     "DescriptionEvaluator",
     "Evaluator",
     "MultipleChoiceEvaluator",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CircularEvaluator": "eyechart.evaluators.circular_eval",
     "DescriptionEvaluator": "eyechart.evaluators.description",
     "Evaluator": "eyechart.evaluators.base",
     "MultipleChoiceEvaluator": "eyechart.evaluators.multiple_choice",

@@ -38,6 +38,12 @@ class TaskOptions:
     """One of the task's wordings of its prompt."""
     blind: bool | None = None
     """Ask without the image (MMBench, Appendix B)."""
+    without_blind: str | None = None
+    """Folder of a finished blind run, whose right questions are removed for a second score ("Dev w/o.", Appendix B)."""
+    marking: bool | None = None
+    """Ask without the options too, and have a judge mark these answers from 1 to 5 (MMBench, Appendix D.2)."""
+    human_letters: str | None = None
+    """File of letters that people read from the replies, with which the letters found are compared."""
     early_stop: bool | None = None
     """Ask no further rotations of a question after a wrong one; the default is to do so on servers alone."""
     words: str | None = None

@@ -186,6 +186,9 @@ def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
             "options": pyarrow.list_(pyarrow.string()),
             "answer": pyarrow.string(),
             "extracted": pyarrow.string(),
+            # By which step of choice extraction the reply was read, and whether the choice is right.
+            "step": pyarrow.string(),
+            "correct": pyarrow.bool_(),
             "reference": pyarrow.string(),
             "quality": pyarrow.float64(),
             "first_id": pyarrow.string(),

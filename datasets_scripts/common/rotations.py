@@ -57,8 +57,8 @@ def pass_problems(passes: Sequence[Pass]) -> list[str]:
         >>> pass_problems([first, Pass(1_000_007, "Which?", "", ("blue", "red"), "A")])
         ['', "rotation 1 of question 7 has answer 'A', expected 'B'"]
     """
-    unrotated = {item.index: item for item in reversed(passes) if item.rotation == 0}
-    direction = _direction(passes, unrotated)
+    unrotated = _unrotated(passes)
+    direction = shown_direction(passes) or 1
     seen: set[int] = set()
     problems = []
     for item in passes:
@@ -74,14 +74,26 @@ def pass_problems(passes: Sequence[Pass]) -> list[str]:
     return problems
 
 
-def _direction(passes: Sequence[Pass], unrotated: dict[int, Pass]) -> int:
+def shown_direction(passes: Sequence[Pass]) -> int:
+    """Which way most passes turn their options: 1 is the way of `rotate`, -1 the other, 0 where none of them tells.
+
+    Examples:
+        >>> first = Pass(7, "Which?", "", ("red", "green", "blue"), "A")
+        >>> shown_direction([first, Pass(1_000_007, "Which?", "", ("blue", "red", "green"), "B")])
+        -1
+    """
+    unrotated = _unrotated(passes)
     shown = 0
     for item in passes:
         base = unrotated.get(item.base)
         if base is not None and base.options:
             shown += rotate(base.options, item.rotation) == item.options
             shown -= rotate(base.options, -item.rotation) == item.options
-    return 1 if shown >= 0 else -1
+    return (shown > 0) - (shown < 0)
+
+
+def _unrotated(passes: Sequence[Pass]) -> dict[int, Pass]:
+    return {item.index: item for item in reversed(passes) if item.rotation == 0}
 
 
 def _rotation_problem(item: Pass, base: Pass, direction: int) -> str:

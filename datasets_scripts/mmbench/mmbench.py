@@ -57,6 +57,7 @@ from eyechart.datasets_scripts.common.readers import Row
 from eyechart.datasets_scripts.common.readers import clean_text
 from eyechart.datasets_scripts.common.rotations import Pass
 from eyechart.datasets_scripts.common.rotations import pass_problems
+from eyechart.datasets_scripts.common.rotations import shown_direction
 from eyechart.datasets_scripts.common.tsv import read_tsv_rows
 
 FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -157,6 +158,16 @@ class MMBench(BenchmarkBuilder):
                 check_md5(path, checksum, folder + names[0])
                 found[split] = [path]
         return found
+
+    def direction(self, split: str) -> int:
+        """Which way the rotated rows of the release in `data_dir` turn their options; see `shown_direction`.
+
+        Raises:
+            DataError: The release cannot be read.
+        """
+        files = self._found_in(release_folder(self.config.data_dir))[split] if self.config.data_dir else []
+        rows = [raw for path in files for _, raw in self._read(path)]
+        return shown_direction([raw["pass"] for raw in rows if ROW_ERROR not in raw])
 
     def _how_to_get(self) -> str:
         urls = [_DOWNLOADS[names[0]][0] + names[0] for names in FILES[self.config.name].values()]

@@ -63,6 +63,26 @@ Ties = Annotated[str | None, typer.Option(help="Ranking of equal logits: exact o
 Aggregator = Annotated[
     str | None, typer.Option(help="From pairs to scores: map, mle, perron or trueskill.", rich_help_panel=HOW)
 ]
+WithoutBlind = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Score also without the questions that the blind run in this folder solved.",
+        rich_help_panel=HOW,
+    ),
+]
+Marking = Annotated[
+    bool | None,
+    typer.Option("--marking", help="Have a judge mark answers to open questions too, 1 to 5.", rich_help_panel=HOW),
+]
+HumanLetters = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="CSV or JSON Lines with id, pass and the letter that people read in the reply: tells the agreement.",
+        rich_help_panel=HOW,
+    ),
+]
 Fallback = Annotated[
     str | None, typer.Option(help="What an unreadable reply becomes: wrong or random.", rich_help_panel=HOW)
 ]

@@ -18,8 +18,10 @@ from eyechart.evaluators.commands.arguments import BackendKind
 from eyechart.evaluators.commands.arguments import DataDirs
 from eyechart.evaluators.commands.arguments import DataOptions
 from eyechart.evaluators.commands.arguments import Fallback
+from eyechart.evaluators.commands.arguments import HumanLetters
 from eyechart.evaluators.commands.arguments import Inference
 from eyechart.evaluators.commands.arguments import Limit
+from eyechart.evaluators.commands.arguments import Marking
 from eyechart.evaluators.commands.arguments import Out
 from eyechart.evaluators.commands.arguments import Rounds
 from eyechart.evaluators.commands.arguments import Seed
@@ -29,6 +31,7 @@ from eyechart.evaluators.commands.arguments import Split
 from eyechart.evaluators.commands.arguments import Subset
 from eyechart.evaluators.commands.arguments import Temperature
 from eyechart.evaluators.commands.arguments import Ties
+from eyechart.evaluators.commands.arguments import WithoutBlind
 from eyechart.evaluators.commands.arguments import Wording
 from eyechart.evaluators.commands.arguments import Words
 from eyechart.evaluators.commands.arguments import parse_options
@@ -111,6 +114,9 @@ def run(
     ] = None,
     wording: Wording = None,
     blind: Annotated[bool | None, typer.Option("--blind", help="Ask without the image.", rich_help_panel=HOW)] = None,
+    without_blind: WithoutBlind = None,
+    marking: Marking = None,
+    human_letters: HumanLetters = None,
     early_stop: Annotated[
         bool | None,
         typer.Option(
@@ -139,6 +145,9 @@ def run(
             wording=wording,
             blind=blind,
             early_stop=early_stop,
+            without_blind=without_blind,
+            marking=marking,
+            human_letters=human_letters,
             words=words,
             temperature=temperature,
             ties=ties,

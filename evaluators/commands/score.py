@@ -10,8 +10,10 @@ from eyechart.evaluators.commands.arguments import Aggregator
 from eyechart.evaluators.commands.arguments import DataDirs
 from eyechart.evaluators.commands.arguments import DataOptions
 from eyechart.evaluators.commands.arguments import Fallback
+from eyechart.evaluators.commands.arguments import HumanLetters
 from eyechart.evaluators.commands.arguments import Inference
 from eyechart.evaluators.commands.arguments import Limit
+from eyechart.evaluators.commands.arguments import Marking
 from eyechart.evaluators.commands.arguments import Out
 from eyechart.evaluators.commands.arguments import Rounds
 from eyechart.evaluators.commands.arguments import Seed
@@ -19,6 +21,7 @@ from eyechart.evaluators.commands.arguments import Split
 from eyechart.evaluators.commands.arguments import Subset
 from eyechart.evaluators.commands.arguments import Temperature
 from eyechart.evaluators.commands.arguments import Ties
+from eyechart.evaluators.commands.arguments import WithoutBlind
 from eyechart.evaluators.commands.arguments import Wording
 from eyechart.evaluators.commands.arguments import Words
 from eyechart.evaluators.commands.arguments import parse_options
@@ -58,6 +61,9 @@ def score(
     option: DataOptions = None,
     inference: Inference = None,
     wording: Wording = None,
+    without_blind: WithoutBlind = None,
+    marking: Marking = None,
+    human_letters: HumanLetters = None,
     words: Words = None,
     temperature: Temperature = None,
     ties: Ties = None,
@@ -71,6 +77,9 @@ def score(
         given = TaskOptions(
             inference=inference,
             wording=wording,
+            without_blind=without_blind,
+            marking=marking,
+            human_letters=human_letters,
             words=words,
             temperature=temperature,
             ties=ties,

@@ -2,6 +2,7 @@
 
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.tasks import aes_bench
+from eyechart.evaluators.tasks import mmbench
 from eyechart.evaluators.tasks import q_bench
 from eyechart.evaluators.tasks import ql_bench
 from eyechart.evaluators.tasks import two_afc
@@ -12,6 +13,11 @@ TASKS: tuple[Task, ...] = (
     q_bench.PERCEPTION_PAIRS,
     q_bench.DESCRIPTION,
     q_bench.ASSESSMENT,
+    mmbench.EN,
+    mmbench.CN,
+    mmbench.EN_V11,
+    mmbench.CN_V11,
+    mmbench.CC,
     ql_bench.SINGLE,
     ql_bench.PAIR,
     aes_bench.PERCEPTION,

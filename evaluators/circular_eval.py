@@ -1,0 +1,330 @@
+"""CircularEval: each multiple-choice question is asked once for every rotation of its options."""
+
+from collections.abc import Sequence
+from copy import copy
+from string import ascii_uppercase
+from typing import Any
+from typing import ClassVar
+
+import evaluate
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.evaluators.asking import Answered
+from eyechart.evaluators.asking import Progress
+from eyechart.evaluators.blind_run import BlindRun
+from eyechart.evaluators.blind_run import read_blind_run
+from eyechart.evaluators.circular_submission import submission_facts
+from eyechart.evaluators.circular_submission import submission_files
+from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.groups import known_groups
+from eyechart.evaluators.human_letters import HumanLetters
+from eyechart.evaluators.human_letters import read_human_letters
+from eyechart.evaluators.judge_memory import RememberingJudge
+from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
+from eyechart.evaluators.multiple_choice import right_letter
+from eyechart.evaluators.multiple_choice import shown_options
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import Backend
+from eyechart.evaluators.types import Evaluation
+from eyechart.evaluators.types import Request
+from eyechart.evaluators.types import Response
+from eyechart.evaluators.types import Row
+from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.decisions import Decisions
+from eyechart.metrics.scoring.decisions import Extraction
+from eyechart.metrics.scoring.decisions import decide
+from eyechart.metrics.scoring.judging.replies import Judge
+
+OPEN = "open"
+"""The pass that shows no options."""
+WITHOUT_BLIND = "without blind-solvable questions"
+MARKING = "marking of open answers"
+_MAIN = "main"
+_ROTATION = "rotation:"
+
+
+class CircularEvaluator(MultipleChoiceEvaluator):
+    """Runs a task under CircularEval (MMBench, Sec. 3.1).
+
+    A question with N options has N passes, in each of which its options are turned by one more place. Where each
+    request is paid for, a question is asked no further after a wrong pass; what is wrong is decided as the metric
+    decides it, so that neither CircularEval nor VanillaEval changes. Questions whose answers are private are asked in
+    all passes. A pass that a predictions file lacks leaves a question that has a wrong pass wrong; another such
+    question is an error, or has no part in CircularEval, and is counted, where bad rows are skipped.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = (
+        *("blind", "without_blind", "marking", "human_letters"),
+        *("early_stop", "fallback", "rounds", "max_new_tokens"),
+    )
+
+    def __init__(
+        self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None
+    ) -> None:
+        """As every evaluator.
+
+        Raises:
+            UsageError: An option that the task does not take, or marking in a blind run.
+        """
+        super().__init__(task, seed=seed, options=options, judge=judge)
+        if self.options.blind and self.options.marking:
+            raise UsageError("blind and marking are both given; open questions need the image, so leave out one")
+        self._prompt, self._prompt_id = task.worded("blind" if self.options.blind else None)
+        self._early_stop = bool(self.options.early_stop)
+        self._missing = "error"
+        self._remembering = None if judge is None else RememberingJudge(judge)
+        self._blind_run: BlindRun | None = None
+        self._letters: HumanLetters | None = None
+
+    def requests(self, row: Row) -> list[Request]:
+        """The passes over all rotations, or the first alone where it may be the last; and the open question."""
+        passes = self._passes(row)
+        if self._early_stop and not self.is_private(row):
+            passes = passes[:1]
+        return [*passes, self._open_request(row)] if self.options.marking else passes
+
+    def next_wave(self, answered: Sequence[Answered]) -> list[Request]:
+        """With early stop, the next pass over each question that no pass so far found wrong."""
+        if not self._early_stop:
+            return []
+        going_on = [item for item in answered if not self.is_private(item.row)]
+        passes = _observed(going_on)
+        wrong: set[str] = set()
+        if passes:
+            right = self._decide(passes).correct
+            wrong = {row["id"] for (row, _), is_right in zip(passes, right, strict=True) if not is_right}
+        following = [(self._passes(item.row), _asked(item)) for item in going_on if item.row["id"] not in wrong]
+        return [request for of_row, asked in following for request in of_row[asked : asked + 1]]
+
+    def is_optional(self, request: Request) -> bool:
+        """All rotations, as one wrong pass is enough, whichever it is; not the open pass, nor then the first one."""
+        # An open answer alone would leave the question out of CircularEval without a word.
+        return request.pass_name not in ((OPEN, _MAIN) if self.options.marking else (OPEN,))
+
+    def for_backend(self, backend: Backend) -> "CircularEvaluator":
+        """With early stop where each request is paid for, unless the options say otherwise."""
+        bound = copy(self)
+        if self.options.early_stop is None:
+            bound._early_stop = backend.asks_singly
+        return bound
+
+    def run(
+        self,
+        backend: Backend,
+        loaded: LoadedData,
+        *,
+        metric: str | evaluate.EvaluationModule | None = None,
+        skip_bad: bool = False,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Evaluate a backend on loaded data.
+
+        Args:
+            backend: As for `Evaluator.run`, as are `loaded`, `metric`, `limit` and `progress`.
+            loaded: The data.
+            metric: The task's own by default.
+            skip_bad: Also leaves questions out of CircularEval of which passes are missing and none is wrong.
+            limit: Ask only the first so many rows.
+            progress: Called with (done, total) after each response.
+
+        Raises:
+            UsageError: The blind run is none of this task and split.
+            DataError: Something is wrong with the data, or with the files that the options name.
+        """
+        bound = copy(self)
+        bound._missing = "drop" if skip_bad else "error"
+        bound._remembering = None if self.judge is None else RememberingJudge(self.judge)
+        self._check_columns(loaded.dataset)
+        questions = dict(zip(loaded.dataset["id"][:limit], loaded.dataset["question"][:limit], strict=True))
+        if self.options.without_blind is not None:
+            bound._blind_run = read_blind_run(self.options.without_blind, self.definition.name, loaded.split)
+            bound._blind_run.check_covers(questions)
+        if self.options.human_letters is not None:
+            bound._letters = read_human_letters(self.options.human_letters)
+            bound._letters.check_known(questions)
+        return super(CircularEvaluator, bound).run(
+            backend, loaded, metric=metric, skip_bad=skip_bad, limit=limit, progress=progress
+        )
+
+    def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """One row for each pass that was answered: reply, letter and options as shown, question and rotation."""
+        passes = _observed(answered)
+        return {
+            **_columns(passes),
+            "groups": known_groups([row for row, _ in passes], self.definition.groups) or None,
+            **self.definition.metric_arguments,
+            "judge": self._remembering,
+            "rounds": self._rounds,
+            "fallback": self._fallback,
+            "missing": self._missing,
+            "seed": self.seed,
+        }
+
+    def variants(self, answered: Sequence[Answered]) -> dict[str, dict[str, Any]]:
+        """CircularEval of the questions that need their image (Appendix B); marks of open answers (Appendix D.2)."""
+        found = {}
+        kept = [item for item in answered if not self._is_solved_blind(item.row)]
+        if self._blind_run is not None and kept:
+            found[WITHOUT_BLIND] = self.prepare_metric(None).compute(**self.metric_inputs(kept))
+        if self.options.marking:
+            found[MARKING] = self.prepare_metric("judge_answer").compute(**self._marking_inputs(answered))
+        return found
+
+    def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Questions that were removed as solvable blind; agreement with human letters; what a submission holds."""
+        found: dict[str, Any] = {}
+        public = [item for item in answered if not self.is_private(item.row)]
+        if self._blind_run is not None:
+            removed = sum(self._is_solved_blind(item.row) for item in public)
+            found["without_blind"] = {"model": self._blind_run.model, "removed": removed, "of": len(public)}
+        if self._letters is not None and public:
+            passes = _observed(public)
+            decisions = self._decide(passes)
+            keys = [(row["id"], response.request.pass_name) for row, response in passes]
+            found["extractor_agreement"] = self._letters.agreement(keys, decisions.letters, decisions.steps)
+        if len(public) < len(answered):
+            found["submission"] = submission_facts(answered)
+        return found
+
+    def files(self, answered: Sequence[Answered], loaded: LoadedData) -> dict[str, bytes]:
+        """The file for the evaluation server, where answers are private."""
+        if not any(self.is_private(item.row) for item in answered):
+            return {}
+        return submission_files(answered, loaded)
+
+    def settings(self) -> dict[str, Any]:
+        """Prompt, passes, extraction, length of the answer, seed, and the blind run whose questions are removed."""
+        return {
+            "prompt_id": self._prompt_id,
+            "option_order": "release, turned by one place from pass to pass",
+            "blind": bool(self.options.blind),
+            "early_stop": self._early_stop,
+            "fallback": self._fallback,
+            "rounds": self._rounds,
+            "missing": self._missing,
+            "marking": bool(self.options.marking),
+            "without_blind": None if self._blind_run is None else self._blind_run.settings(),
+            "human_letters": None if self._letters is None else self._letters.settings(),
+            "max_new_tokens": self._max_new_tokens,
+            "seed": self.seed,
+        }
+
+    def record(self, answered: Answered, response: Response) -> dict[str, Any]:
+        """Options as shown, the right letter ("" if private), the letter read, by which step, and if it is right.
+
+        Replies to private questions are read by exact matching alone, and open answers not at all.
+        """
+        row, options = answered.row, list(shown_options(response))
+        if response.request.pass_name == OPEN:
+            return {"reference": "" if self.is_private(row) else _right_text(row)}
+        if self.is_private(row):
+            return {"options": options, "answer": "", "extracted": extract_choice(response.text or "", options)}
+        known = {"options": options, "answer": right_letter(row, options)}
+        if response.error is not None:
+            return known
+        found = self._decide([(row, response)])
+        return {**known, "extracted": found.letters[0], "step": found.steps[0], "correct": bool(found.correct[0])}
+
+    @property
+    def _rounds(self) -> int:
+        return self.options.rounds or self.definition.metric_arguments["rounds"]
+
+    @property
+    def _fallback(self) -> str:
+        return self.options.fallback or "wrong"
+
+    def _passes(self, row: Row) -> list[Request]:
+        rotations = [rotate(row["options"], places) for places in range(len(row["options"]))]
+        return [
+            Request(
+                id=row["id"],
+                prompt=self._prompt({**row, "options": options}),
+                images=() if self.options.blind else tuple(row["images"]),
+                options=options,
+                max_new_tokens=self._max_new_tokens,
+                pass_name=f"{_ROTATION}{places}" if places else _MAIN,
+            )
+            for places, options in enumerate(rotations)
+        ]
+
+    def _open_request(self, row: Row) -> Request:
+        assert self.definition.open_prompt is not None, "tasks under CircularEval have a prompt without options"
+        return Request(
+            id=row["id"],
+            prompt=self.definition.open_prompt(row),
+            images=tuple(row["images"]),
+            max_new_tokens=self._max_new_tokens,
+            pass_name=OPEN,
+        )
+
+    def _decide(self, passes: Sequence[tuple[Row, Response]]) -> Decisions:
+        """What becomes of passes over public questions, as the metric decides it from `metric_inputs`."""
+        columns = _columns(passes)
+        extraction = Extraction(
+            questions=columns["questions"],
+            judge=self._remembering,
+            rounds=self._rounds,
+            fallback=self._fallback,
+            seed=self.seed,
+            question_ids=columns["question_ids"],
+            rotations=columns["rotations"],
+        )
+        return decide(columns["predictions"], columns["references"], columns["choices"], extraction)
+
+    def _is_solved_blind(self, row: Row) -> bool:
+        return self._blind_run is not None and row["id"] in self._blind_run.solved
+
+    def _marking_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        replies = [item.of_pass(OPEN) for item in answered]
+        rows = [item.row for item in answered]
+        return {
+            "predictions": [(reply and reply.text) or "" for reply in replies],
+            "references": [_right_text(row) for row in rows],
+            "questions": [row["question"] for row in rows],
+            "groups": known_groups(rows, self.definition.groups) or None,
+            "judge": self._remembering,
+            "rounds": self._rounds,
+            "seed": self.seed,
+        }
+
+
+def _columns(passes: Sequence[tuple[Row, Response]]) -> dict[str, Any]:
+    """What the metric needs to decide passes."""
+    shown = [(row, list(shown_options(response))) for row, response in passes]
+    return {
+        "predictions": [response.text or "" for _, response in passes],
+        "references": [right_letter(row, options) for row, options in shown],
+        "choices": [options for _, options in shown],
+        "questions": [row["question"] for row, _ in passes],
+        "question_ids": [row["id"] for row, _ in passes],
+        "rotations": [_places(response) for _, response in passes],
+    }
+
+
+def _observed(answered: Sequence[Answered]) -> list[tuple[Row, Response]]:
+    """The passes over rotations that have an answer, each with its row."""
+    return [
+        (item.row, response)
+        for item in answered
+        for response in item.responses
+        if response.error is None and response.request.pass_name != OPEN
+    ]
+
+
+def _asked(item: Answered) -> int:
+    """How many rotations were asked, with or without an answer."""
+    return sum(response.request.pass_name != OPEN for response in item.responses)
+
+
+def _places(response: Response) -> int:
+    """By how many places a pass turns the options."""
+    name = response.request.pass_name
+    return 0 if name == _MAIN else int(name.removeprefix(_ROTATION))
+
+
+def _right_text(row: Row) -> str:
+    text: str = row["options"][ascii_uppercase.index(row["answer"])]
+    return text

@@ -1,0 +1,129 @@
+"""The file of answers for MMBench's evaluation server, which holds the answers of the test split.
+
+Documented (https://github.com/open-compass/MMBench, and the server's own script, `mmb_eval_gradio` in
+https://github.com/open-compass/VLMEvalKit): XLSX with `index`, `question`, `A` to `D` and `prediction`, one row for
+each rotation of a question; it tells MMBench and CCBench apart by `l2-category`, and groups by `category` and `split`.
+The server compares the choice in `prediction` with the answer of the row of that `index`. So an index is chosen whose
+row shows the options as they were shown: releases turn them one way or the other.
+
+Cells hold text and nothing else: a reply that begins with "=" is no formula. What no cell can hold is changed, and
+counted: control characters and halves of surrogate pairs become blanks, line ends become line feeds, and of a reply
+of more than 32,767 characters the end is kept, where answers that reason come to their choice.
+"""
+
+import io
+import re
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eyechart.datasets_scripts.common.abilities import ABILITIES
+from eyechart.datasets_scripts.common.abilities import RELEASED_L2
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.rotations import STRIDE
+from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.evaluators.types import Row
+
+COLUMNS = (
+    *("index", "question", "hint", "A", "B", "C", "D"),
+    *("prediction", "category", "l2-category", "split"),
+)
+CELL_LIMIT = 32_767
+"""Most characters of an XLSX cell."""
+OFFICIAL_DIRECTION = -1
+"""The way options turn where a release does not show it: VLMEvalKit's `circular_pred` expects the right one a letter
+later with each rotation."""
+_LETTERS = "ABCD"
+_ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
+
+
+@dataclass(frozen=True)
+class AnsweredPass:
+    """A reply to one rotation of a question."""
+
+    row: Row
+    """The question, as `mmbench` has it, unrotated."""
+    options: Sequence[str]
+    """Its options as they were shown."""
+    reply: str
+
+
+def mmbench_submission(
+    passes: Sequence[AnsweredPass], config: str, split: str, direction: int = OFFICIAL_DIRECTION
+) -> Mapping[str, bytes]:
+    """The file for one configuration of MMBench.
+
+    Args:
+        passes: The replies, in any order.
+        config: The configuration, which names the file.
+        split: The split of the questions.
+        direction: 1 if rotation r of the release's rows has the option at r first, -1 if it turns the other way.
+
+    Returns:
+        Name and contents of the file.
+
+    Raises:
+        DataError: The options of a pass are no rotation of those of its question, or two passes are the same one.
+    """
+    rows = {_index(answered, direction): answered for answered in passes}
+    if len(rows) < len(passes):
+        raise DataError(f"{len(passes) - len(rows)} passes show the options of a question in the order of another one")
+    return {f"mmbench_{config}_{split}.xlsx": _workbook([_cells(index, rows[index], split) for index in sorted(rows)])}
+
+
+def cell_text(text: str) -> str:
+    r"""What a cell holds of a text.
+
+    Examples:
+        >>> cell_text("A\x00\r\nbecause"), cell_text("=B"), len(cell_text("B" * 40_000))
+        ('A \nbecause', '=B', 32767)
+    """
+    text = _ILLEGAL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return text[-CELL_LIMIT:]
+
+
+def _index(answered: AnsweredPass, direction: int) -> int:
+    row, shown = answered.row, tuple(answered.options)
+    for rotation in range(len(row["options"])):
+        if rotate(row["options"], direction * rotation) == shown:
+            return int(row["question_id"]) + rotation * STRIDE
+    raise DataError(f"item '{row['id']}': {list(shown)} is no rotation of its options, {list(row['options'])}")
+
+
+def _cells(index: int, answered: AnsweredPass, split: str) -> list[Any]:
+    row = answered.row
+    texts = {
+        "question": row["question"],
+        "hint": row["hint"],
+        **dict(zip(_LETTERS, answered.options, strict=False)),
+        "prediction": answered.reply,
+        "category": _RELEASED.get(row["category"], row["category"]),
+        "l2-category": RELEASED_L2.get(row["l2_category"], row["l2_category"]),
+        "split": split,
+    }
+    return [index, *(cell_text(texts.get(name, "")) for name in COLUMNS[1:])]
+
+
+def _workbook(rows: Sequence[Sequence[Any]]) -> bytes:
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet()
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        made = WriteOnlyCell(sheet, value)
+        # Otherwise "=1" would be a formula and "#N/A" an error.
+        made.data_type = "s"
+        return made
+
+    sheet.append(COLUMNS)
+    for row in rows:
+        sheet.append([None if value == "" else cell(value) for value in row])
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()

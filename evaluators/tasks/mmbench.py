@@ -1,0 +1,90 @@
+"""MMBench: Is Your Multi-modal Model an All-around Player? (https://arxiv.org/abs/2307.06281).
+
+CircularEval (Sec. 3.1) over MMBench in English and Chinese, its version 1.1, and CCBench. The wording is that of the
+authors' evaluation code (VLMEvalKit): a line with the hint only where there is one, and the same English frame around
+Chinese questions.
+
+The blind run (Appendix B) asks without the image, in the wording printed there but for the line breaks around it. The
+paper does not say what becomes of hints: they are text, so here they stand before the question. Appendix D.2 marks
+answers to open questions; for that the question is asked without its options, in no other words than its own.
+"""
+
+from string import ascii_uppercase
+
+from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Prompt
+from eyechart.evaluators.types import Row
+
+_PAPER = "MMBench (Liu et al., ECCV 2024)"
+_BLIND = (
+    "You are an AI assistant which is designed to answer questions from people.\n"
+    "You will be asked a question and provided several choices,\n"
+    "and you need to choose the best choice to answer the question.\n"
+    "There is an image associated with the problem, but that is not provided to you,\n"
+    "so you need to try your best to hallucinate the image.\n"
+    "Again, you can only choose from the provided choices,\n"
+    "and output a single uppercase letter (A, B, C, D, etc.). \n\n"
+    "Question: <question begins> {question} <question ends>; \n\n"
+    "Choices: <choices begin> {options} <choices end>. \n\n"
+    "Your answer:"
+)
+
+
+def choice_prompt(row: Row) -> Prompt:
+    """Image, hint, question, options, instruction: the wording of the authors' code."""
+    hint = f"Hint: {row['hint']}\n" if row.get("hint") else ""
+    question = f"\n{hint}Question: {row['question']}\nOptions:\n{_listed(row)}\n"
+    return (IMAGE, f"{question}Please select the correct answer from the options above.")
+
+
+def blind_prompt(row: Row) -> Prompt:
+    """Question and options without the image: Appendix B."""
+    # What a question or an option says is put in as it is, braces and all.
+    head, _, rest = _BLIND.partition("{question}")
+    middle, _, tail = rest.partition("{options}")
+    return (f"{head}{_with_hint(row)}{middle}{_listed(row)}{tail}",)
+
+
+def open_prompt(row: Row) -> Prompt:
+    """Image, hint and question without the options, for answers that a judge marks: Appendix D.2."""
+    return (IMAGE, f"\n{_with_hint(row)}")
+
+
+def _with_hint(row: Row) -> str:
+    return f"{row['hint']}\n{row['question']}" if row.get("hint") else row["question"]
+
+
+def _listed(row: Row) -> str:
+    return "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
+
+
+def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
+    return Task(
+        name=f"mmbench/{config}",
+        description=f"CircularEval: multiple choice on {what}",
+        paper=f"{_PAPER}, Sec. 3",
+        evaluator=Kind.CIRCULAR_EVAL,
+        subsets=("mmbench",),
+        config=config,
+        splits=splits,
+        metric="circular_eval",
+        metric_config=None,
+        prompt=choice_prompt,
+        prompt_id="mmbench/1",
+        wordings={"blind": blind_prompt},
+        open_prompt=open_prompt,
+        # CCBench's categories are in no levels.
+        groups=("l1_category", "l2_category", "category"),
+        max_new_tokens=32,
+        # The paper asks its judge once.
+        metric_arguments={"rounds": 1},
+    )
+
+
+EN = _task("en", "MMBench, English", ("dev", "test"))
+CN = _task("cn", "MMBench, Chinese", ("dev", "test"))
+EN_V11 = _task("en_v11", "MMBench 1.1, English", ("dev", "test"))
+CN_V11 = _task("cn_v11", "MMBench 1.1, Chinese", ("dev", "test"))
+CC = _task("cc", "CCBench, Chinese culture", ("dev",))
