@@ -4,7 +4,7 @@ Our own files name items by our ids, and nothing else counts there. Other tools 
 three things are tried one after the other, each only where it leaves no choice:
 
 1. names: the tool's id or an image's name is our id, that without the split, or its last part after a "/", and the
-   question is the same;
+   question is the same. Where most questions are others, the tool has another numbering, and no name counts;
 2. question and options: one item of the file and one of the data have them, and the file has those of at least half of
    what is asked for: two splits ask some of the same questions about different images;
 3. place: several have them, all that were matched so far stand in the tool's numbering in the order of the data, and
@@ -162,21 +162,22 @@ class Matcher:
         for item in self._free:
             names = [form for name in item.first.names for form in (clean_text(name), _file_name(name))]
             exact = [by_id[name] for name in names if name in by_id]
-            for candidates in (exact[:1], *(by_form.get(name, []) for name in names)):
-                if len(candidates) == 1 and candidates[0].asks(item):
-                    self._claim(found, candidates[0].id, item)
-                    break
-                if len(candidates) == 1:
-                    self.others[candidates[0].id] = item
-        self._take(found, NAMES)
+            alike = [by_form[name][0] for name in names if len(by_form.get(name, ())) == 1]
+            fitting = next((target for target in (*exact, *alike) if target.asks(item)), None)
+            if fitting is not None:
+                self._claim(found, fitting.id, item)
+            elif exact or alike:
+                self.others[(*exact, *alike)[0].id] = item
+        self._take(found if len(found) >= len(self.others) else {}, NAMES)
 
     def _match_content(self, asked: Sequence[_Asked]) -> None:
         """Match by question and options, then by place what these leave open."""
         open_items = [item for item in asked if item.id not in self.found]
         claims = _claims(self._free, open_items)
-        known = len(asked) - len(open_items) + sum(bool(items) for items in claims)
+        claimed = sum(bool(items) for items in claims)
+        known = len(asked) - len(open_items) + claimed
         if 2 * known < len(asked):
-            self.shared = f"{known} of {len(asked)}" if known else ""
+            self.shared = f"{known} of {len(asked)}" if claimed else ""
             return
         candidates: dict[int, list[_Asked]] = defaultdict(list)
         for target, items in zip(open_items, claims, strict=True):

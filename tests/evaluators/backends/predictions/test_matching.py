@@ -116,6 +116,15 @@ def test_image_names_are_names(tmp_path):
     assert settings["matched_by"] == {"names": 5}
 
 
+def test_names_of_another_numbering_do_not_count(tmp_path):
+    """The ids count from one and the file from zero, so that two neighbours of the same question seem to fit."""
+    texts = ["Is it sharp?", "Is it dark?", "Is it dark?", "Is it noisy?", "Is it bright?", "Is it real?"]
+    rows = [question(f"dev-{place}", text) for place, text in enumerate(texts, 1)]
+    texts, settings = found(file_of(tmp_path, rows), rows)
+    assert texts == [row["id"] for row in rows]
+    assert settings["matched_by"] == {"question and options": 4, "place": 2}
+
+
 def test_two_items_of_the_file_about_one_of_the_data_name_both_rows(tmp_path):
     rows = [vlmevalkit_row(SAME[0], place, "A") | {"image_path": "a.png"} for place in (1, 2)]
     backend = PredictionsFileBackend(write_tsv(tmp_path / "a.tsv", rows))

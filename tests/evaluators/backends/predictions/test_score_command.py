@@ -13,16 +13,17 @@ from tests.evaluators.backends.predictions.files import right_letter
 from tests.evaluators.backends.predictions.files import vlmevalkit_row
 from tests.evaluators.backends.predictions.files import write_jsonl
 from tests.evaluators.backends.predictions.files import write_tsv
+from tests.evaluators.backends.predictions.files import write_xlsx
 
 
 def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def score(path, *arguments):
+def score(path, *arguments, task="q_bench/perception"):
     """The one task's result, on the mini release."""
     out = path.parent / "out"
-    done = invoke("score", "q_bench/perception", "--predictions", path, "--out", out, *arguments)
+    done = invoke("score", task, "--predictions", path, "--out", out, *arguments)
     assert done.exit_code == 0, done.output
     (task,) = read_results(out).tasks
     return task
@@ -73,8 +74,8 @@ def test_samples_of_lmms_eval(tmp_path, perception_rows):
 )
 def test_answers_that_name_no_option_are_counted_and_wrong(tmp_path, perception_rows, answer):
     path = WRITERS[".json"](tmp_path / "a.json", rows_with(perception_rows, lambda row, turn: answer))
-    task = score(path)
-    assert (task.scores["accuracy"], task.scores["n"], task.scores["extraction"]["unmatched"]) == (0.0, 180, 1.0)
+    task = score(path, "--limit", 40)
+    assert (task.scores["accuracy"], task.scores["n"], task.scores["extraction"]["unmatched"]) == (0.0, 40, 1.0)
     assert task.left_out == []
 
 
@@ -113,6 +114,33 @@ def test_duplicates_and_unknown_forms_are_refused_before_anything_is_loaded(tmp_
     done = invoke("score", "q_bench/perception", "--predictions", path.with_suffix(".jsonl"), "--out", tmp_path / "out")
     assert done.exit_code != 0
     assert "holds 'answer', which is the form of no tool" in done.output
+
+
+def circular_rows(rows):
+    return [
+        vlmevalkit_row(row, int(row["question_id"]), right_letter(row, turn), turn)
+        for row in rows
+        for turn in range(len(row["options"]))
+    ]
+
+
+def test_circular_eval_of_every_rotation_in_a_sheet(tmp_path, ability_rows):
+    rows = circular_rows(ability_rows)
+    # One wrong pass makes one of sixty questions wrong.
+    rows[-1]["prediction"] = "A" if rows[-1]["prediction"] != "A" else "B"
+    task = score(write_xlsx(tmp_path / "model_MMBench_DEV_EN.xlsx", rows[::-1]), task="mmbench/en")
+    assert (task.scores["n_questions"], task.scores["n_passes"]) == (60, len(rows))
+    assert (task.scores["circular_accuracy"], task.scores["vanilla_accuracy"]) == (pytest.approx(59 / 60), 1.0)
+    assert task.settings["model"]["matched_by"] == {"names": 60}
+
+
+def test_passes_without_an_answer_are_missing_ones(tmp_path, ability_rows):
+    rows = circular_rows(ability_rows)
+    rows[0]["prediction"] = "Failed to obtain answer via API."
+    del rows[-1]
+    path = write_xlsx(tmp_path / "model_MMBench_DEV_EN.xlsx", rows)
+    task = score(path, "--skip-bad", task="mmbench/en")
+    assert (task.scores["n_questions"], task.scores["dropped"], task.scores["n_passes"]) == (58, 2, len(rows) - 1)
 
 
 def test_lower_is_better_is_about_scores(tmp_path):
