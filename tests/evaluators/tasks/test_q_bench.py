@@ -1,0 +1,253 @@
+"""The perception and description tasks of Q-Bench on mini data and on real annotations."""
+
+import json
+
+import datasets
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.results import read_results
+from eyechart.evaluators.submissions.q_bench import pair_submission
+from eyechart.evaluators.submissions.q_bench import perception_submission
+from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.q_bench import answer_mark_prompt
+from eyechart.evaluators.tasks.q_bench import description_prompt
+from eyechart.evaluators.tasks.q_bench import open_prompt
+from eyechart.evaluators.tasks.q_bench import perception_prompt
+from eyechart.evaluators.types import IMAGE
+
+ROW = {"question": "How is the clarity of the image?", "options": ["High", "Medium", "Low"], "images": [None]}
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def run(out, *arguments):
+    """Run tasks on the tiny model; gives their results and what was printed."""
+    done = invoke("run", *arguments, "--no-store", "--out", out)
+    assert done.exit_code == 0, done.output
+    return read_results(out).tasks, done.output
+
+
+def test_prompts_are_those_of_the_paper():
+    """Q-Bench, Sec. 2.2.3 and A.2.1, whose example this is; A.2.2."""
+    shown = "\nChoose between one of the following options: A. High B. Medium C. Low"
+    assert perception_prompt(ROW) == ("How is the clarity of the image?\n", IMAGE, shown)
+    assert answer_mark_prompt(ROW) == ("How is the clarity of the image?\n", IMAGE, f"{shown}\n#Answer:")
+    assert open_prompt(ROW) == ("How is the clarity of the image?\n", IMAGE)
+    pair = {**ROW, "images": [None, None]}
+    assert perception_prompt(pair) == ("How is the clarity of the image?\n", IMAGE, IMAGE, shown)
+    assert open_prompt(pair) == ("How is the clarity of the image?\n", IMAGE, IMAGE)
+    text = "Describe the quality, aesthetics and other low-level appearance of the image in details.\n"
+    assert description_prompt(ROW) == (text, IMAGE)
+
+
+def test_the_tiny_model_perceives(tmp_path):
+    (result,), output = run(tmp_path, "q_bench/perception", "--limit", 36)
+    scores = result.scores
+    assert scores["accuracy"] > scores["random_guess"] + 0.2
+    assert set(scores["by_question_type"]) == {"yes-or-no", "what", "how"} and len(scores["by_concern"]) == 4
+    assert len(scores["by_question_type_by_concern"]) == 12
+    assert sum(part["n"] for part in scores["by_question_type_by_concern"].values()) == scores["n"] == 36
+    assert scores["yes_no"]["n_yes"] + scores["yes_no"]["n_no"] == 12
+    assert result.extras["prompt_failure"]["by_question_type"]["how"]["n"] == 12
+    assert "yes and no alike" in output and "what, in-context other" in output
+
+
+def test_closed_set_inference_and_the_answer_mark_run_from_the_command_line(tmp_path):
+    (closed,), _ = run(tmp_path, "q_bench/perception", "--limit", 24, "--inference", "closed-set", "--loss", "sum")
+    assert closed.scores["accuracy"] > closed.scores["random_guess"] + 0.2
+    assert set(closed.variants["loss=mean"]) == set(closed.scores)
+    line = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()[0]
+    assert line["text"] is None and len(line["losses"]) == len(line["loss_tokens"]) == len(line["options"])
+    assert "ABCD".index(line["extracted"]) == line["losses"].index(min(line["losses"]))
+    (marked,), _ = run(tmp_path / "marked", "q_bench/perception", "--limit", 24, "--wording", "answer-mark")
+    assert marked.settings["prompt_id"] == "q_bench_a1/1/answer-mark"
+    assert marked.scores["accuracy"] > marked.scores["random_guess"] + 0.2
+
+
+def test_the_tiny_model_answers_about_pairs(tmp_path):
+    (result,), _ = run(tmp_path, "q_bench/perception_pairs", "--limit", 96)
+    assert result.subset == "llvisionqa_pairs" and result.scores["n"] == 96
+    assert result.scores["accuracy_ci95"][0] > result.scores["random_guess"]
+    assert (
+        set(result.scores["by_question_type"]) == {"yes-or-no", "what", "how"} and len(result.scores["by_concern"]) == 4
+    )
+
+
+def test_the_tiny_model_describes(tmp_path):
+    (result,), output = run(tmp_path, "q_bench/description", "--limit", 20)
+    assert result.scores["n"] == 18 and len(result.left_out) == 2
+    assert 2 < result.scores["sum"] <= 6
+    assert result.scores["judge"] == "lexical" and result.settings["judge"] == {"name": "lexical"}
+    assert "judged by `lexical`" in output and "completeness" in output
+    rows = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
+    assert len(rows) == 20 and [row["id"] for row in rows if not row["reference"]] == ["mini_0009.png", "mini_0019.png"]
+
+
+def test_a_server_is_asked_for_texts(httpserver):
+    bodies = []
+
+    def respond(request):
+        from werkzeug import Response
+
+        bodies.append(json.loads(request.data))
+        choice = {"index": 0, "message": {"role": "assistant", "content": "B. It is dark."}, "finish_reason": "stop"}
+        return Response(json.dumps({"choices": [choice]}), content_type="application/json")
+
+    httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(respond)
+    backend = OpenAIBackend("m", EndpointOptions(base_url=httpserver.url_for("/v1"), concurrency=1, max_retries=0))
+    for name, images, tokens in (
+        ("q_bench/perception", 1, 32),
+        ("q_bench/perception_pairs", 2, 32),
+        ("q_bench/description", 1, 512),
+    ):
+        found = evaluator(name).run(backend, load_data(get_task(name)), limit=2)
+        assert found.scores["n"] == 2
+        content = bodies[-1]["messages"][0]["content"]
+        assert [part["type"] for part in content].count("image_url") == images
+        assert tokens in (bodies[-1].get("max_tokens"), bodies[-1].get("max_completion_tokens"))
+
+
+@pytest.mark.parametrize("name", ["q_bench/perception", "q_bench/perception_pairs", "q_bench/description"])
+def test_answers_made_elsewhere_are_scored(tmp_path, name):
+    rows = load_data(get_task(name), images="skip").dataset.select(range(9))
+    right = "description" if name.endswith("description") else "answer"
+    lines = [json.dumps({"id": row["id"], "text": row[right]}) + "\n" for row in rows]
+    (tmp_path / "answers.jsonl").write_text("".join(lines))
+    arguments = ("--predictions", tmp_path / "answers.jsonl", "--limit", 9, "--out", tmp_path / "out")
+    done = invoke("score", name, *arguments)
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path / "out").tasks
+    assert result.scores["n"] == 9
+    if right == "description":
+        assert result.scores["completeness"]["score"] == result.scores["preciseness"]["score"] == 2
+    else:
+        assert result.scores["accuracy"] == 1
+
+
+@pytest.mark.parametrize(
+    ("subset", "file", "submit"),
+    [
+        ("llvisionqa", "llvisionqa_test.json", perception_submission),
+        ("llvisionqa_pairs", "q-bench2-a1-test.jsonl", pair_submission),
+    ],
+)
+def test_a_submission_holds_the_rows_of_the_releases_test_file(subset, file, submit):
+    folder = mini.release(subset)
+    rows = load_dataset(subset, split="test", data_dir=folder, images="skip")
+    replies = [f"reply {number}: Ü \ud800" for number in range(len(rows))]
+    (written,) = submit(list(rows), replies).values()
+    found = read_rows(written.decode("utf-8"))
+    assert [row.pop("response") for row in found] == replies
+    assert found == read_rows((folder / file).read_text(encoding="utf-8"))
+
+
+def test_a_submission_holds_the_rows_of_the_real_test_file(reference):
+    folder = reference / "llvisionqa"
+    rows = load_dataset("llvisionqa", split="test", data_dir=folder, images="skip")
+    (written,) = perception_submission(list(rows), ["A"] * 1495).values()
+    found = read_rows(written.decode("utf-8"))
+    released = read_rows((folder / "llvisionqa_test.json").read_text(encoding="utf-8"))
+    assert found == [{**row, "response": "A"} for row in released]
+
+
+def read_rows(text):
+    return json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("inference", ["options", "closed-set"])
+def test_the_test_split_gives_a_submission_with_letters_of_the_releases_order(tmp_path, inference):
+    options = ("--split", "test", "--limit", 12, "--shuffle-seed", 3, "--inference", inference)
+    (result,), output = run(tmp_path, "q_bench/perception", *options)
+    assert result.scores is None and "private" in result.note and "private" in output
+    assert result.extras and result.variants == {}
+    path = tmp_path / "q_bench" / "perception" / "llvisionqa" / "llvisionqa_responses.json"
+    lines = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
+    released = load_dataset("llvisionqa", split="test", data_dir=mini.release("llvisionqa"), images="skip")
+    rows = read_rows(path.read_text(encoding="utf-8"))
+    assert len(rows) == len(lines) == 12
+    for row, line, question in zip(rows, lines, released, strict=False):
+        chosen = line["options"]["ABCD".index(line["extracted"])]
+        assert row["candidates"] == question["options"]
+        if inference == "closed-set" or line["options"] != question["options"]:
+            assert row["response"] == f"{'ABCD'[question['options'].index(chosen)]}. {chosen}"
+        else:
+            assert row["response"] == line["text"]
+
+
+def test_descriptions_without_any_golden_text_give_a_submission(tmp_path):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for number in (0, 1):
+        name = f"mini_{number:04d}.png"
+        (folder / name).write_bytes((mini.release("lldescribe") / "images_lldescribe" / name).read_bytes())
+    (result,), _ = run(tmp_path / "out", "q_bench/description", "--data-dir", folder)
+    assert result.scores is None and "private" in result.note
+    path = tmp_path / "out" / "q_bench" / "description" / "lldescribe" / "lldescribe_responses.json"
+    rows = read_rows(path.read_text(encoding="utf-8"))
+    lines = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
+    assert rows == [{"img_path": line["id"], "response": line["text"]} for line in lines]
+    assert [row["img_path"] for row in rows] == ["mini_0000.png", "mini_0001.png"]
+
+
+def test_the_random_guess_of_real_questions_is_that_of_table_7_in_each_type_and_concern(reference, tmp_path):
+    """Table 7's levels, which the paper truncates, are the means of those of type by concern."""
+    folder = reference / "llvisionqa"
+    rows = load_dataset("llvisionqa", split="dev", data_dir=folder, images="skip")
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps({"id": row["id"], "text": "I cannot tell"}) + "\n" for row in rows))
+    paths = ("--predictions", answers, "--data-dir", folder, "--out", tmp_path / "out")
+    done = invoke("score", "q_bench/perception", *paths)
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path / "out").tasks
+    assert (result.extras["prompt_failure"]["rate"], result.scores["accuracy"]) == (1.0, 0.0)
+    cells = result.scores["by_question_type_by_concern"]
+    assert len(cells) == 12 and sum(cell["n"] for cell in cells.values()) == 1495
+    for concern, percent in (
+        ("distortion", 37.89),
+        ("other", 38.48),
+        ("in-context distortion", 38.28),
+        ("in-context other", 35.82),
+    ):
+        parts = [cell for name, cell in cells.items() if name.partition(", ")[2] == concern]
+        level = sum(part["n"] * part["random_guess"] for part in parts) / sum(part["n"] for part in parts)
+        assert 100 * level == pytest.approx(percent, abs=0.02)
+    yes_no = result.scores["yes_no"]
+    types = [row["question_type"] for row in rows]
+    assert yes_no["n_yes"] + yes_no["n_no"] == types.count("yes-or-no") - 4 + 3
+
+
+def test_real_answers_about_pairs_are_right_where_they_are_the_right_option(reference, tmp_path):
+    """LLaVA on the pairs of dev, asked for an option's text: nothing but upper and lower case is to be seen through."""
+    lines = (reference / "qbench2-outputs" / "llava.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    given = [{"id": f"{number}", "text": row["llava_answer"]} for number, row in enumerate(rows)]
+    (tmp_path / "llava.jsonl").write_text("".join(json.dumps(line) + "\n" for line in given))
+    columns = {
+        "id": [line["id"] for line in given],
+        "images": [[]] * len(rows),
+        "question": [row["question"].partition(" Options:")[0] for row in rows],
+        "options": [row["option"] for row in rows],
+        "answer": ["ABCD"[row["option"].index(row["answer"])] for row in rows],
+    }
+    loaded = LoadedData(datasets.Dataset.from_dict(columns), "own data", "given", "given")
+    backend = PredictionsFileBackend(tmp_path / "llava.jsonl")
+    found = evaluator("q_bench/perception_pairs").run(backend, loaded, skip_bad=True)
+    # Two of the released rows repeat an option.
+    assert [item["id"] for item in found.left_out] == ["872", "964"]
+    usable = [row for number, row in enumerate(rows) if number not in (872, 964)]
+    right = sum(row["llava_answer"].lower() == row["answer"].lower() for row in usable)
+    assert found.scores["accuracy"] == right / 998
+    assert not any(name.startswith("by_") for name in found.scores)
