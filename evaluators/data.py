@@ -128,8 +128,9 @@ class EncodedImage:
 
     @property
     def path(self) -> str | None:
-        """The path that the data set keeps of the image."""
-        return self.read()["path"]
+        """The path that the data set keeps of the image; None where images were not loaded."""
+        encoded = self.read()
+        return None if encoded is None else encoded["path"]
 
 
 def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[Row]:

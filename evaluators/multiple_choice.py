@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,8 +40,16 @@ class MultipleChoiceEvaluator(Evaluator):
     first one where several have it. `loss` says which loss; the scores by the other one are a variant.
     """
 
-    required_columns = ("id", "images", "answer", "question", "options")
-    takes = ("shuffle_seed", "inference", "loss", "wording", "fallback", "rounds", "max_new_tokens")
+    required_columns: tuple[str, ...] = ("id", "images", "answer", "question", "options")
+    takes: ClassVar[tuple[str, ...]] = (
+        "shuffle_seed",
+        "inference",
+        "loss",
+        "wording",
+        "fallback",
+        "rounds",
+        "max_new_tokens",
+    )
 
     def __init__(
         self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None

@@ -8,7 +8,6 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
-from eyechart.evaluators.multiple_choice import right_letter
 from eyechart.evaluators.multiple_choice import shown_options
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
@@ -57,7 +56,7 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
         return [
             _ForcedRequest(
                 id=asked.id,
-                prompt=self.definition.prompt({**row, "options": left}),
+                prompt=self._prompt({**row, "options": left}),
                 images=asked.images,
                 options=left,
                 prefill=asked.prefill,
@@ -84,17 +83,9 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
 
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """Raw texts of both passes, letters and options, in the order in which the first pass showed the options."""
-        shown = [shown_options(item.responses[0]) for item in answered]
-        return {
-            "predictions": [item.responses[0].text or "" for item in answered],
-            "references": [right_letter(item.row, options) for item, options in zip(answered, shown, strict=True)],
-            "choices": [list(options) for options in shown],
-            "refusals": [_refusal(item.row, options) for item, options in zip(answered, shown, strict=True)],
+        return super().metric_inputs(answered) | {
+            "refusals": [_refusal(item.row, shown_options(item.responses[0])) for item in answered],
             "forced_predictions": [_forced_text(item) for item in answered],
-            "groups": self._groups(answered),
-            "seed": self.seed,
-            **self._deciding(answered),
-            **self.definition.metric_arguments,
         }
 
     def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
@@ -105,14 +96,6 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
     def settings(self) -> dict[str, Any]:
         """Those of other questions, and what an undecided answer becomes."""
         return {**super().settings(), "fallback": self.options.fallback or "wrong"}
-
-    def _deciding(self, answered: Sequence[Answered]) -> dict[str, Any]:
-        """The metric's arguments for answers that exact matching leaves open."""
-        given = {"fallback": self.options.fallback, "rounds": self.options.rounds}
-        inputs = {name: value for name, value in given.items() if value is not None}
-        if self.judge is not None:
-            inputs |= {"judge": self.judge, "questions": [item.row["question"] for item in answered]}
-        return inputs
 
 
 def _refusal(row: Row, options: Sequence[str]) -> str:

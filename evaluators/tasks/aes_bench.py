@@ -4,7 +4,8 @@ Perception, empathy and assessment are multiple choice (Sec. 3.1 to 3.3) in the 
 correct option" where the paper prints "the correct option". The image comes first, as the chat formats of most models
 have it; the paper shows it between question and options, and the code sends it behind the text. The wording `paper` is
 that of the paper in words and place. For assessment the code has a shorter instruction, without "without explanation",
-which the paper has there too: that is the wording `released`. Interpretation asks the release's question as it is.
+which the paper has there too: that is the wording `released`. Options are shown one a line, all with a blank after the
+bracket, which some of the release lack. Interpretation asks the release's question as it is.
 
 An answer that names an option is explicit and compared directly; any other is ambiguous, and put to a judge where there
 is one (Sec. 3.1). The judge votes on question, right answer and reply; the paper does not print its prompt, so that of

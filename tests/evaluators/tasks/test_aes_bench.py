@@ -305,3 +305,29 @@ def test_answers_made_elsewhere_are_scored(tmp_path):
     assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path / "out").tasks
     assert result.scores["accuracy"] == 1.0 and list(result.scores["by_response"]) == ["explicit"]
+
+
+def test_the_released_sample_is_asked_word_for_word_and_answered_in_its_form(reference, tmp_path):
+    file = reference / "aesbench" / "AesBench_evaluation.sample3.json"
+    folder = tmp_path / "release"
+    folder.mkdir()
+    shutil.copy(file, folder / "AesBench_evaluation.json")
+    entries = json.loads(file.read_text("utf-8"))
+    for name, part in zip((*CHOICES, INTERPRETATION), ("AesP", "AesE", "AesA1", "AesI"), strict=True):
+        task = get_task(name)
+        rows = load_data(task, data_dir=folder, images="skip").dataset
+        for row in rows:
+            released = entries[row["id"]][part]
+            # The blank that some brackets lack.
+            options = re.sub(r"^([A-Z]\))(?! )", r"\1 ", released.get("Options", ""), flags=re.MULTILINE)
+            instruction = "You should output a correct option without explanation."
+            asked = f"{released['Question']} Choose one from the following options:\n{options}\n{instruction}"
+            assert text_of(task.prompt(row)) == "\n" + (asked if options else released["Question"])
+        answers = tmp_path / f"{part}.jsonl"
+        answers.write_text("".join(json.dumps({"id": image, "text": "A) 好"}) + "\n" for image in entries))
+        out = tmp_path / part
+        done = invoke("score", name, "--predictions", answers, "--data-dir", folder, "--out", out)
+        assert done.exit_code == 0, done.output
+        written = json.loads((out / name / "aesbench" / f"test_{part}.json").read_text("utf-8"))
+        assert written == {image: {f"{part}_response": "A) 好"} for image in entries}
+        assert read_results(out).tasks[0].scores is None

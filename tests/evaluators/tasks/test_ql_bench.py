@@ -108,3 +108,28 @@ def always_refusing():
     from eyechart.evaluators.backends.function import FunctionBackend
 
     return FunctionBackend(lambda messages: REFUSAL)
+
+
+def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(reference, tmp_path):
+    """Without the refusal the questions are those of LLVisionQA: Q-Bench, Table 7, in percent; the paper truncates."""
+    folder = reference / "llvisionqa"
+    rows = load_data(get_task("ql_bench/single"), data_dir=folder, images="skip").dataset
+    # Every third question is refused and then answered with the first option, the others are answered with it at once.
+    lines = [{"id": row["id"], "text": REFUSAL if number % 3 == 0 else "A"} for number, row in enumerate(rows)]
+    lines += [{"id": row["id"], "pass": "forced", "text": "A"} for row in rows.select(range(0, len(rows), 3))]
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "out"
+    done = invoke("score", "ql_bench/single", "--predictions", answers, "--data-dir", folder, "--out", out)
+    assert done.exit_code == 0, done.output
+    scores = read_results(out).tasks[0].scores
+    assert scores["n"] == 1495 and scores["n_refused"] == 499
+    assert 100 * scores["random_guess"] == pytest.approx(37.80, abs=0.02)
+    expected = {"yes-or-no": (550, 50.00), "what": (452, 27.86), "how": (493, 33.31)}
+    for value, (count, percent) in expected.items():
+        part = scores["by_question_type"][value]
+        assert part["n"] == count and 100 * part["random_guess"] == pytest.approx(percent, abs=0.02)
+        assert part["score_cc"] == pytest.approx(100 * part["answer_rate"] * part["answer_accuracy"])
+    right = [letter == "A" for letter in rows["answer"]]
+    assert scores["score_cc"] == pytest.approx(100 * sum(found for i, found in enumerate(right) if i % 3) / 1495)
+    assert scores["score_rc"] == pytest.approx(100 * sum(not found for found in right[::3]) / 1495)
