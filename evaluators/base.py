@@ -77,7 +77,7 @@ class Evaluator(evaluate.Evaluator):
     @property
     def wanted(self) -> Wanted:
         """What its requests want of a model."""
-        return Wanted.LOGITS if self.definition.words else Wanted.TEXT
+        return Wanted.TEXT
 
     @abstractmethod
     def requests(self, row: Row) -> list[Request]:
@@ -101,6 +101,18 @@ class Evaluator(evaluate.Evaluator):
     def for_backend(self, backend: Backend) -> "Evaluator":
         """The evaluator with the settings that depend on who answers; itself where none does."""
         return self
+
+    def unusable(self, answered: Answered) -> str:
+        """Why a row's answers cannot be scored, so that the scores are made of the others; "" where they can."""
+        return ""
+
+    def why_unscored(self, answered: Sequence[Answered]) -> str:
+        """Why answers of this kind give no score, for the reader; "" where they do."""
+        return ""
+
+    def metric_config(self, answered: Sequence[Answered]) -> str | None:
+        """The configuration of the task's metric for the rows that are scored."""
+        return self.definition.metric_config
 
     @abstractmethod
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
@@ -129,6 +141,10 @@ class Evaluator(evaluate.Evaluator):
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Every setting of the task that can change a score."""
+
+    def answer_settings(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Settings of the task that only the answers tell; they replace those of the same name."""
+        return {}
 
     @abstractmethod
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
@@ -240,12 +256,16 @@ class Evaluator(evaluate.Evaluator):
         start = time.perf_counter()
         answered, failed = ask_rows(self, backend, rows, skip_bad, progress)
         model_seconds = time.perf_counter() - start
-        scored = [item for item in answered if not self.is_private(item.row)]
+        public = [item for item in answered if not self.is_private(item.row)]
         private = [left_out_item(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
-        scores, note = None, _private_note(loaded, len(answered))
-        if scored:
-            scores, note = self.prepare_metric(metric).compute(**self.metric_inputs(scored)), self.definition.note
-        variants = self.variants(scored) if scored else {}
+        unusable = [left_out_item(item.row, reason) for item in public if (reason := self.unusable(item))]
+        scored = [item for item in public if not self.unusable(item)]
+        why = self.why_unscored(answered) if public else _private_note(loaded, len(answered))
+        scores, variants = None, {}
+        if scored and not why:
+            module = self.prepare_metric(metric, self.metric_config(scored))
+            scores, variants = module.compute(**self.metric_inputs(scored)), self.variants(scored)
+            why = self.definition.note
         seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
         return Evaluation(
             task=self.definition.name,
@@ -254,7 +274,7 @@ class Evaluator(evaluate.Evaluator):
             model=backend.name,
             scores=scores,
             settings=self._settings(backend, loaded, limit, answered),
-            left_out=[*loaded.left_out, *malformed, *failed, *(private if scores is not None else [])],
+            left_out=[*loaded.left_out, *malformed, *failed, *unusable, *(private if scores is not None else [])],
             predictions=[self._record(item, response) for item in answered for response in item.responses],
             variants=variants,
             extras=self.extras(answered),
@@ -264,7 +284,8 @@ class Evaluator(evaluate.Evaluator):
                 "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
                 "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
             },
-            note=note,
+            note=" ".join(line for line in (_unusable_note(unusable, len(public)), why) if line),
+            complete=not unusable,
         )
 
     def prepare_pipeline(
@@ -294,11 +315,14 @@ class Evaluator(evaluate.Evaluator):
         references = [row[self.required_columns[2]] for row in rows]
         return {"references": references}, [request for row in rows for request in self.requests(row)]
 
-    def prepare_metric(self, metric: str | evaluate.EvaluationModule | None) -> evaluate.EvaluationModule:
-        """The module given, or the installed one of that name, or the task's own."""
+    def prepare_metric(
+        self, metric: str | evaluate.EvaluationModule | None, config: str | None = None
+    ) -> evaluate.EvaluationModule:
+        """The module given, or the installed one of that name, or the task's own in a configuration."""
         if isinstance(metric, evaluate.EvaluationModule):
             return metric
-        return metrics.load(metric or self.definition.metric, None if metric else self.definition.metric_config)
+        own = config or self.definition.metric_config
+        return metrics.load(metric or self.definition.metric, None if metric else own)
 
     def predictions_processor(self, predictions: Sequence[Answered], label_mapping: None = None) -> dict[str, Any]:
         """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
@@ -326,7 +350,7 @@ class Evaluator(evaluate.Evaluator):
     def _settings(
         self, backend: Backend, loaded: LoadedData, limit: int | None, answered: Sequence[Answered]
     ) -> dict[str, Any]:
-        settings = {**self.settings(), "limit": limit, "data": loaded.describe()}
+        settings = {**self.settings(), **self.answer_settings(answered), "limit": limit, "data": loaded.describe()}
         if self.judge is not None:
             describe = getattr(self.judge, "settings", None)
             settings["judge"] = describe() if describe else {"name": judge_name(self.judge)}
@@ -389,6 +413,16 @@ def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")
+
+
+def _unusable_note(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
+    if not unusable:
+        return ""
+    rest = "so there is no score" if len(unusable) == count else "and the scores are made of the others"
+    first = unusable[0]
+    return (
+        f"{len(unusable)} of {count} answers cannot be scored, {rest}; the first: '{first['id']}': {first['reason']}."
+    )
 
 
 def _private_note(loaded: LoadedData, count: int) -> str:

@@ -1,32 +1,94 @@
-"""Quality assessment: the next-token logits of two words after a prefilled reply, against opinion scores."""
+"""Quality assessment against opinion scores: logits of words after a prefilled reply, numbers in replies, or scores.
+
+What a model is asked follows from the options:
+
+- by default, the next-token logits of all words of the task's pairs, in one request an image. One pair makes the scores
+  (Q-Bench, Eq. 1 or 4); the others, the argmax of Table 9 and the other way with ties are `variants` of them. A backend
+  that has made scores of its own gives these instead (`Response.score`), and has no variants;
+- wording "numerical" (Sec. 2.4.1): a reply, whose number is the score;
+- inference "top-token" (Sec. 2.4.1): the one token that goes on with the prefilled reply. Which words are frequent
+  there chooses the pair of words (Eq. 3), and that is all it is for: such answers give no score.
+"""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.base import Evaluator
+from eyechart.evaluators.groups import known_groups
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.quality_variants import AVERAGED
+from eyechart.evaluators.quality_variants import have_scores
+from eyechart.evaluators.quality_variants import large_groups
+from eyechart.evaluators.quality_variants import missing_words
+from eyechart.evaluators.quality_variants import pooled_logits
+from eyechart.evaluators.quality_variants import score_variants
+from eyechart.evaluators.quality_variants import variant_ways
+from eyechart.evaluators.ratings import read_rating
+from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
+from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.word_pairs import WordPair
+from eyechart.evaluators.word_pairs import find_pair
+from eyechart.evaluators.word_pairs import likeliest_pair
+from eyechart.evaluators.word_pairs import words_of
+from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.quality import SMALL_SAMPLE
+
+NUMERICAL = "numerical"
+TOP_TOKEN = "top-token"
+_LOGITS_ONLY = ("words", "temperature", "ties")
+_TOKENS_KEPT = 20
+_LONGEST_TOKEN = 40
 
 
 class QualityAssessmentEvaluator(Evaluator):
     """Runs a task that scores images by softmax pooling (Q-Bench, Eq. 1)."""
 
     required_columns = ("id", "image", "quality")
+    takes = ("inference", "wording", "max_new_tokens", *_LOGITS_ONLY)
+
+    def __init__(
+        self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None
+    ) -> None:
+        """Keep and check the settings.
+
+        Raises:
+            UsageError: An option that the task does not take, or that has no effect beside another.
+        """
+        super().__init__(task, seed=seed, options=options, judge=judge)
+        self._is_top_token = self.options.inference is not None
+        self._is_numerical = self.options.wording == NUMERICAL
+        _check_combination(self.options)
+        self._prompt, self._prompt_id = task.worded(self.options.wording)
+        self._prefill = "" if self._is_numerical else task.prefill
+        self._pair = find_pair(self.options.words, task.word_pairs)
+
+    @property
+    def wanted(self) -> Wanted:
+        """Logits, unless a text is to be read."""
+        return Wanted.TEXT if self._is_top_token or self._is_numerical else Wanted.LOGITS
 
     def requests(self, row: Row) -> list[Request]:
-        """One request for the logits of the task's two words."""
+        """One request: for the logits of all words, or for a text."""
+        is_text = self.wanted is Wanted.TEXT
+        others = tuple(word for word in words_of(self.definition.word_pairs) if word not in self._pair.words)
         return [
             Request(
                 id=row["id"],
-                prompt=self.definition.prompt(row),
+                prompt=self._prompt(row),
                 images=(row["image"],),
-                prefill=self.definition.prefill,
-                words=self.definition.words,
-                max_new_tokens=0,
+                prefill=self._prefill,
+                words=() if is_text else self._pair.words,
+                optional_words=() if is_text else others,
+                max_new_tokens=self._max_new_tokens if is_text else 0,
             )
         ]
 
@@ -39,32 +101,144 @@ class QualityAssessmentEvaluator(Evaluator):
         """Whether the row has no opinion score."""
         return row["quality"] is None
 
+    def unusable(self, answered: Answered) -> str:
+        """A reply without a number has no part in the scores."""
+        if self._is_numerical and _rating(answered) is None:
+            return "its reply gives no number from 1 to 5, or several"
+        return ""
+
+    def why_unscored(self, answered: Sequence[Answered]) -> str:
+        """The likeliest tokens choose the words and give no score."""
+        if not self._is_top_token:
+            return ""
+        pair = self._suggested(answered)
+        advice = f"go on with words={pair.name!r} (--words {pair.name})" if pair else "none of them is a known word"
+        return f"The likeliest tokens choose the pair of words and give no score: {advice}."
+
+    def metric_config(self, answered: Sequence[Answered]) -> str:
+        """That for scores where a number is the answer, else that for logits."""
+        return "scores" if self._is_numerical or have_scores(answered) else "logits"
+
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
-        """Rows of two logits, positive first, and qualities."""
-        groups = [name for name in self.definition.groups if all(name in item.row for item in answered)]
-        return {
-            "predictions": [[_logits(item)[word] for word in self.definition.words] for item in answered],
-            "references": [item.row["quality"] for item in answered],
-            "groups": {name: [item.row[name] for item in answered] for name in groups} or None,
-            "seed": self.seed,
+        """Rows of two pooled logits, positive first, or scores; qualities; groups of enough images."""
+        groups = large_groups(self._groups(answered))
+        shared = {
+            "groups": groups or None,
+            "average_over": AVERAGED if AVERAGED in groups else None,
+            **self._shared_inputs(answered),
             **self.definition.metric_arguments,
         }
+        if self._is_numerical:
+            return {"predictions": [_rating(item) for item in answered], **shared}
+        if have_scores(answered):
+            return {"predictions": [item.responses[0].score for item in answered], **shared}
+        return {"predictions": pooled_logits(answered, self._pair), **self._pooling(), **shared}
+
+    def variants(self, answered: Sequence[Answered]) -> dict[str, dict[str, Any]]:
+        """Every other pair of words that can be had, the argmax of Table 9, and the other way with ties."""
+        if self.metric_config(answered) == "scores":
+            return {}
+        groups = self._groups(answered)
+        halves = {AVERAGED: groups[AVERAGED]} if AVERAGED in groups else None
+        shared = {"groups": halves, "average_over": AVERAGED if halves else None, **self._shared_inputs(answered)}
+        ways = variant_ways(answered, self._pair, self.definition.word_pairs, self._pooling())
+        return score_variants(metrics.load(self.definition.metric, "logits"), ways, shared)
+
+    def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Counts of tokens or numbers in replies; words without a logit; groups that are too small to score."""
+        if self._is_top_token:
+            return self._token_shares(answered)
+        if self._is_numerical:
+            ratings = [_rating(item) for item in answered]
+            counts = Counter(f"{rating:g}" for rating in ratings if rating is not None)
+            return {"ratings": dict(sorted(counts.items())), "unread": ratings.count(None), "replies": len(ratings)}
+        found: dict[str, Any] = {}
+        if not have_scores(answered):
+            missing = missing_words(answered, self.definition.word_pairs)
+            if missing:
+                found["words_missing"] = missing
+        groups = self._groups(answered)
+        small = sorted(groups.keys() - large_groups(groups).keys())
+        if small:
+            found["groups_left_out"] = {name: f"a value has fewer than {SMALL_SAMPLE} images" for name in small}
+        return found
 
     def settings(self) -> dict[str, Any]:
-        """Prompt, prefilled reply, words, seed."""
-        return {
-            "prompt_id": self.definition.prompt_id,
-            "prefill": self.definition.prefill,
-            "words": list(self.definition.words),
-            "seed": self.seed,
-        }
+        """Prompt, prefilled reply, what is read, words, longest reply, seed."""
+        settings: dict[str, Any] = {"prompt_id": self._prompt_id, "prefill": self._prefill, "seed": self.seed}
+        if self._is_top_token:
+            return {**settings, "prediction": "likeliest token", "max_new_tokens": self._max_new_tokens}
+        if self._is_numerical:
+            return {**settings, "prediction": "number in the reply", "max_new_tokens": self._max_new_tokens}
+        return {**settings, "prediction": "pooled logits of words", "words": self._pair.name, **self._pooling()}
+
+    def answer_settings(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Scores made elsewhere come of no prompt and no words."""
+        if self.wanted is Wanted.TEXT or not have_scores(answered):
+            return {}
+        no_part = dict.fromkeys(("prompt_id", "prefill", "words", *self._pooling()))
+        return {**no_part, "prediction": "score made elsewhere"}
 
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
-        """The opinion score."""
-        return {"quality": answered.row["quality"]}
+        """The opinion score, and the number that was read."""
+        rating = _rating(answered) if self._is_numerical else None
+        return {"quality": answered.row["quality"], "extracted": None if rating is None else f"{rating:g}"}
+
+    @property
+    def _max_new_tokens(self) -> int:
+        return 1 if self._is_top_token else self.options.max_new_tokens or self.definition.max_new_tokens
+
+    def _pooling(self) -> dict[str, Any]:
+        """The metric's arguments that only logits have."""
+        temperature = self.options.temperature
+        return {"temperature": 100.0 if temperature is None else temperature, "ties": self.options.ties or "exact"}
+
+    def _shared_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        return {"references": [item.row["quality"] for item in answered], "seed": self.seed}
+
+    def _groups(self, answered: Sequence[Answered]) -> dict[str, list[str]]:
+        return known_groups([item.row for item in answered], self.definition.groups)
+
+    def _suggested(self, answered: Sequence[Answered]) -> WordPair | None:
+        return likeliest_pair(Counter(_first_word(item) for item in answered), self.definition.word_pairs)
+
+    def _token_shares(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """How often which token was the likeliest: Q-Bench, Sec. 2.4.1."""
+        counts = Counter(_first_word(item)[:_LONGEST_TOKEN] for item in answered)
+        frequent = counts.most_common(_TOKENS_KEPT)
+        pair = self._suggested(answered)
+        return {
+            "top_tokens": {token: count / len(answered) for token, count in frequent},
+            "other_tokens": 1 - sum(count for _, count in frequent) / len(answered),
+            "suggested_words": None if pair is None else pair.name,
+        }
 
 
-def _logits(answered: Answered) -> dict[str, float]:
-    logits = answered.responses[0].logits
-    assert logits is not None, "backends answer requests for words with logits"
-    return dict(logits)
+def _check_combination(options: TaskOptions) -> None:
+    """Refuse options that have no effect beside others."""
+    is_numerical, inference = options.wording == NUMERICAL, options.inference
+    if inference not in (None, TOP_TOKEN):
+        raise UsageError(f"inference={inference!r} is for multiple choice; allowed for quality is {TOP_TOKEN!r}")
+    if is_numerical and inference:
+        raise UsageError(
+            f"wording={NUMERICAL!r} asks for a number, so inference={inference!r} has no effect; leave one"
+        )
+    for name in _LOGITS_ONLY:
+        if (is_numerical or inference) and getattr(options, name) is not None:
+            way = f"wording={NUMERICAL!r}" if is_numerical else f"inference={inference!r}"
+            raise UsageError(f"{name}={getattr(options, name)!r} is for logits of words and has no effect with {way}")
+    if options.max_new_tokens is not None and not is_numerical:
+        raise UsageError(
+            f"max_new_tokens={options.max_new_tokens} has an effect on quality only with wording={NUMERICAL!r}"
+        )
+
+
+def _rating(answered: Answered) -> float | None:
+    text = answered.responses[0].text
+    return None if text is None else read_rating(text)
+
+
+def _first_word(answered: Answered) -> str:
+    """What the likeliest token says, without what is around a word and in small letters."""
+    words = (answered.responses[0].text or "").split()
+    return words[0].strip(".,:;!?*\"'").lower() if words else ""

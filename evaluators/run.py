@@ -21,6 +21,7 @@ from rich.progress import TimeRemainingColumn
 from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.averages import with_averages
 from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.base import Evaluator
@@ -113,10 +114,12 @@ def execute(
             text = f"eyechart: {planned.task.name} on {planned.subset} failed: {details}"
             messages.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         if is_main:
-            write_run(folder, collect(evaluations, failed, started, options.suite), evaluations)
+            results = with_averages(evaluations)
+            write_run(folder, collect(results, failed, started, options.suite), results)
     output = console(quiet=not is_main)
-    output.print(score_table(evaluations, failed))
-    for line in [*notes(evaluations), f"Results are in {folder}"]:
+    results = with_averages(evaluations)
+    output.print(score_table(results, failed))
+    for line in [*notes(results), f"Results are in {folder}"]:
         output.print(line, markup=False, highlight=False, soft_wrap=True)
     return not failed
 

@@ -124,7 +124,7 @@ def _title(evaluations: Sequence[Evaluation]) -> str:
 def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str, str, str]]:
     scores = evaluation.scores
     if scores is None:
-        yield ("no score: private answers", "", "", "", str(len(evaluation.predictions)))
+        yield ("no score, see below", "", "", "", str(len(evaluation.predictions) or ""))
         return
     yield from _score_rows(scores, "")
     if groups:

@@ -3,9 +3,9 @@
 A1 perception follows Sec. 2.2.3: question, image, lettered options, answered in the release's option order; a judge,
 where there is one, votes five times on replies that name no option (A.2.1). The pairs of Q-Bench2
 (https://arxiv.org/abs/2402.07116) are asked in the same prompt, with both images where the one would be. A2 description
-follows Sec. 2.3. A3
-assessment follows Sec. 2.4.2 with one departure that the released code makes too: logits are divided by 100 before the
-softmax of Eq. 1, without which the published PLCC cannot be reproduced.
+follows Sec. 2.3. A3 assessment follows Sec. 2.4.2 with one departure that the released code makes too: logits are
+divided by 100 before the softmax of Eq. 1, without which the published PLCC cannot be reproduced. It runs on the seven
+databases of Table 4, over which the paper averages.
 """
 
 from dataclasses import replace
@@ -19,8 +19,20 @@ from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
+from eyechart.evaluators.word_pairs import WordPair
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
+DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k")
+"""The databases of A3, over which its average is taken: Q-Bench, Table 4."""
+WORD_PAIRS = (
+    WordPair(("good",), ("poor",)),
+    WordPair(("fine",), ("bad",)),
+    WordPair(("high",), ("low",)),
+    WordPair(("good", "high"), ("poor", "low")),
+    WordPair(("good", "fine"), ("poor", "bad")),
+    WordPair(("good", "high", "fine"), ("poor", "low", "bad")),
+)
+"""The pair of Eq. 1, then those of Table 11, of which high and low are also those of Eq. 3."""
 
 
 def perception_prompt(row: Row) -> Prompt:
@@ -47,8 +59,13 @@ def description_prompt(row: Row) -> Prompt:
 
 
 def assessment_prompt(row: Row) -> Prompt:
-    """Instruction, image: Q-Bench, Fig. 4."""
+    """Direct instruction, image: Q-Bench, Fig. 4."""
     return ("Rate the quality of the image.\n", IMAGE)
+
+
+def numerical_prompt(row: Row) -> Prompt:
+    """Numerical instruction, image: Q-Bench, Sec. 2.4.1."""
+    return ("Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.\n", IMAGE)
 
 
 PERCEPTION = Task(
@@ -102,12 +119,15 @@ ASSESSMENT = Task(
     description="quality assessment: softmax of good and poor against opinion scores (A3)",
     paper=f"{_PAPER}, Sec. 2.4",
     evaluator=Kind.QUALITY_ASSESSMENT,
-    subsets=("kadis700k",),
+    subsets=(*DATABASES, "kadis700k", "csiq", "mm21", "sqad"),
+    runs_on=DATABASES,
     splits=("test",),
     metric="softmax_iqa",
     metric_config="logits",
     prompt=assessment_prompt,
     prompt_id="q_bench_a3/1",
+    wordings={"direct": assessment_prompt, "numerical": numerical_prompt},
+    groups=("subset", "distortion_type", "distortion_level"),
     prefill="The quality of the image is",
-    words=("good", "poor"),
+    word_pairs=WORD_PAIRS,
 )

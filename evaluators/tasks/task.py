@@ -11,6 +11,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
+from eyechart.evaluators.word_pairs import WordPair
 
 
 class Kind(Enum):
@@ -67,8 +68,8 @@ class Task:
     """How the reply to it begins."""
     prefill: str = ""
     """How the reply begins, given to the model."""
-    words: tuple[str, ...] = ()
-    """Two words whose next-token logits are pooled, positive first."""
+    word_pairs: tuple[WordPair, ...] = ()
+    """Pairs of words and of sets of words whose next-token logits can be pooled, the task's own first."""
     max_new_tokens: int = 32
     metric_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the metric's compute."""

@@ -136,11 +136,12 @@ def _circular(backend: Backend, n: int, part: int) -> Measure:
 
 def _quality(backend: Backend, n: int, part: int) -> Measure:
     samples = _samples(n, part)
+    words = ASSESSMENT.word_pairs[0].words
     requests = [
-        Request(str(i), ASSESSMENT.prompt({}), (s.image,), prefill=ASSESSMENT.prefill, words=ASSESSMENT.words)
+        Request(str(i), ASSESSMENT.prompt({}), (s.image,), prefill=ASSESSMENT.prefill, words=words)
         for i, s in enumerate(samples)
     ]
-    good, poor = ASSESSMENT.words
+    good, poor = words
     answers = {r.request.id: r.logits or {} for r in backend.answer(requests)}
     predicted = np.array([answers[str(i)][good] - answers[str(i)][poor] for i in range(n)])
     known = -np.array([sample.level for sample in samples], dtype=float)

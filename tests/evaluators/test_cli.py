@@ -143,7 +143,7 @@ def photographs_folder(tmp_path):
 
 
 def assess(folder, out, *options):
-    return invoke("run", "q_bench/assessment", "--data-dir", folder, "--out", out, *options)
+    return invoke("run", "q_bench/assessment", "--subset", "kadis700k", "--data-dir", folder, "--out", out, *options)
 
 
 def _bomb(path):

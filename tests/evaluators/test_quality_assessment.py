@@ -24,7 +24,7 @@ def test_the_reply_is_prefilled_and_two_words_are_asked_for(photographs):
 
     evaluator("q_bench/assessment").compute(model, photographs)
     messages, words = seen[0]
-    assert words == ("good", "poor")
+    assert words == ("good", "poor", "fine", "bad", "high", "low")
     assert messages[0]["content"][0]["text"] == "Rate the quality of the image.\n"
     assert messages[1] == {"role": "assistant", "content": [{"type": "text", "text": "The quality of the image is"}]}
 
@@ -56,7 +56,7 @@ def test_settings_name_prompt_prefill_and_words(photographs):
         FunctionBackend(by_order()), LoadedData(photographs, "own", "given", "given")
     )
     assert run.settings["prefill"] == "The quality of the image is"
-    assert run.settings["words"] == ["good", "poor"]
+    assert run.settings["words"] == "good/poor"
     assert run.settings["prompt_id"]
 
 

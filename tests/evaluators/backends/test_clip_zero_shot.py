@@ -274,6 +274,13 @@ def test_a_dual_encoder_is_not_loaded_to_write_texts(clip_folder):
         TransformersBackend.from_pretrained(str(clip_folder), name="clip", batch_size=1)
 
 
+def test_optional_words_change_no_logit_and_are_given_where_their_texts_differ(clip, pictures):
+    (alone,) = logits(backend(clip), [rate(0, pictures[0])]).values()
+    (found,) = logits(backend(clip), [rate(0, pictures[0], optional_words=("high", "low", "good"))]).values()
+    assert list(found) == ["good", "poor", "high", "low"]
+    assert {word: found[word] for word in WORDS} == alone
+
+
 def test_the_evaluator_takes_the_pipeline(clip_folder, photographs):
     from transformers import pipeline
 
@@ -287,8 +294,8 @@ def test_the_evaluator_takes_the_pipeline(clip_folder, photographs):
 def test_the_command_line_scores_a_folder_and_takes_a_second_run_from_the_store(clip_folder, tmp_path):
     results = []
     for run in ("first", "second"):
-        arguments = ["run", "q_bench/assessment", "--model", str(clip_folder), "--out", str(tmp_path / run)]
-        done = CliRunner().invoke(app, arguments)
+        arguments = ["run", "q_bench/assessment", "--subset", "kadis700k", "--model", str(clip_folder)]
+        done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / run)])
         assert done.exit_code == 0, done.output
         (task,) = read_results(tmp_path / run).tasks
         results.append(task)

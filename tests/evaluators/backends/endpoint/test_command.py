@@ -4,6 +4,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.results import read_results
 
@@ -19,6 +20,7 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
     url = http.url_for("/v1")
     server = ("--base-url", url, "--model", "tiny", "--concurrency", 3)
+    server = (*server, "--data-dir", f"kadis700k={mini.release('kadis700k')}")
     done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 24, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     perception, assessment = read_results(tmp_path / "out").tasks
@@ -53,7 +55,7 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
     assert done.exit_code == 1
     assert "returns no log-probabilities" in done.output
     assert "q_bench/perception" in [task.task for task in read_results(tmp_path).tasks]
-    assert [failed.task for failed in read_results(tmp_path).failed] == ["q_bench/assessment"]
+    assert {failed.task for failed in read_results(tmp_path).failed} == {"q_bench/assessment"}
 
 
 @pytest.mark.parametrize(
