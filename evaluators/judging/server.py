@@ -84,7 +84,7 @@ class JudgeServer:
         """Ask for replies to a conversation, as long as the limit on spending allows.
 
         A request without an answer that could be read may be charged all the same, so it counts with its greatest
-        possible cost; a refused one counts nothing.
+        possible cost, though once only where it was sent again; a refused one counts nothing.
 
         Args:
             client: From `connect`.
