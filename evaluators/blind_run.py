@@ -58,17 +58,15 @@ def read_blind_run(folder: str | Path, task: str, split: str) -> BlindRun:
 
     Raises:
         MissingFileError: A file is not there.
-        BadAnnotationError: A file cannot be read.
+        BadResultsError: The results cannot be read.
+        BadAnnotationError: The predictions cannot be read.
         UsageError: The run has no scores of this task and split without images.
     """
     folder = Path(folder)
     for name in (RESULTS_FILE, PREDICTIONS_FILE):
         if not (folder / name).is_file():
             raise MissingFileError("not there; without_blind names the folder of a finished run", path=folder / name)
-    try:
-        results = read_results(folder)
-    except ValueError as error:
-        raise BadAnnotationError(f"cannot be read as results: {error}", path=folder / RESULTS_FILE) from error
+    results = read_results(folder)
     for result in results.tasks:
         if _is_blind(result) and result.scores is not None and (result.task, result.split) == (task, split):
             return BlindRun(folder, result.model, *_read_answers(folder, result))

@@ -6,6 +6,7 @@ Both are rewritten whole and moved into place after every task, so that a run th
 import math
 import os
 import platform
+import re
 from collections.abc import Callable
 from collections.abc import Sequence
 from functools import partial
@@ -17,11 +18,30 @@ from typing import Literal
 from pydantic import BaseModel
 from pydantic import ConfigDict
 from pydantic import Field
+from pydantic import ValidationError
+from pydantic_core import from_json
 
+from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.types import Evaluation
 
 RESULTS_FILE = "results.json"
 PREDICTIONS_FILE = "predictions.parquet"
+SCHEMA = 1
+"""What this version writes and reads."""
+_NUMBERS = frozenset(
+    {
+        *("accuracy", "random_guess", "n", "circular_accuracy", "vanilla_accuracy", "n_questions"),
+        *("score_cc", "score_rc", "score_sa", "answer_rate", "answer_accuracy", "score", "p0", "p1", "p2"),
+        *("sum", "mean", "mean_score", "exact_match", "srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"),
+        *("consistency", "accuracy_all", "accuracy_consistent", "first_rate", "second_rate", "draw_rate"),
+        *("exact", "random", "unmatched", "n_pairs", "n_images", "n_consistent", "n_vanilla"),
+    }
+)
+"""Scores, as the metrics call them, that are numbers wherever they stand."""
+_NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
+"""What becomes nan or an infinity when it is read."""
+_OBJECTS = frozenset({"yes_no", "extraction", "choice_distribution", "by_pool", "by_database"})
 _PACKAGES = ("eyechart", "torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pillow", "tokenizers")
 
 
@@ -117,15 +137,84 @@ def collect(
 def read_results(path: str | Path) -> Results:
     """Read and validate a `results.json`.
 
+    NaN and infinities, which other tools write although JSON does not have them, are read as undefined, as null is.
+
     Args:
         path: The file, or the run's folder.
 
     Raises:
-        pydantic.ValidationError: The file does not have the form of `Results`.
+        MissingFileError: The file is not there.
+        BadResultsError: It is no JSON, of another schema, or not in the form of `Results`.
     """
     path = Path(path)
     file = path / RESULTS_FILE if path.is_dir() else path
-    return Results.model_validate_json(file.read_text(encoding="utf-8"))
+    try:
+        content = file.read_bytes()
+        raw = from_json(content)
+    except FileNotFoundError as error:
+        raise MissingFileError(f"not there; a finished run has a {RESULTS_FILE}", path=file) from error
+    except (OSError, ValueError) as error:
+        raise _bad(file, f"cannot be read as results: {error}") from error
+    if not isinstance(raw, dict) or "schema" not in raw:
+        raise _bad(file, f'cannot be read as results: expected an object with the key "schema", which is {SCHEMA}')
+    if raw["schema"] != SCHEMA or type(raw["schema"]) is not int:
+        raise BadResultsError(
+            f"its schema is {raw['schema']!r:.40}, and this version of eyechart ({metadata.version('eyechart')}) reads "
+            f"schema {SCHEMA}; read a newer one with the version of eyechart that wrote it, or a later one",
+            path=file,
+        )
+    try:
+        results = Results.model_validate(_without_nan(raw) if _NOT_FINITE.search(content) else raw)
+    except ValidationError as error:
+        raise _bad(file, _first_misfit(error)) from error
+    for place, task in enumerate(results.tasks):
+        for name, scores in (("scores", task.scores or {}), ("variants", task.variants)):
+            misfit = _score_misfit(scores)
+            if misfit:
+                raise _bad(file, f"key tasks[{place}].{name}{misfit}")
+    return results
+
+
+def _bad(file: Path, reason: str) -> BadResultsError:
+    error = BadResultsError(reason, path=file)
+    error.add_note("A results file is not to be edited: restore it, or repeat the run, which asks nothing twice.")
+    return error
+
+
+def _first_misfit(error: ValidationError) -> str:
+    """Where a file first departs from `Results`, what is expected there, and how many other places there are."""
+    first, *others = error.errors(include_url=False, include_context=False)
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
+    given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
+    more = f" ({len(others)} more of this kind)" if others else ""
+    return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
+
+
+def _score_misfit(scores: dict[str, Any]) -> str:
+    """Where a text or a list stands in place of a number, with which what reads results calculates; "" if nowhere."""
+    for key, value in scores.items():
+        # Nearly all values are numbers, and there may be very many.
+        if type(value) is float:
+            continue
+        if isinstance(value, dict):
+            inner = _score_misfit(value)
+            if inner:
+                return f".{key}{inner}"
+        elif key in _OBJECTS or (key.startswith("by_") and value is not None):
+            return f".{key}: expected an object; it is {value!r:.60}"
+        elif key in _NUMBERS and not _is_number(value):
+            return f".{key}: expected a number or null; it is {value!r:.60}"
+        elif key.endswith("_ci95") and not _is_interval(value):
+            return f".{key}: expected [low, high] or null; it is {value!r:.60}"
+    return ""
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _is_interval(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)))
 
 
 def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:

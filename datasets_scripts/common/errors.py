@@ -10,6 +10,7 @@
     │   ├── BadAnnotationError           an annotation file, or one row of it, is malformed
     │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
     │   ├── BadArchiveError              an archive is corrupt, locked, too large, or would write where it must not
+    │   ├── BadResultsError              a run's results were edited, or are of another schema
     │   ├── EndpointError                a server did not answer one request, or not in the form it must have
     │   └── MissingPredictionError       a predictions file has no answer to one request
     ├── HubError                         the Hub refused what was asked of it, or cannot be reached
@@ -73,6 +74,10 @@ class BadImageError(DataError):
 
 class BadArchiveError(DataError):
     """An archive is corrupt, locked, too large, or would write where it must not."""
+
+
+class BadResultsError(DataError):
+    """A run's results or predictions are not in the form in which they were written, or of another schema."""
 
 
 class EndpointError(DataError):

@@ -1,10 +1,12 @@
 import json
 import math
+import time
 
 import pyarrow.parquet
-import pydantic
 import pytest
 
+from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import read_results
@@ -35,7 +37,7 @@ def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
     write_run(tmp_path, collect([evaluation()], failed, "2026-01-01"), [evaluation()])
     raw = json.loads((tmp_path / "results.json").read_text())
     assert raw["schema"] == 1
-    assert set(raw) == {"schema", "environment", "tasks", "failed"}
+    assert set(raw) == {"schema", "environment", "suite", "tasks", "failed"}
     documented = {"task", "subset", "split", "model", "scores", "settings", "left_out", "timings"}
     assert documented <= set(raw["tasks"][0])
     assert raw["environment"]["packages"]["eyechart"]
@@ -73,9 +75,72 @@ def test_a_failed_write_leaves_the_former_file(tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
 
 
-def test_a_file_of_another_schema_is_refused(tmp_path):
-    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
-    path = tmp_path / "results.json"
-    path.write_text(path.read_text().replace('"schema": 1', '"schema": 2'))
-    with pytest.raises(pydantic.ValidationError, match="schema"):
+@pytest.fixture
+def edited(tmp_path):
+    """Writes a run whose results file was then changed."""
+
+    def write(change):
+        write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
+        path = tmp_path / "results.json"
+        raw = json.loads(path.read_text())
+        path.write_text(change(raw) or json.dumps(raw))
+        return path
+
+    return write
+
+
+def test_a_file_of_a_newer_schema_is_refused_and_its_version_named(edited):
+    with pytest.raises(BadResultsError, match=r"results\.json: its schema is 2, .*\(.*\) reads schema 1"):
+        read_results(edited(lambda raw: raw.update(schema=2)))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda raw: raw["tasks"][0].pop("settings") and None, r"key tasks\[0\]\.settings: field required"),
+        (lambda raw: raw["tasks"][0].update(model=3), r"key tasks\[0\]\.model: .*string; it is 3"),
+        (lambda raw: raw["tasks"][0].update(rank=1), r"key tasks\[0\]\.rank: extra inputs are not permitted"),
+        (lambda raw: raw["tasks"][0]["scores"].update(srcc="high"), r"scores\.srcc: expected a number or null.*'high'"),
+        (lambda raw: raw["tasks"][0]["scores"].update(srcc_ci95=[1]), r"scores\.srcc_ci95: expected \[low, high\]"),
+        (lambda raw: raw["tasks"][0]["scores"].update(by_type=3), r"scores\.by_type: expected an object; it is 3"),
+        (lambda raw: raw["tasks"][0]["variants"].update(x={"n": []}), r"variants\.x\.n: expected a number"),
+        (lambda raw: raw.pop("schema") and None, 'expected an object with the key "schema"'),
+        (lambda raw: '{"schema": 1,', "cannot be read as results: EOF"),
+        (lambda raw: "[" * 100_000, "recursion limit"),
+        (lambda raw: "\x00", "cannot be read as results"),
+    ],
+)
+def test_an_edited_file_is_refused_with_its_key(edited, change, reason):
+    path = edited(change)
+    with pytest.raises(BadResultsError, match=reason) as raised:
         read_results(path)
+    assert raised.value.path == str(path)
+    assert "repeat the run" in raised.value.explain()
+
+
+def test_nan_and_infinity_are_read_as_undefined(edited):
+    path = edited(lambda raw: raw["tasks"][0]["scores"].update(srcc=math.nan, plcc=-math.inf))
+    assert "NaN" in path.read_text()
+    scores = read_results(path).tasks[0].scores
+    assert (scores["srcc"], scores["plcc"]) == (None, None)
+
+
+def test_a_number_beyond_all_floats_is_undefined(edited):
+    path = edited(lambda raw: json.dumps(raw).replace('"srcc": 0.5', '"srcc": 1e999'))
+    assert read_results(path).tasks[0].scores["srcc"] is None
+
+
+def test_a_folder_without_results_is_named(tmp_path):
+    with pytest.raises(MissingFileError, match=r"results\.json: not there"):
+        read_results(tmp_path)
+
+
+def test_fifty_megabytes_are_read_within_seconds(edited):
+    def enlarge(raw):
+        raw["tasks"][0]["scores"]["scores"] = {f"images/{i:07}.png": i / 7 for i in range(1_300_000)}
+
+    path = edited(enlarge)
+    assert path.stat().st_size > 50e6
+    start = time.perf_counter()
+    read_results(path)
+    assert time.perf_counter() - start < 10
