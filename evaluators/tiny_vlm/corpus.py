@@ -25,6 +25,8 @@ from eyechart.datasets_scripts.mini.scenes import Scene
 from eyechart.datasets_scripts.mini.scenes import draw_scene
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT
 from eyechart.evaluators.tasks.q_bench import perception_prompt
+from eyechart.evaluators.tasks.two_afc import paper_prompt
+from eyechart.evaluators.tasks.two_afc import released_prompt
 from eyechart.evaluators.tiny_vlm import IMAGE_SIZE
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
@@ -86,8 +88,8 @@ def compare(first: Sample, second: Sample, rng: np.random.Generator) -> Conversa
     first_better = first.level < second.level
     if rng.random() < 0.6:
         if rng.random() < 0.7:
-            return Conversation(pair_prompt(), "", " A" if first_better else " B")
-        return Conversation(pair_prompt()[:-1], "", " The first image." if first_better else " The second image.")
+            return Conversation(released_prompt({}), "", " A" if first_better else " B")
+        return Conversation(paper_prompt({}), "", " The first image." if first_better else " The second image.")
     question = "Compared to the first image, how is the quality of the second image?"
     answer = "Worse" if first_better else "Better"
     if rng.random() < 0.5:
@@ -96,18 +98,6 @@ def compare(first: Sample, second: Sample, rng: np.random.Generator) -> Conversa
     order = [options[i] for i in rng.permutation(3)]
     asked = Question(question, tuple(order), answer, "how", "distortion")
     return _choice_prompt(asked, (IMAGE, IMAGE), rng)
-
-
-def pair_prompt() -> Prompt:
-    """Two images and the question which is better, in the wording of the released code of 2AFC."""
-    return (
-        "This is the first image: ",
-        IMAGE,
-        "\nThis is the second image: ",
-        IMAGE,
-        "\nWhich image has better visual quality?",
-        "\nA. The first image.\nB. The second image.\nAnswer with the option's letter from the given choices directly.",
-    )
 
 
 def _question(sample: Sample, rng: np.random.Generator) -> Question:

@@ -17,11 +17,11 @@ from eyechart.datasets_scripts.mini.questions import ask
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT
 from eyechart.evaluators.tasks.q_bench import perception_prompt
+from eyechart.evaluators.tasks.two_afc import released_prompt
 from eyechart.evaluators.tiny_vlm import NAME
 from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED
 from eyechart.evaluators.tiny_vlm.corpus import Sample
 from eyechart.evaluators.tiny_vlm.corpus import draw_samples
-from eyechart.evaluators.tiny_vlm.corpus import pair_prompt
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Request
 from eyechart.metrics.scoring.choices import extract_choice
@@ -157,7 +157,7 @@ def _pairs(backend: Backend, n: int, part: int) -> Measure:
     drawn = [(a, b) for a, b in zip(samples[::2], samples[1::2], strict=False) if a.level != b.level]
     pairs = drawn[:n]
     requests = [
-        Request(str(i), pair_prompt(), (pair[order].image, pair[1 - order].image), pass_name=f"order:{order}")
+        Request(str(i), released_prompt({}), (pair[order].image, pair[1 - order].image), pass_name=f"order:{order}")
         for i, pair in enumerate(pairs)
         for order in (0, 1)
     ]
