@@ -6,6 +6,8 @@ import random
 import pytest
 from typer.testing import CliRunner
 
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.results import read_results
 from tests.evaluators.backends.predictions.files import WRITERS
@@ -143,6 +145,18 @@ def test_passes_without_an_answer_are_missing_ones(tmp_path, ability_rows):
     path = write_xlsx(tmp_path / "model_MMBench_DEV_EN.xlsx", rows)
     task = score(path, "--skip-bad", task="mmbench/en")
     assert (task.scores["n_questions"], task.scores["dropped"], task.scores["n_passes"]) == (58, 2, len(rows) - 1)
+
+
+def test_scores_of_any_quality_measure(tmp_path):
+    folder = mini.release("kadis700k")
+    photographs = load_dataset("kadis700k", split="test", data_dir=folder, images="skip").to_list()
+    path = tmp_path / "niqe.csv"
+    path.write_text("image,score\n" + "".join(f"images/{row['id']},{-row['quality']}\n" for row in photographs))
+    arguments = ("--subset", "kadis700k")
+    task = score(path, *arguments, "--lower-is-better", task="q_bench/assessment")
+    assert (task.scores["n"], task.scores["srcc"]) == (len(photographs), pytest.approx(1.0))
+    assert task.settings["model"]["lower_is_better"] is True
+    assert score(path, *arguments, task="q_bench/assessment").scores["srcc"] == pytest.approx(-1.0)
 
 
 def test_lower_is_better_is_about_scores(tmp_path):
