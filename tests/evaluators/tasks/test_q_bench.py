@@ -11,11 +11,14 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
 from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
+from eyechart.evaluators.judging import JudgeOptions
+from eyechart.evaluators.judging import make_judge
 from eyechart.evaluators.results import read_results
 from eyechart.evaluators.submissions.q_bench import pair_submission
 from eyechart.evaluators.submissions.q_bench import perception_submission
@@ -25,6 +28,8 @@ from eyechart.evaluators.tasks.q_bench import description_prompt
 from eyechart.evaluators.tasks.q_bench import open_prompt
 from eyechart.evaluators.tasks.q_bench import perception_prompt
 from eyechart.evaluators.types import IMAGE
+from tests.evaluators.scripted_server import Script
+from tests.evaluators.scripted_server import always
 
 ROW = {"question": "How is the clarity of the image?", "options": ["High", "Medium", "Low"], "images": [None]}
 
@@ -97,16 +102,8 @@ def test_the_tiny_model_describes(tmp_path):
 
 
 def test_a_server_is_asked_for_texts(httpserver):
-    bodies = []
-
-    def respond(request):
-        from werkzeug import Response
-
-        bodies.append(json.loads(request.data))
-        choice = {"index": 0, "message": {"role": "assistant", "content": "B. It is dark."}, "finish_reason": "stop"}
-        return Response(json.dumps({"choices": [choice]}), content_type="application/json")
-
-    httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(respond)
+    script = Script(httpserver)
+    script.say(always("B. It is dark."))
     backend = OpenAIBackend("m", EndpointOptions(base_url=httpserver.url_for("/v1"), concurrency=1, max_retries=0))
     for name, images, tokens in (
         ("q_bench/perception", 1, 32),
@@ -115,9 +112,27 @@ def test_a_server_is_asked_for_texts(httpserver):
     ):
         found = evaluator(name).run(backend, load_data(get_task(name)), limit=2)
         assert found.scores["n"] == 2
-        content = bodies[-1]["messages"][0]["content"]
+        content = script.bodies[-1]["messages"][0]["content"]
         assert [part["type"] for part in content].count("image_url") == images
-        assert tokens in (bodies[-1].get("max_tokens"), bodies[-1].get("max_completion_tokens"))
+        assert tokens in (script.bodies[-1].get("max_tokens"), script.bodies[-1].get("max_completion_tokens"))
+
+
+def test_a_judge_on_a_server_is_asked_for_five_replies_at_once(httpserver):
+    script = Script(httpserver)
+    script.say(always("Score: 1"))
+    judge = make_judge(JudgeOptions("judge", EndpointOptions(httpserver.url_for("/v1"), max_retries=0)))
+    # A vote for each reply that names no option; completeness, preciseness and relevance of each description.
+    for name, asked, score, value in (
+        ("q_bench/perception", 3, "accuracy", 1.0),
+        ("q_bench/description", 9, "sum", 3.0),
+    ):
+        replies = iter(["Splendid", "Awful", "Odd"])
+        made = evaluator(name, judge=judge.for_task())
+        found = made.run(FunctionBackend(lambda messages, of=replies: next(of)), load_data(get_task(name)), limit=3)
+        assert found.scores[score] == value and found.scores["rounds"] == 5
+        assert found.scores["judge"] == "judge" and found.settings["judge"]["name"] == "judge"
+        assert [body["n"] for body in script.bodies] == [5] * asked
+        script.bodies.clear()
 
 
 @pytest.mark.parametrize("name", ["q_bench/perception", "q_bench/perception_pairs", "q_bench/description"])
