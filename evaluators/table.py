@@ -37,7 +37,7 @@ class _Score:
 
 _SCORES = (
     _Score("accuracy", "accuracy", "accuracy_ci95", "random_guess", 100),
-    _Score("yes_no", "yes and no alike", "", 0.5, 100, inner="mean"),
+    _Score("yes_no", "  yes/no, unbiased mean", "", 0.5, 100, inner="mean"),
     _Score("circular_accuracy", "CircularEval", "circular_ci95", "random_guess", 100, "n_questions"),
     _Score("vanilla_accuracy", "VanillaEval", "vanilla_ci95", "", 100, "n_vanilla"),
     _Score("score_sa", "self-awareness", "score_sa_ci95", "", 1),
