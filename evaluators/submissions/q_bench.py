@@ -19,8 +19,6 @@ from typing import Any
 from eyechart.evaluators.types import Row
 
 _ID = re.compile(r"(?P<split>dev|test)-(?P<images>.+?\.[A-Za-z0-9]+|.+?)(?:-\d+)?")
-# Half of a surrogate pair, which UTF-8 cannot hold, becomes the escape that JSON has for it.
-_ESCAPED = "backslashreplace"
 
 
 def perception_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
@@ -31,7 +29,7 @@ def perception_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mappin
         replies: The reply to each; a letter stands for the release's order of options.
 
     Returns:
-        Name and contents of the file: UTF-8 JSON, a list of objects.
+        Name and contents of the file: JSON in ASCII, a list of objects.
     """
     from eyechart.datasets_scripts.llvisionqa.llvisionqa import CONCERNS
 
@@ -47,13 +45,13 @@ def pair_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str,
         replies: As for `perception_submission`.
 
     Returns:
-        Name and contents of the file: UTF-8 JSON Lines.
+        Name and contents of the file: JSON Lines in ASCII.
     """
     from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import CONCERNS
 
     questions = [_question(row, CONCERNS, f"llvisionqa_compare_{_split(row)}\\{_images(row)}.jpg") for row in rows]
-    lines = [json.dumps(answer, ensure_ascii=False) + "\n" for answer in _answered(questions, replies)]
-    return {"q-bench2-a1_responses.jsonl": "".join(lines).encode(errors=_ESCAPED)}
+    lines = [json.dumps(answer) + "\n" for answer in _answered(questions, replies)]
+    return {"q-bench2-a1_responses.jsonl": "".join(lines).encode()}
 
 
 def description_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
@@ -64,7 +62,7 @@ def description_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mappi
         replies: The description of each image.
 
     Returns:
-        Name and contents of the file: UTF-8 JSON, a list of objects.
+        Name and contents of the file: JSON in ASCII, a list of objects.
 
     Examples:
         >>> files = description_submission([{"id": "00001.jpg"}], ["A dark image."])
@@ -92,7 +90,7 @@ def _answered(rows: Sequence[dict[str, Any]], replies: Sequence[str]) -> list[di
 
 
 def _json(rows: Sequence[dict[str, Any]]) -> bytes:
-    return (json.dumps(rows, ensure_ascii=False, indent=1) + "\n").encode(errors=_ESCAPED)
+    return (json.dumps(rows, indent=1) + "\n").encode()
 
 
 def _images(row: Row) -> str:
