@@ -8,10 +8,12 @@ from typing import ClassVar
 
 import evaluate
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.rotations import rotate
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import Progress
+from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.blind_run import BlindRun
 from eyechart.evaluators.blind_run import read_blind_run
 from eyechart.evaluators.circular_submission import submission_facts
@@ -90,11 +92,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         if not self._early_stop:
             return []
         going_on = [item for item in answered if not self.is_private(item.row)]
-        passes = _observed(going_on)
-        wrong: set[str] = set()
-        if passes:
-            right = self._decide(passes).correct
-            wrong = {row["id"] for (row, _), is_right in zip(passes, right, strict=True) if not is_right}
+        wrong = self._wrong(going_on)
         following = [(self._passes(item.row), _asked(item)) for item in going_on if item.row["id"] not in wrong]
         return [request for of_row, asked in following for request in of_row[asked : asked + 1]]
 
@@ -150,8 +148,14 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         )
 
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
-        """One row for each pass that was answered: reply, letter and options as shown, question and rotation."""
+        """One row for each pass that was answered: reply, letter and options as shown, question and rotation.
+
+        Raises:
+            DataError: A question lacks passes, none of the others is wrong, and bad rows are not skipped.
+        """
         passes = _observed(answered)
+        if self._missing == "error":
+            self._check_complete(answered)
         return {
             **_columns(passes),
             "groups": known_groups([row for row, _ in passes], self.definition.groups) or None,
@@ -273,6 +277,24 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             rotations=columns["rotations"],
         )
         return decide(columns["predictions"], columns["references"], columns["choices"], extraction)
+
+    def _wrong(self, answered: Sequence[Answered]) -> set[str]:
+        """Ids of the questions that have a wrong pass."""
+        passes = _observed(answered)
+        if not passes:
+            return set()
+        right = self._decide(passes).correct
+        return {row["id"] for (row, _), is_right in zip(passes, right, strict=True) if not is_right}
+
+    def _check_complete(self, answered: Sequence[Answered]) -> None:
+        incomplete = [item for item in answered if len(_observed([item])) < len(item.row["options"])]
+        wrong = self._wrong(incomplete)
+        for item in incomplete:
+            if item.row["id"] not in wrong:
+                there = {response.request.pass_name for _, response in _observed([item])}
+                lacking = [request.pass_name for request in self._passes(item.row) if request.pass_name not in there]
+                reason = f"there is no answer to {', '.join(lacking)}, and those to its other passes are right"
+                raise explain_item(item.row["id"], DataError(reason))
 
     def _is_solved_blind(self, row: Row) -> bool:
         return self._blind_run is not None and row["id"] in self._blind_run.solved

@@ -1,0 +1,184 @@
+"""MMBench's tasks on the mini release, from data to files."""
+
+import csv
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.results import read_results
+from eyechart.evaluators.tasks import get_task
+from tests.evaluators.scripted_server import PATH
+from tests.evaluators.scripted_server import completion
+from tests.evaluators.scripted_server import json_response
+
+CONFIGS = ("en", "cn", "en_v11", "cn_v11", "cc")
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def evaluate(config, model, **how):
+    task = evaluator(f"mmbench/{config}")
+    return task.run(FunctionBackend(model), load_data(task.definition, split=how.pop("split", None)), **how)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_each_configuration_is_a_task(config):
+    done = evaluate(config, lambda messages: "A")
+    rows = load_dataset("mmbench", config, split="dev", data_dir=mini.release("mmbench"), images="skip")
+    sizes = [len(row["options"]) for row in rows]
+    assert (done.scores["n_questions"], done.scores["n_passes"]) == (len(rows), sum(sizes))
+    assert done.scores["random_guess"] == pytest.approx(sum(n**-n for n in sizes) / len(sizes))
+    assert done.scores["vanilla_accuracy"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / len(rows))
+    assert done.scores["circular_accuracy"] == 0.0
+    levels = {key.removeprefix("by_"): len(part) for key, part in done.scores.items() if key.startswith("by_")}
+    assert levels == ({"category": 7} if config == "cc" else {"l1_category": 2, "l2_category": 6, "category": 20})
+    assert done.settings["data"]["config"] == config
+
+
+def test_splits_are_those_with_answers_or_a_server():
+    assert get_task("mmbench/en").splits == ("dev", "test")
+    assert get_task("mmbench/cc").splits == ("dev",)
+
+
+def test_chinese_questions_stand_in_the_english_frame():
+    seen = []
+    evaluate("cn", lambda messages: seen.append(messages[0]["content"][-1]["text"]) or "A", limit=12)
+    assert "\nQuestion: 这幅图是什么风格？\nOptions:\nA. " in seen[0]
+    assert all(text.endswith("\nPlease select the correct answer from the options above.") for text in seen)
+    assert sum(text.startswith("\nHint: ") for text in seen) > 0
+
+
+def test_the_tiny_model_answers_what_it_knows():
+    """Of the mini questions it has learnt the words of two; those of its own kind are in LLVisionQA's mini release."""
+    own = load_dataset("llvisionqa", split="dev", data_dir=mini.release("llvisionqa"))
+    known = own.select([row for row, kind in enumerate(own["question_type"]) if kind != "yes-or-no"][:36])
+    scores = evaluator("mmbench/en").compute(None, known)
+    assert scores["circular_accuracy"] > 0.4 > 10 * scores["random_guess"]
+    assert scores["vanilla_accuracy"] >= scores["circular_accuracy"]
+    assert scores["extraction"]["exact"] == 1.0
+
+
+def test_the_command_runs_blind_and_then_without_what_was_solved_blind(tmp_path):
+    blind = tmp_path / "blind"
+    done = invoke("run", "mmbench/en", "mmbench/cc", "--limit", 8, "--blind", "--out", blind)
+    assert done.exit_code == 0, done.output
+    arguments = ("--limit", 8, "--without-blind", blind, "--marking", "--no-store")
+    done = invoke("run", "mmbench/en", "mmbench/cc", *arguments, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    for first, task in zip(read_results(blind).tasks, read_results(tmp_path / "out").tasks, strict=True):
+        solved = round(first.scores["circular_accuracy"] * 8)
+        assert (first.settings["blind"], first.settings["prompt_id"]) == (True, "mmbench/1/blind")
+        assert task.settings["without_blind"] == {
+            "model": "eyechart/tiny-vlm",
+            "folder": "blind",
+            "solved": solved,
+            "of": 8,
+        }
+        assert task.variants["without blind-solvable questions"]["n_questions"] == 8 - solved
+        assert task.variants["marking of open answers"]["n"] == 8
+
+
+def test_answers_made_elsewhere_are_scored(tmp_path):
+    rows = load_dataset("mmbench", "cn", split="dev", data_dir=mini.release("mmbench"), images="skip")
+    lines = [
+        {"id": row["id"], "pass": f"rotation:{place}" if place else "main", "text": f"选{letter(row, place)}"}
+        for row in rows
+        for place in range(len(row["options"]))
+        # As if asked with early stop: the second question is wrong at once.
+        if row["id"] != "dev-1" or not place
+    ]
+    lines[len(rows[0]["options"])]["text"] = "不知道"
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    letters = tmp_path / "letters.csv"
+    letters.write_text(f"id,letter\ndev-0,{rows[0]['answer']}\ndev-1,X\n", encoding="utf-8")
+    done = invoke(
+        *("score", "mmbench/cn", "--predictions", file, "--human-letters", letters, "--out", tmp_path / "out")
+    )
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "out").tasks
+    assert task.scores["circular_accuracy"] == pytest.approx(1 - 1 / len(rows))
+    assert task.scores["vanilla_accuracy"] == pytest.approx(1 - 1 / len(rows))
+    assert task.extras["extractor_agreement"]["all"]["agreement"] == 1.0
+
+
+def letter(row, place):
+    turned = rotate(row["options"], place)
+    return "ABCD"[turned.index(row["options"]["ABCD".index(row["answer"])])]
+
+
+def test_servers_are_asked_with_early_stop(http, tmp_path):
+    asked = []
+
+    def respond(request):
+        asked.append(json.loads(request.data))
+        return json_response(completion("A"))
+
+    http.expect_request(PATH, method="POST").respond_with_handler(respond)
+    server = ("--model", "m", "--base-url", http.url_for("/v1"))
+    done = invoke("run", "mmbench/en", *server, "--limit", 10, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path).tasks
+    assert task.settings["early_stop"] is True
+    assert task.scores["n_passes"] == len(asked) == 10 + round(10 * task.scores["vanilla_accuracy"])
+    again = invoke("run", "mmbench/en", *server, "--limit", 10, "--no-early-stop", "--out", tmp_path)
+    assert again.exit_code == 0, again.output
+    (complete,) = read_results(tmp_path).tasks
+    assert complete.scores["n_passes"] > len(asked) / 2
+    for key in ("circular_accuracy", "vanilla_accuracy"):
+        assert complete.scores[key] == task.scores[key]
+
+
+def test_the_test_split_gives_the_file_for_the_server(tmp_path):
+    done = evaluate("en", lambda messages: "=B\x07", split="test")
+    assert done.scores is None
+    path = tmp_path / "mmbench_en_test.xlsx"
+    path.write_bytes(done.files[path.name])
+    rows = [row for _, row in read_xlsx_rows(str(path), ["index", "prediction"], formulas=True)]
+    released = release_rows(mini.release("mmbench") / "MMBench_TEST_EN.tsv")
+    assert {row["index"] for row in rows} == {int(row["index"]) for row in released}
+    assert {row["prediction"] for row in rows} == {"=B "}
+    assert done.extras["submission"] == {"passes": len(rows), "missing": 0, "changed": len(rows)}
+
+
+@pytest.mark.parametrize("config", ["en", "en_v11"])
+def test_indices_are_those_of_releases_that_turn_the_other_way(tmp_path, config):
+    """As VLMEvalKit's circular files do; version 1.1 of the mini release holds no rotated rows, so it is taken for one."""
+    folder = tmp_path / "release"
+    folder.mkdir()
+    for name in ("MMBench_TEST_EN.tsv", "MMBench_TEST_EN_V11.tsv"):
+        shutil.copy(mini.release("mmbench") / name, folder / name)
+    rows = release_rows(folder / "MMBench_TEST_EN.tsv")
+    for row in rows:
+        rotation, base = divmod(int(row["index"]), 1_000_000)
+        count = sum(bool(row[name]) for name in "ABCD")
+        row["index"] = str(base + (count - rotation) % count * 1_000_000)
+    with open(folder / "MMBench_TEST_EN.tsv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    task = evaluator(f"mmbench/{config}")
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=folder))
+    path = tmp_path / "submission.xlsx"
+    path.write_bytes(done.files[f"mmbench_{config}_test.xlsx"])
+    expected = {int(row["index"]): [row[name] or None for name in "ABCD"] for row in rows}
+    found = {row["index"]: [row[name] for name in "ABCD"] for _, row in read_xlsx_rows(str(path), ["index"])}
+    assert found == expected
+
+
+def release_rows(path):
+    csv.field_size_limit(10**8)
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
