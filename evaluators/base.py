@@ -75,6 +75,11 @@ class Evaluator(evaluate.Evaluator):
         self.judge = judge
 
     @property
+    def is_judged(self) -> bool:
+        """Whether a judge has a part in its scores."""
+        return "rounds" in self.takes
+
+    @property
     def wanted(self) -> Wanted:
         """What its requests want of a model."""
         return Wanted.TEXT
@@ -267,13 +272,15 @@ class Evaluator(evaluate.Evaluator):
             scores, variants = module.compute(**self.metric_inputs(scored)), self.variants(scored)
             why = self.definition.note
         seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
+        settings = self._settings(backend, loaded, limit, answered)
+        unjudged = _unjudged_note(settings.get("judge", {}))
         return Evaluation(
             task=self.definition.name,
             subset=loaded.subset,
             split=loaded.split,
             model=backend.name,
             scores=scores,
-            settings=self._settings(backend, loaded, limit, answered),
+            settings=settings,
             left_out=[*loaded.left_out, *malformed, *failed, *unusable, *(private if scores is not None else [])],
             predictions=[self._record(item, response) for item in answered for response in item.responses],
             variants=variants,
@@ -281,11 +288,12 @@ class Evaluator(evaluate.Evaluator):
             files=self.files(answered, loaded),
             timings={
                 **seconds,
+                **getattr(self.judge, "timings", dict)(),
                 "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
                 "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
             },
-            note=" ".join(line for line in (_unusable_note(unusable, len(public)), why) if line),
-            complete=not unusable,
+            note=" ".join(line for line in (_unusable_note(unusable, len(public)), unjudged, why) if line),
+            complete=not unusable and not unjudged,
         )
 
     def prepare_pipeline(
@@ -413,6 +421,15 @@ def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")
+
+
+def _unjudged_note(judge: Mapping[str, Any]) -> str:
+    if not judge.get("incomplete"):
+        return ""
+    return (
+        f"Incomplete: the judge {judge['name']} gave no reply in {judge['lost_rounds']} rounds, which count as failed; "
+        f"the first reason: {judge['reason']}."
+    )
 
 
 def _unusable_note(unusable: Sequence[Mapping[str, Any]], count: int) -> str:

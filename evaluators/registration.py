@@ -23,7 +23,7 @@ def register() -> None:
     extended by ours. "image-text-to-text" stands for multiple-choice questions in the wording of q_bench/perception.
     """
     # `evaluate.evaluator` is a function of the same name as its module.
-    module = importlib.import_module("evaluate.evaluator")
+    module: Any = importlib.import_module("evaluate.evaluator")
     ours = {task.name: _entry(task.name) for task in TASKS} | {MULTIPLE_CHOICE_PIPELINE: _entry("q_bench/perception")}
     if not isinstance(module.check_task, _Check):
         module.check_task = _Check(module.check_task, ours)

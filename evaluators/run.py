@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 
 from rich.console import Console
@@ -39,7 +40,10 @@ from eyechart.evaluators.table import notes
 from eyechart.evaluators.table import score_table
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
-from eyechart.metrics.scoring.judging.replies import Judge
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.judging.distributed import DistributedJudge
+    from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def execute(
     folder: Path,
     store: ResponseStore | None = None,
     processes: Processes | None = None,
-    judge: Judge | None = None,
+    judge: "EndpointJudge | DistributedJudge | None" = None,
 ) -> bool:
     """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
 
@@ -76,7 +80,7 @@ def execute(
         folder: Where the results go; created if absent.
         store: Gives the answers of earlier runs and keeps those of this one; None asks for all of them.
         processes: All processes of the run, each of which calls this; None for this one alone.
-        judge: For what metrics put to a judge; None is their own way without one.
+        judge: For what metrics put to a judge, with totals of its own for each task; None is their own way without one.
 
     Returns:
         Whether every task finished.
@@ -97,13 +101,14 @@ def execute(
         backend = DistributedBackend(backend, processes)
     if is_main:
         _make_folder(folder)
-    bound = [evaluator(p.task.name, seed=options.seed, options=p.options, judge=judge) for p in plan]
+    # Made now, so that an option that is not allowed shows before anything runs.
+    bound = [evaluator(p.task.name, seed=options.seed, options=p.options) for p in plan]
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
     failed: list[FailedTask] = []
     for planned, asker in zip(plan, bound, strict=True):
         try:
-            evaluations.append(_run_task(planned, asker, backend, options, messages, processes))
+            evaluations.append(_run_task(planned, asker, backend, options, messages, processes, judge))
         # Whatever goes wrong in one task, the others are run and their results kept.
         except Exception as error:
             if isinstance(error, EyechartError):
@@ -150,6 +155,7 @@ def _run_task(
     options: RunOptions,
     messages: Console,
     processes: Processes | None,
+    judge: "EndpointJudge | DistributedJudge | None",
 ) -> Evaluation:
     task = planned.task
     backend.check(asker.wanted)
@@ -170,7 +176,7 @@ def _run_task(
     loaded = load() if processes is None else processes.together(load)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        evaluation = _evaluate(asker, loaded, backend, planned.limit, options, messages)
+        evaluation = _evaluate(asker, loaded, backend, planned.limit, options, messages, judge)
     told = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     seconds, stored = evaluation.timings["model_seconds"], evaluation.timings["answers_from_store"]
     origin = f", {stored:.0f} of them from the store" if stored else ""
@@ -182,11 +188,26 @@ def _run_task(
 
 
 def _evaluate(
-    asker: Evaluator, loaded: LoadedData, backend: Backend, limit: int | None, options: RunOptions, messages: Console
+    asker: Evaluator,
+    loaded: LoadedData,
+    backend: Backend,
+    limit: int | None,
+    options: RunOptions,
+    messages: Console,
+    judge: "EndpointJudge | DistributedJudge | None",
 ) -> Evaluation:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal nothing is animated: one line when a task begins and one when it ends.
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
+        if judge is not None and asker.is_judged:
+            judging = bar.add_task(f"{asker.definition.name}: judge", total=None, visible=False)
+
+            def judged(done: int, total: int) -> None:
+                bar.update(judging, completed=done, total=total, visible=True)
+
+            asker = evaluator(
+                asker.definition.name, seed=asker.seed, options=asker.options, judge=judge.for_task(judged)
+            )
         shown = bar.add_task(asker.definition.name, total=None)
         return asker.run(
             backend,

@@ -46,6 +46,9 @@ Out = Annotated[
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows and images that cannot be read; list them.")]
 SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")]
+NoStore = Annotated[
+    bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
+]
 
 Wording = Annotated[str | None, typer.Option(help="Another wording of the prompt.", rich_help_panel=HOW)]
 Inference = Annotated[

@@ -22,6 +22,7 @@ from eyechart.evaluators.commands.arguments import HumanLetters
 from eyechart.evaluators.commands.arguments import Inference
 from eyechart.evaluators.commands.arguments import Limit
 from eyechart.evaluators.commands.arguments import Marking
+from eyechart.evaluators.commands.arguments import NoStore
 from eyechart.evaluators.commands.arguments import Out
 from eyechart.evaluators.commands.arguments import Rounds
 from eyechart.evaluators.commands.arguments import Seed
@@ -35,6 +36,14 @@ from eyechart.evaluators.commands.arguments import WithoutBlind
 from eyechart.evaluators.commands.arguments import Wording
 from eyechart.evaluators.commands.arguments import Words
 from eyechart.evaluators.commands.arguments import parse_options
+from eyechart.evaluators.commands.judge import JudgeConcurrency
+from eyechart.evaluators.commands.judge import JudgeCost
+from eyechart.evaluators.commands.judge import JudgeName
+from eyechart.evaluators.commands.judge import JudgePrices
+from eyechart.evaluators.commands.judge import JudgeTemperature
+from eyechart.evaluators.commands.judge import JudgeTokens
+from eyechart.evaluators.commands.judge import JudgeUrl
+from eyechart.evaluators.commands.judge import judge_options
 from eyechart.evaluators.commands.running import execute_plan
 from eyechart.evaluators.console import checked
 from eyechart.evaluators.options import TaskOptions
@@ -44,6 +53,7 @@ from eyechart.evaluators.suites import list_suites
 from eyechart.evaluators.suites import suite_tasks
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.run import RunOptions
     from eyechart.evaluators.suite_file import Suite
     from eyechart.evaluators.types import Backend
@@ -101,9 +111,7 @@ def run(
     out: Out = None,
     skip_bad: SkipBad = False,
     skip_missing: SkipMissing = False,
-    no_store: Annotated[
-        bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
-    ] = False,
+    no_store: NoStore = False,
     option: DataOptions = None,
     shuffle_seed: Annotated[
         int | None, typer.Option(help="Shuffle the options of each question.", rich_help_panel=HOW)
@@ -130,6 +138,13 @@ def run(
     ties: Ties = None,
     aggregator: Aggregator = None,
     fallback: Fallback = None,
+    judge: JudgeName = None,
+    judge_base_url: JudgeUrl = None,
+    judge_temperature: JudgeTemperature = None,
+    judge_max_tokens: JudgeTokens = None,
+    judge_concurrency: JudgeConcurrency = DEFAULT_CONCURRENCY,
+    judge_max_cost: JudgeCost = None,
+    judge_prices: JudgePrices = None,
     rounds: Rounds = None,
     max_new_tokens: Annotated[
         int | None, typer.Option(min=1, help="The longest reply, in tokens.", rich_help_panel=HOW)
@@ -175,6 +190,19 @@ def run(
         )
 
     suite_file, plan = checked(plan_run)
+
+    def plan_judge() -> "JudgeOptions | None":
+        return judge_options(
+            judge,
+            judge_base_url,
+            judge_temperature,
+            judge_max_tokens,
+            judge_concurrency,
+            judge_max_cost,
+            judge_prices,
+        )
+
+    judging = checked(plan_judge)
     endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))
 
     def make_backend(own_device: str | None) -> "Backend":
@@ -191,7 +219,7 @@ def run(
             return RunOptions(seed, skip_bad, skip_missing)
         return RunOptions(suite_file.seed, skip_bad, skip_missing, suite_file.model_dump())
 
-    execute_plan(plan, make_backend, options, out, use_store=not no_store)
+    execute_plan(plan, make_backend, options, out, judging, use_store=not no_store)
 
 
 def _read_suite(path: str, given: list[str]) -> "tuple[Suite, list[Planned]]":

@@ -12,6 +12,7 @@ from eyechart.evaluators.console import checked
 from eyechart.evaluators.plan import Planned
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.run import RunOptions
     from eyechart.evaluators.types import Backend
 
@@ -21,6 +22,7 @@ def execute_plan(
     make_backend: "Callable[[str | None], Backend]",
     make_options: "Callable[[], RunOptions]",
     out: Path | None,
+    judge: "JudgeOptions | None" = None,
     *,
     use_store: bool,
 ) -> None:
@@ -31,8 +33,10 @@ def execute_plan(
         make_backend: Called with the device of this process, None for the model's own choice.
         make_options: Makes what holds for every task.
         out: Folder for the results; by default one named after the time.
+        judge: The judge on a server; None for none.
         use_store: Whether stored answers are used and new ones kept.
     """
+    from eyechart.evaluators.judging import make_judge
     from eyechart.evaluators.processes import join_processes
     from eyechart.evaluators.responses import ResponseStore
     from eyechart.evaluators.run import execute
@@ -47,6 +51,7 @@ def execute_plan(
             contextlib.nullcontext() if processes is None else contextlib.closing(processes),
             ResponseStore.open() if use_store else contextlib.nullcontext() as store,
         ):
-            return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes)
+            asked = None if judge is None else make_judge(judge, store, processes)
+            return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes, asked)
 
     raise typer.Exit(0 if checked(finish) else 1)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
 from eyechart.evaluators.commands.arguments import Aggregator
 from eyechart.evaluators.commands.arguments import DataDirs
 from eyechart.evaluators.commands.arguments import DataOptions
@@ -14,6 +15,7 @@ from eyechart.evaluators.commands.arguments import HumanLetters
 from eyechart.evaluators.commands.arguments import Inference
 from eyechart.evaluators.commands.arguments import Limit
 from eyechart.evaluators.commands.arguments import Marking
+from eyechart.evaluators.commands.arguments import NoStore
 from eyechart.evaluators.commands.arguments import Out
 from eyechart.evaluators.commands.arguments import Rounds
 from eyechart.evaluators.commands.arguments import Seed
@@ -25,6 +27,14 @@ from eyechart.evaluators.commands.arguments import WithoutBlind
 from eyechart.evaluators.commands.arguments import Wording
 from eyechart.evaluators.commands.arguments import Words
 from eyechart.evaluators.commands.arguments import parse_options
+from eyechart.evaluators.commands.judge import JudgeConcurrency
+from eyechart.evaluators.commands.judge import JudgeCost
+from eyechart.evaluators.commands.judge import JudgeName
+from eyechart.evaluators.commands.judge import JudgePrices
+from eyechart.evaluators.commands.judge import JudgeTemperature
+from eyechart.evaluators.commands.judge import JudgeTokens
+from eyechart.evaluators.commands.judge import JudgeUrl
+from eyechart.evaluators.commands.judge import judge_options
 from eyechart.evaluators.commands.running import execute_plan
 from eyechart.evaluators.console import checked
 from eyechart.evaluators.options import TaskOptions
@@ -32,6 +42,7 @@ from eyechart.evaluators.plan import Planned
 from eyechart.evaluators.plan import make_plan
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.run import RunOptions
     from eyechart.evaluators.types import Backend
 
@@ -58,6 +69,7 @@ def score(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out malformed rows and items without a prediction; list them.")
     ] = False,
+    no_store: NoStore = False,
     option: DataOptions = None,
     inference: Inference = None,
     wording: Wording = None,
@@ -69,6 +81,13 @@ def score(
     ties: Ties = None,
     aggregator: Aggregator = None,
     fallback: Fallback = None,
+    judge: JudgeName = None,
+    judge_base_url: JudgeUrl = None,
+    judge_temperature: JudgeTemperature = None,
+    judge_max_tokens: JudgeTokens = None,
+    judge_concurrency: JudgeConcurrency = DEFAULT_CONCURRENCY,
+    judge_max_cost: JudgeCost = None,
+    judge_prices: JudgePrices = None,
     rounds: Rounds = None,
 ) -> None:
     """Score answers that were made elsewhere."""
@@ -99,6 +118,19 @@ def score(
 
     plan = checked(plan_scoring)
 
+    def plan_judge() -> "JudgeOptions | None":
+        return judge_options(
+            judge,
+            judge_base_url,
+            judge_temperature,
+            judge_max_tokens,
+            judge_concurrency,
+            judge_max_cost,
+            judge_prices,
+        )
+
+    judging = checked(plan_judge)
+
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 
@@ -109,4 +141,4 @@ def score(
 
         return RunOptions(seed, skip_bad)
 
-    execute_plan(plan, backend, options, out, use_store=False)
+    execute_plan(plan, backend, options, out, judging, use_store=judging is not None and not no_store)

@@ -8,7 +8,7 @@ from eyechart.evaluators.suites import subtasks
 class Suite(evaluate.EvaluationSuite):
     """All tasks of 2AFC, on mini data."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         """List the tasks; nothing is loaded."""
         super().__init__(name)
         self.suite = subtasks("two_afc")

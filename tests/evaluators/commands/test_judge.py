@@ -1,0 +1,85 @@
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.results import read_results
+from tests.evaluators.scripted_server import always
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def described(http, tmp_path):
+    """Describes five pictures and has them judged; returns the command's end and the one result."""
+
+    def run(name, *arguments):
+        url = http.url_for("/v1")
+        judge = ("--judge", "judge", "--judge-base-url", url)
+        done = invoke("run", "q_bench/description", "--limit", 5, *judge, *arguments, "--out", tmp_path / name)
+        found = read_results(tmp_path / name).tasks if done.exit_code == 0 else []
+        return done, *found
+
+    return run
+
+
+def test_a_judge_is_asked_once_and_a_repeated_run_costs_nothing(script, described):
+    script.say(always("Score: 1", prompt_tokens=100, completion_tokens=5))
+    done, first = described("first")
+    assert done.exit_code == 0, done.output
+    scored = first.scores["n"]
+    assert first.scores["judge"] == "judge" and first.scores["completeness"]["score"] == 1.0
+    assert len(script.bodies) == 3 * scored and all(body["n"] == 5 for body in script.bodies)
+    told = first.settings["judge"]
+    assert (told["replies"], told["prompt_tokens"], told["incomplete"]) == (15 * scored, 300 * scored, False)
+    assert first.complete and first.timings["judge_requests"] == 3 * scored
+    _, second = described("second")
+    assert len(script.bodies) == 3 * scored
+    assert (second.scores, second.settings["judge"]) == (first.scores, told)
+    assert second.timings["judge_requests"] == 0
+
+
+def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, described, tmp_path):
+    table = tmp_path / "prices.toml"
+    table.write_text("[judge]\ninput = 1000000\noutput = 0\n")
+    script.say(always("Score: 1", prompt_tokens=1000, completion_tokens=5))
+    done, result = described("limited", "--judge-max-cost", 4000, "--judge-prices", table, "--judge-concurrency", 1)
+    assert done.exit_code == 0 and not result.complete
+    assert 0 < len(script.bodies) < 15 and result.settings["judge"]["cost"] <= 4000
+    assert result.scores["failed_rounds"] == 75 - 5 * len(script.bodies)
+    assert "Incomplete: the judge judge gave no reply in" in result.note and "limit of 4000" in result.note
+    assert "Incomplete" in done.output
+
+
+def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
+    judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"))
+    arguments = ("q_bench/assessment", "--subset", "kadis700k", "--limit", 30, "--out", tmp_path / "run")
+    assert invoke("run", *arguments, *judge).exit_code == 0
+    assert not script.bodies and "judge" not in read_results(tmp_path / "run").tasks[0].settings
+
+
+def test_a_judge_that_is_not_there_fails_its_tasks_alone(tmp_path):
+    judge = ("--judge", "judge", "--judge-base-url", "http://127.0.0.1:9/v1")
+    tasks = ("q_bench/description", "q_bench/perception", "--limit", 3)
+    done = invoke("run", *tasks, *judge, "--out", tmp_path / "run")
+    results = read_results(tmp_path / "run")
+    assert done.exit_code == 1
+    assert [failure.task for failure in results.failed] == ["q_bench/description"]
+    assert "the judge 'judge' cannot be asked" in results.failed[0].error
+    assert [task.task for task in results.tasks] == ["q_bench/perception"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--judge-max-cost", 3), "--judge-max-cost has no effect without --judge"),
+        (("--judge", "nobody-knows", "--judge-max-cost", 3), "no price of the judge 'nobody-knows' is known"),
+        (("--judge", "x", "--judge-base-url", "nowhere"), "base_url='nowhere' is not allowed"),
+        (("--judge", "gpt-4o", "--judge-prices", "absent.toml", "--judge-max-cost", 1), "absent.toml cannot be read"),
+    ],
+)
+def test_wrong_usage_of_judges(tmp_path, arguments, problem):
+    done = invoke("run", "q_bench/description", *arguments, "--out", tmp_path / "run")
+    assert done.exit_code == 2
+    assert problem in done.output
