@@ -32,12 +32,15 @@ class _Score:
     beside: str = ""
     """Shown only where this key is there too."""
     inner: str = ""
-    """Key within what `key` names, where that is a mapping; interval and n are then found there too."""
+    """Key within what `key` names, where that is a mapping; interval and n are then found there too. Shown for the
+    whole of the data only."""
+    n_parts: tuple[str, ...] = ()
+    """Keys of the numbers of items that make up `n`, where no key has it."""
 
 
 _SCORES = (
     _Score("accuracy", "accuracy", "accuracy_ci95", "random_guess", 100),
-    _Score("yes_no", "  yes/no, unbiased mean", "", 0.5, 100, inner="mean"),
+    _Score("yes_no", "  yes/no, unbiased mean", "", 0.5, 100, inner="mean", n_parts=("n_yes", "n_no")),
     _Score("circular_accuracy", "CircularEval", "circular_ci95", "random_guess", 100, "n_questions"),
     _Score("vanilla_accuracy", "VanillaEval", "vanilla_ci95", "", 100, "n_vanilla"),
     _Score("score_sa", "self-awareness", "score_sa_ci95", "", 1),
@@ -94,6 +97,8 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
     lines = [f"{e.task}: {e.note}" for e in evaluations if e.note]
     if len(evaluations) > _WITH_BREAKDOWN:
         lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
+    elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
+        lines.append("Breakdowns by two groups at once are in the results.")
     lexical = [e.task for e in evaluations if (e.scores or {}).get("judge") == LEXICAL]
     if lexical:
         lines.append(
@@ -141,17 +146,23 @@ def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[
             yield f"average of {len(average['over'])}, {first} to {last}", average
         return
     for key, values in scores.items():
-        if key.startswith("by_") and isinstance(values, Mapping):
+        if key.startswith("by_") and not _is_crossed(key) and isinstance(values, Mapping):
             yield from ((f"{value}", part) for value, part in values.items())
+
+
+def _is_crossed(key: str) -> bool:
+    """Whether a key holds a breakdown by two groups at once, which would fill the table."""
+    return key.startswith("by_") and "_by_" in key
 
 
 def _score_rows(scores: Mapping[str, Any], group: str) -> Iterator[tuple[str, str, str, str, str]]:
     for score in _SCORES:
-        if score.key in scores and (not score.beside or score.beside in scores):
+        if score.key in scores and (not score.beside or score.beside in scores) and not (group and score.inner):
             guess = score.random_guess
             level = scores.get(guess) if isinstance(guess, str) else guess
             found = scores[score.key] if score.inner else scores
             n = found.get(score.n, found.get("n_images", found.get("n")))
+            n = sum(found[part] for part in score.n_parts) if score.n_parts else n
             yield (
                 f"  {group}: {score.label}" if group else score.label,
                 _number(found[score.inner or score.key], score.scale),
