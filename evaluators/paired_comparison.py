@@ -26,6 +26,9 @@ from eyechart.metrics.scoring.pair_scores import PairSettings
 from eyechart.metrics.scoring.pair_tables import average_rows
 from eyechart.metrics.scoring.pair_tables import part_scores
 from eyechart.metrics.scoring.preference_replies import read_preference
+from eyechart.metrics.scoring.preferences import FIRST
+from eyechart.metrics.scoring.preferences import NONE
+from eyechart.metrics.scoring.preferences import SECOND
 from eyechart.metrics.scoring.preferences import Preferences
 from eyechart.metrics.scoring.preferences import read_preferences
 
@@ -85,7 +88,8 @@ class PairedComparisonEvaluator(Evaluator):
     def variants(self, answered: Sequence[Answered]) -> dict[str, dict[str, Any]]:
         """The scores by each other aggregator, and those of the pool `mixed`."""
         own = _without_mixed(answered)
-        inputs = {name: self._inputs(own, name) for name in AGGREGATORS if name != self._aggregator}
+        read = self._inputs(own, self._aggregator) | _read_replies(own)
+        inputs = {name: read | {"aggregator": name} for name in AGGREGATORS if name != self._aggregator}
         if len(own) < len(answered):
             mixed = [item for item in answered if _is_mixed(item.row)]
             inputs[MIXED_POOL] = self._inputs(mixed, self._aggregator)
@@ -97,24 +101,29 @@ class PairedComparisonEvaluator(Evaluator):
 
     def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """The rows of the paper's tables with their averages, and the curve of convergence."""
+        preferences, pairs = _judged(answered)
         found: dict[str, Any] = {}
-        if (pools := _pools(answered)) is not None:
+        if pairs.pool_ids is not None:
             part_of_pool = self.definition.part_of_pool or str
-            parts = [part_of_pool(pool) for pool in pools]
-            found["table"] = part_scores(*_judged(answered), parts, self._pair_settings(answered))
+            parts = [part_of_pool(pool) for pool in pairs.pool_ids]
+            found["table"] = part_scores(preferences, pairs, parts, self._pair_settings(pairs))
             found["averages"] = self._averages(found["table"])
-        own = _without_mixed(answered)
-        rounds = [item.row["round"] for item in own if item.row.get("round") is not None]
-        if len(rounds) == len(own):
-            preferences, pairs = _judged(own)
-            perfect = judge_by_scores(pairs.first_references, pairs.second_references)
-            settings = self._pair_settings(own)
-            found["convergence"] = {
-                "curve": convergence(preferences, pairs, rounds, settings),
-                "upper_bound": convergence(perfect, pairs, rounds, settings),
-            }
-            if (scores := _image_scores(own)) is not None:
-                found["convergence"]["limit"] = score_limit(scores, pairs, settings)
+        if all(item.row.get("round") is not None for item in answered):
+            own = _own_rows(answered)
+            items = [answered[row] for row in own]
+            found["convergence"] = self._convergence(items, preferences.select(own), pairs.select(own))
+        return found
+
+    def _convergence(self, items: Sequence[Answered], preferences: Preferences, pairs: Pairs) -> dict[str, Any]:
+        """The curve of the answers, that of a judge by the qualities, and where scores answered, what they tell."""
+        rounds, settings = _column(items, "round"), self._pair_settings(pairs)
+        perfect = judge_by_scores(pairs.first_references, pairs.second_references)
+        found: dict[str, Any] = {
+            "curve": convergence(preferences, pairs, rounds, settings),
+            "upper_bound": convergence(perfect, pairs, rounds, settings),
+        }
+        if (scores := _image_scores(items)) is not None:
+            found["limit"] = score_limit(scores, pairs, settings)
         return found
 
     def settings(self) -> dict[str, Any]:
@@ -180,9 +189,9 @@ class PairedComparisonEvaluator(Evaluator):
             **({} if pools is None else self.definition.metric_arguments),
         }
 
-    def _pair_settings(self, items: Sequence[Answered]) -> PairSettings:
+    def _pair_settings(self, pairs: Pairs) -> PairSettings:
         """What the metric makes of the same arguments."""
-        weights = {} if _pools(items) is None else self.definition.metric_arguments
+        weights = {} if pairs.pool_ids is None else self.definition.metric_arguments
         return PairSettings(self._aggregator, seed=self.seed, **weights)
 
     def _averages(self, table: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -197,9 +206,13 @@ def _is_mixed(row: Row) -> bool:
     return row.get("pool") == MIXED_POOL
 
 
+def _own_rows(answered: Sequence[Answered]) -> list[int]:
+    """Row numbers of all pairs but those of the pool `mixed`; of these if there are no others."""
+    return [row for row, item in enumerate(answered) if not _is_mixed(item.row)] or list(range(len(answered)))
+
+
 def _without_mixed(answered: Sequence[Answered]) -> list[Answered]:
-    """All but the pairs of the pool `mixed`; these if there are no others."""
-    return [item for item in answered if not _is_mixed(item.row)] or list(answered)
+    return [answered[row] for row in _own_rows(answered)]
 
 
 def _texts(items: Sequence[Answered], name: str) -> list[str]:
@@ -213,6 +226,14 @@ def _column(items: Sequence[Answered], name: str) -> list[Any]:
 
 def _pools(items: Sequence[Answered]) -> list[str] | None:
     return _column(items, "pool") if all("pool" in item.row for item in items) else None
+
+
+def _read_replies(items: Sequence[Answered]) -> dict[str, list[str]]:
+    """Replies that prefer what the raw ones do, so that long texts are not read for every aggregator."""
+    found = read_preferences(_texts(items, MAIN), _texts(items, REVERSED))
+    replies = {FIRST: "A", SECOND: "B", NONE: ""}
+    sides = {"predictions": found.forward, "reversed_predictions": found.reverse}
+    return {name: [replies[position] for position in positions.tolist()] for name, positions in sides.items()}
 
 
 def _judged(items: Sequence[Answered]) -> tuple[Preferences, Pairs]:
