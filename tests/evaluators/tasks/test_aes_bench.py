@@ -7,7 +7,6 @@ import shutil
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
-from werkzeug import Response as HttpResponse
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError
@@ -27,6 +26,7 @@ from eyechart.evaluators.run import execute
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.types import IMAGE
+from tests.evaluators.scripted_server import completion
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
 ASSESSMENT, INTERPRETATION = "aes_bench/assessment", "aes_bench/interpretation"
@@ -250,21 +250,13 @@ def test_even_asked_together_on_shared_images_an_assessment_sees_and_says_the_sa
             assert LEVEL.search(rendered) and "Choose one" not in rendered
 
 
-def test_a_server_gets_every_question_in_a_conversation_of_its_own(httpserver, tmp_path):
-    bodies = []
-
-    def respond(request):
-        bodies.append(json.loads(request.data))
-        message = {"role": "assistant", "content": "B"}
-        answer = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-        return HttpResponse(json.dumps(answer), content_type="application/json")
-
-    httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(respond)
-    server = ("--base-url", httpserver.url_for("/v1"), "--model", "m", "--no-store", "--out", tmp_path)
+def test_a_server_gets_every_question_in_a_conversation_of_its_own(http, script, tmp_path):
+    script.say(completion("B"))
+    server = ("--base-url", http.url_for("/v1"), "--model", "m", "--no-store", "--out", tmp_path)
     done = invoke("run", INTERPRETATION, ASSESSMENT, *server, "--limit", 4)
     assert done.exit_code == 0, done.output
-    assert len(bodies) == 8 and all(len(body["messages"]) == 1 for body in bodies)
-    assert [bool(LEVEL.search(json.dumps(body))) for body in bodies] == [False] * 4 + [True] * 4
+    assert [len(body["messages"]) for body in script.bodies] == [1] * 8
+    assert [bool(LEVEL.search(json.dumps(body))) for body in script.bodies] == [False] * 4 + [True] * 4
 
 
 @pytest.fixture

@@ -9,11 +9,13 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.results import read_results
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.scripted_server import completion
 
 REFUSAL = "I don't know"
 
@@ -53,31 +55,19 @@ def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp
 
 @pytest.mark.filterwarnings("ignore:.*every question was refused")
 @pytest.mark.parametrize(("task", "images"), [("ql_bench/single", 1), ("ql_bench/pair", 2)])
-def test_a_server_is_asked_again_only_where_it_refused(httpserver, task, images):
-    bodies = []
+def test_a_server_is_asked_again_only_where_it_refused(http, script, task, images):
+    def answer(request):
+        refuses = REFUSAL in request.get_data(as_text=True) and len(script.bodies) % 2
+        return completion(REFUSAL if refuses else "A")
 
-    def respond(request):
-        bodies.append(json.loads(request.data))
-        text = bodies[-1]["messages"][0]["content"][-1]["text"]
-        reply = REFUSAL if REFUSAL in text and len(bodies) % 2 else "A"
-        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}]}
-
-    httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(
-        lambda request: json_response(respond(request))
-    )
-    backend = OpenAIBackend("m", EndpointOptions(base_url=httpserver.url_for("/v1"), concurrency=1, max_retries=0))
+    script.say(answer)
+    backend = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), concurrency=1, max_retries=0))
     found = evaluator(task).run(backend, load_data(get_task(task)), limit=6)
-    assert found.scores["n_refused"] == 3 and len(bodies) == 9
-    for body in bodies[6:]:
+    assert found.scores["n_refused"] == 3 and len(script.bodies) == 9
+    for body in script.bodies[6:]:
         kinds = [part["type"] for part in body["messages"][0]["content"]]
         assert len(body["messages"]) == 1 and kinds.count("image_url") == images
         assert REFUSAL not in json.dumps(body)
-
-
-def json_response(value):
-    from werkzeug import Response
-
-    return Response(json.dumps(value), content_type="application/json")
 
 
 def test_answers_made_elsewhere_are_scored(tmp_path):
@@ -98,15 +88,9 @@ def test_the_test_split_keeps_both_passes_and_gives_no_score():
     task = get_task("ql_bench/single")
     loaded = load_data(task, split="test", data_dir=mini.release("llsavisionqa"))
     assert set(loaded.dataset["answer"]) == {""}
-    found = evaluator(task.name).run(always_refusing(), loaded, limit=3)
+    found = evaluator(task.name).run(FunctionBackend(lambda messages: REFUSAL), loaded, limit=3)
     assert found.scores is None and "private" in found.note
     assert [line["pass"] for line in found.predictions] == ["main", "forced"] * 3
-
-
-def always_refusing():
-    from eyechart.evaluators.backends.function import FunctionBackend
-
-    return FunctionBackend(lambda messages: REFUSAL)
 
 
 def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(reference, tmp_path):
