@@ -12,6 +12,9 @@ from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+    from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
+    from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
     from eyechart.evaluators.base import Evaluator
     from eyechart.evaluators.circular_eval import CircularEvaluator
     from eyechart.evaluators.description import DescriptionEvaluator
@@ -27,9 +30,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CircularEvaluator",
     "DescriptionEvaluator",
+    "EndpointOptions",
     "Evaluator",
     "MultipleChoiceEvaluator",
+    "OpenAIBackend",
     "PairedComparisonEvaluator",
+    "PredictionsFileBackend",
     "QualityAssessmentEvaluator",
     "SelfAwarenessEvaluator",
     "TaskOptions",
@@ -41,9 +47,12 @@ __all__ = [
 _MODULES = {
     "CircularEvaluator": "eyechart.evaluators.circular_eval",
     "DescriptionEvaluator": "eyechart.evaluators.description",
+    "EndpointOptions": "eyechart.evaluators.backends.endpoint.options",
     "Evaluator": "eyechart.evaluators.base",
     "MultipleChoiceEvaluator": "eyechart.evaluators.multiple_choice",
+    "OpenAIBackend": "eyechart.evaluators.backends.openai_endpoint",
     "PairedComparisonEvaluator": "eyechart.evaluators.paired_comparison",
+    "PredictionsFileBackend": "eyechart.evaluators.backends.predictions_file",
     "QualityAssessmentEvaluator": "eyechart.evaluators.quality_assessment",
     "SelfAwarenessEvaluator": "eyechart.evaluators.self_awareness",
     "TaskOptions": "eyechart.evaluators.options",
