@@ -20,10 +20,10 @@ AVERAGED_SCORES = ("srcc", "plcc", "krcc", "plcc_fitted")
 
 def with_averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     """What was run, each average behind the last of the evaluations that it is made of; see `averages`."""
-    last = {max(map(evaluations.index, same)): _average(same) for same in _several(evaluations)}
+    behind = {id(same[-1]): _average(same) for same in _several(evaluations)}
     found = []
-    for place, evaluation in enumerate(evaluations):
-        found += [evaluation, last[place]] if place in last else [evaluation]
+    for evaluation in evaluations:
+        found += [evaluation, behind[id(evaluation)]] if id(evaluation) in behind else [evaluation]
     return found
 
 
@@ -34,11 +34,12 @@ def averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
         evaluations: What was run, in any order. Those of one task and model with the same settings belong together.
 
     Returns:
-        One for each such task on at least two of its databases, in order of their first evaluations, with `subset`
-        "average". `scores` are the plain means of `AVERAGED_SCORES`, `n` the sum of the numbers of images, and
-        `by_database` what they are made of. There is no interval, as the metric's intervals of single databases do not
-        give one. Each variant that all databases have is averaged likewise. Where databases are missing or have no
-        score, `scores` is None and `note` names them: a mean of fewer would not compare with published ones.
+        One for each such task on at least two of its databases of which any has scores, in order of their first
+        evaluations, with `subset` "average". `scores` are the plain means of `AVERAGED_SCORES`, `n` the sum of the
+        numbers of images, and `by_database` what they are made of. There is no interval, as the metric's intervals of
+        single databases do not give one. Each variant that all databases have is averaged likewise. Where databases are
+        missing or have no score, `scores` is None and `note` names them: a mean of fewer would not compare with
+        published ones.
     """
     return [_average(same) for same in _several(evaluations)]
 
@@ -52,7 +53,13 @@ def _several(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
             settings = _settings(evaluation)
             key = json.dumps([evaluation.task, evaluation.split, evaluation.model, settings], sort_keys=True)
             groups.setdefault(key, []).append(evaluation)
-    return [same for same in groups.values() if len({evaluation.subset for evaluation in same}) > 1]
+    return [same for same in groups.values() if _can_be_averaged(same)]
+
+
+def _can_be_averaged(same: Sequence[Evaluation]) -> bool:
+    """Whether there are several databases and, unlike with top tokens, scores."""
+    databases = {evaluation.subset for evaluation in same}
+    return len(databases) > 1 and any(evaluation.scores is not None for evaluation in same)
 
 
 def _settings(evaluation: Evaluation) -> dict[str, Any]:

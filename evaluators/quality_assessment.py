@@ -220,9 +220,7 @@ def _check_combination(options: TaskOptions) -> None:
     if inference not in (None, TOP_TOKEN):
         raise UsageError(f"inference={inference!r} is for multiple choice; allowed for quality is {TOP_TOKEN!r}")
     if is_numerical and inference:
-        raise UsageError(
-            f"wording={NUMERICAL!r} asks for a number, so inference={inference!r} has no effect; leave one"
-        )
+        raise UsageError(f"wording={NUMERICAL!r} asks for a number, inference={inference!r} for a word; leave one out")
     for name in _LOGITS_ONLY:
         if (is_numerical or inference) and getattr(options, name) is not None:
             way = f"wording={NUMERICAL!r}" if is_numerical else f"inference={inference!r}"

@@ -4,12 +4,16 @@ import re
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
 # The scale itself, which replies often repeat: "from 1 to 5", "1-5", "out of 5", "/5".
-_SCALE = re.compile(
-    rf"(?:from\s+)?\b{_NUMBER}\s*(?:-|\u2013|\u2014|to)\s*{_NUMBER}\b|(?:/|\bout\s+of|\bon\s+a\s+scale\s+of)\s*{_NUMBER}\b",
-    re.IGNORECASE,
-)
-_FIRST = re.compile(rf"\W*(?:(?:quality|score|rating)\W+(?:is\W+)?)*({_NUMBER})(?![\w%])", re.IGNORECASE)
-_ANY = re.compile(rf"(?<![\w.,])([-\u2212]?{_NUMBER})(?![\w%])")
+_RANGE = rf"\b{_NUMBER}\s*(?:-|\u2013|\u2014|to)\s*{_NUMBER}\b"
+_SCALE = re.compile(rf"{_RANGE}|(?:/|\bof)\s*(?:{_RANGE}|{_NUMBER}\b)", re.IGNORECASE)
+# Ends a number: "4th", "80%" and a version such as 4.2.1 are none.
+_END = r"(?![\w%]|[.,]\d)"
+# What may stand between the beginning of a reply and its number; a minus sign belongs to the number.
+_BETWEEN = r"(?:[^\w\u2212-]|-(?!\d))*"
+_FIRST = re.compile(rf"{_BETWEEN}(?:(?:quality|score|rating|is)\b{_BETWEEN})*({_NUMBER}){_END}", re.IGNORECASE)
+_ANY = re.compile(rf"(?<![\w.,])([-\u2212]?{_NUMBER}){_END}")
+# A list, whose first number counts its points and rates nothing.
+_LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 
 
 def read_rating(text: str, lowest: float = 1.0, highest: float = 5.0) -> float | None:
@@ -21,13 +25,15 @@ def read_rating(text: str, lowest: float = 1.0, highest: float = 5.0) -> float |
         highest: The highest.
 
     Returns:
-        The number with which the reply begins, or else the only one in it, the scale aside; None where there is none,
-        where there are several, or where it is out of range.
+        The number with which the reply begins, or else the only one in it, the scale aside. None where there is none,
+        where there are several or a list, and where it is out of range.
 
     Examples:
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")
         (4.0, 3.0, None)
     """
+    if _LIST.match(text):
+        return None
     left = _SCALE.sub(" ", text)
     first = _FIRST.match(left)
     found = {_value(first[1])} if first else {_value(number) for number in _ANY.findall(left)}
