@@ -107,7 +107,7 @@ def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.
 
     Examples:
         >>> assign_folds(["a", "b", "b", "c"], folds=3, seed=0).tolist()
-        [3, 2, 2, 1]
+        [2, 3, 3, 1]
     """
     images = sorted(set(image_ids))
     if len(images) < folds:
