@@ -7,7 +7,6 @@ and how responses become metric inputs (`metric_inputs`).
 
 import time
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -30,8 +29,12 @@ from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.notes import private_note
+from eyechart.evaluators.notes import unjudged_note
+from eyechart.evaluators.notes import unusable_note
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.told import told_by
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
 from eyechart.evaluators.types import Request
@@ -265,7 +268,7 @@ class Evaluator(evaluate.Evaluator):
         private = [left_out_item(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
         unusable = [left_out_item(item.row, reason) for item in public if (reason := self.unusable(item))]
         scored = [item for item in public if not self.unusable(item)]
-        why = self.why_unscored(answered) if public else _private_note(loaded, len(answered))
+        why = self.why_unscored(answered) if public else private_note(loaded, len(answered))
         scores, variants = None, {}
         if scored and not why:
             module = self.prepare_metric(metric, self.metric_config(scored))
@@ -273,7 +276,7 @@ class Evaluator(evaluate.Evaluator):
             why = self.definition.note
         seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
         settings = self._settings(backend, loaded, limit, answered)
-        unjudged = _unjudged_note(settings.get("judge", {}))
+        unjudged = unjudged_note(settings.get("judge", {}))
         return Evaluation(
             task=self.definition.name,
             subset=loaded.subset,
@@ -292,7 +295,7 @@ class Evaluator(evaluate.Evaluator):
                 "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
                 "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
             },
-            note=" ".join(line for line in (_unusable_note(unusable, len(public)), unjudged, why) if line),
+            note=" ".join(line for line in (unusable_note(unusable, len(public)), unjudged, why) if line),
             complete=not unusable and not unjudged,
         )
 
@@ -362,7 +365,7 @@ class Evaluator(evaluate.Evaluator):
         if self.judge is not None:
             describe = getattr(self.judge, "settings", None)
             settings["judge"] = describe() if describe else {"name": judge_name(self.judge)}
-        return {**settings, "model": {**backend.settings(), **_told_by(answered)}}
+        return {**settings, "model": {**backend.settings(), **told_by(answered)}}
 
     def _record(self, answered: Answered, response: Response) -> dict[str, Any]:
         request = response.request
@@ -393,57 +396,7 @@ class Evaluator(evaluate.Evaluator):
         return loaded
 
 
-def _told_by(answered: Sequence[Answered]) -> dict[str, Any]:
-    """The model's settings that only its answers tell, so that stored answers tell the same as new ones."""
-    responses = [response for item in answered for response in item.responses]
-    names = sorted({name for response in responses for name in response.told})
-    told: dict[str, Any] = {
-        name: sorted({response.told[name] for response in responses if name in response.told}) for name in names
-    }
-    if responses[0].rendered_prompt is not None:
-        told["rendered_prompt"] = responses[0].rendered_prompt
-    downscaled = [count for response in responses if (count := response.images_downscaled) is not None]
-    images = sum(len(response.request.images) for response in responses)
-    if images and len(downscaled) == len(responses):
-        told["downscaled_share"] = sum(downscaled) / images
-    floored = Counter(word for response in responses for word in response.floored)
-    if floored:
-        told["floored"] = dict(floored)
-    usage = Counter[str]()
-    for response in responses:
-        usage.update(response.usage)
-    if usage:
-        told["usage"] = dict(usage)
-    return told
-
-
 def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")
-
-
-def _unjudged_note(judge: Mapping[str, Any]) -> str:
-    if not judge.get("incomplete"):
-        return ""
-    return (
-        f"Incomplete: the judge {judge['name']} gave no reply in {judge['lost_rounds']} rounds, which count as failed; "
-        f"the first reason: {judge['reason']}."
-    )
-
-
-def _unusable_note(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
-    if not unusable:
-        return ""
-    rest = "so there is no score" if len(unusable) == count else "and the scores are made of the others"
-    first = unusable[0]
-    return (
-        f"{len(unusable)} of {count} answers cannot be scored, {rest}; the first: '{first['id']}': {first['reason']}."
-    )
-
-
-def _private_note(loaded: LoadedData, count: int) -> str:
-    return (
-        f"The answers of {loaded.subset} ({loaded.split}) are private, so there is no score; "
-        f"the predictions of {count} items were kept."
-    )
