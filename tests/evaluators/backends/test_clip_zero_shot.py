@@ -306,6 +306,16 @@ def test_the_command_line_scores_a_folder_and_takes_a_second_run_from_the_store(
     assert (second.scores, second.settings) == (first.scores, first.settings)
 
 
+def test_the_baseline_is_scored_on_the_seven_databases_and_averaged(clip_folder, tmp_path):
+    arguments = ["run", "q_bench/assessment", "--model", str(clip_folder), "--limit", "8", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    *databases, average = read_results(tmp_path).tasks
+    assert len(databases) == 7 and average.subset == "average" and average.scores["n"] == 56
+    assert average.scores["plcc"] == pytest.approx(sum(task.scores["plcc"] for task in databases) / 7)
+    assert "average" in done.output
+
+
 def test_the_command_line_says_which_tasks_a_dual_encoder_cannot_run(clip_folder, tmp_path):
     done = CliRunner().invoke(app, ["run", "--model", str(clip_folder), "--out", str(tmp_path / "out")])
     assert done.exit_code != 0

@@ -242,3 +242,16 @@ def test_a_run_from_the_store_gives_the_same_result(store, questions):
         "downscaled_share": 0.5,
         "served": ["m@0", "m@1"],
     }
+
+
+def test_a_stored_answer_without_a_word_that_is_needed_now_is_asked_again(store):
+    def say(request):
+        return Response(request, logits={word: 1.0 for word in request.words})
+
+    asked = Request("a", ("?",), (), words=("good", "poor"), optional_words=("high", "low"))
+    first, again, other = Scripted(say), Scripted(say), Scripted(say)
+    assert [response.stored for response in StoredBackend(first, store).answer([asked])] == [False]
+    assert [response.stored for response in StoredBackend(again, store).answer([asked])] == [True]
+    swapped = dataclasses.replace(asked, words=("high", "low"), optional_words=("good", "poor"))
+    (response,) = StoredBackend(other, store).answer([swapped])
+    assert not response.stored and response.logits == {"high": 1.0, "low": 1.0} and other.calls == 1

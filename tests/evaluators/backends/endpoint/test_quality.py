@@ -1,0 +1,49 @@
+"""Quality assessment on a server: what each way of asking sends and gives."""
+
+import pytest
+
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.tasks import get_task
+
+TASK = "q_bench/assessment"
+
+
+@pytest.fixture
+def run(backend):
+    def ask(limit=12, server=None, **options):
+        loaded = load_data(get_task(TASK), subset="kadis700k", data_dir=mini.release("kadis700k"))
+        return evaluator(TASK, options=TaskOptions(**options)).run(server or backend(), loaded, limit=limit)
+
+    return ask
+
+
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
+def test_one_request_an_image_gives_all_words_that_are_likely_enough(model_server, run):
+    found = run()
+    assert found.scores["srcc"] > 0.5 and found.scores["n"] == 12
+    # Two try out whether the server goes on with the beginning of a reply, and some how long words are.
+    sent = [body for body in model_server.asked if body["messages"][-1]["content"] == "The quality of the image is"]
+    assert len(sent) == 12
+    assert found.extras.get("words_missing") is None
+    assert set(found.predictions[0]["logits"]) == {"good", "poor", "fine", "bad", "high", "low"}
+    floored = [word for record in found.predictions for word in record["floored"] or []]
+    assert found.settings["model"].get("floored", {}) == {word: floored.count(word) for word in set(floored)}
+
+
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
+def test_the_numerical_instruction_is_a_question_like_any_other(model_server, run):
+    found = run(wording="numerical")
+    assert [len(body["messages"]) for body in model_server.asked] == [1] * 12
+    assert found.extras["unread"] == 0 and found.scores["srcc"] > 0.5
+
+
+def test_the_likeliest_token_goes_on_with_the_beginning_of_the_reply(model_server, run):
+    found = run(inference="top-token")
+    sent = [body for body in model_server.asked if body["messages"][-1]["content"] == "The quality of the image is"]
+    assert len(sent) == 12
+    assert {body.get("max_tokens") or body["max_completion_tokens"] for body in sent} == {1}
+    assert found.extras["suggested_words"] == "good/poor"
+    assert found.extras["top_tokens"].keys() <= {"good", "poor"}
