@@ -102,7 +102,7 @@ def test_the_file_is_read_as_the_server_reads_it():
 
 
 def test_options_that_are_no_rotation_or_shown_twice_are_refused():
-    with pytest.raises(DataError, match="'test-7'.*no rotation of its options"):
+    with pytest.raises(DataError, match=r"'test-7'.*no rotation of its options"):
         mmbench_submission([AnsweredPass(ROW, ["Green", "Red", "Blue"], "A")], "en", "test")
     same = AnsweredPass(ROW, ROW["options"], "A")
     with pytest.raises(DataError, match="1 passes show the options"):

@@ -55,7 +55,8 @@ def test_splits_are_those_with_answers_or_a_server():
 def test_chinese_questions_stand_in_the_english_frame():
     seen = []
     evaluate("cn", lambda messages: seen.append(messages[0]["content"][-1]["text"]) or "A", limit=12)
-    assert "\nQuestion: 这幅图是什么风格？\nOptions:\nA. " in seen[0]
+    assert seen[0].startswith("\nQuestion: 这幅图是什么风格")
+    assert "\nOptions:\nA. " in seen[0]
     assert all(text.endswith("\nPlease select the correct answer from the options above.") for text in seen)
     assert sum(text.startswith("\nHint: ") for text in seen) > 0
 
@@ -155,7 +156,7 @@ def test_the_test_split_gives_the_file_for_the_server(tmp_path):
 
 @pytest.mark.parametrize("config", ["en", "en_v11"])
 def test_indices_are_those_of_releases_that_turn_the_other_way(tmp_path, config):
-    """As VLMEvalKit's circular files do; version 1.1 of the mini release holds no rotated rows, so it is taken for one."""
+    """As VLMEvalKit's circular files do; version 1.1, whose mini release holds no rotated rows, is taken to do so."""
     folder = tmp_path / "release"
     folder.mkdir()
     for name in ("MMBench_TEST_EN.tsv", "MMBench_TEST_EN_V11.tsv"):
