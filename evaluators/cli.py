@@ -9,6 +9,8 @@ import typer
 from eyechart.evaluators.commands import store
 from eyechart.evaluators.commands import text_to_score
 from eyechart.evaluators.commands.export import export
+from eyechart.evaluators.commands.publish import publish
+from eyechart.evaluators.commands.report import report
 from eyechart.evaluators.commands.run import run
 from eyechart.evaluators.commands.score import score
 from eyechart.evaluators.commands.tasks import list_tasks
@@ -20,6 +22,8 @@ app.command("run")(run)
 app.command("score")(score)
 app.command("tasks")(list_tasks)
 app.command("export")(export)
+app.command("report")(report)
+app.command("publish")(publish)
 app.add_typer(store.app, name="store")
 app.add_typer(text_to_score.app, name="text-to-score")
 

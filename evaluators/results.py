@@ -41,7 +41,7 @@ _NUMBERS = frozenset(
 """Scores, as the metrics call them, that are numbers wherever they stand."""
 _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 """What becomes nan or an infinity when it is read."""
-_OBJECTS = frozenset({"yes_no", "extraction", "choice_distribution", "by_pool", "by_database"})
+_OBJECTS = frozenset({"yes_no", "extraction", "completeness", "preciseness", "precision", "relevance"})
 _PACKAGES = ("eyechart", "torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pillow", "tokenizers")
 
 

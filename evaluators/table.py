@@ -131,10 +131,10 @@ def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str,
     if scores is None:
         yield ("no score, see below", "", "", "", str(len(evaluation.predictions) or ""))
         return
-    yield from _score_rows(scores, "")
+    yield from score_rows(scores)
     if groups:
         for name, part in _parts(evaluation, scores):
-            yield from _score_rows(part, name)
+            yield from score_rows(part, name)
 
 
 def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -155,7 +155,13 @@ def _is_crossed(key: str) -> bool:
     return key.startswith("by_") and "_by_" in key
 
 
-def _score_rows(scores: Mapping[str, Any], group: str) -> Iterator[tuple[str, str, str, str, str]]:
+def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, str, str, str, str]]:
+    """What a metric returned as cells: score, value, 95 % interval, random guess, n.
+
+    Args:
+        scores: Undefined values are nan.
+        group: The group that they are of; "" for all items.
+    """
     for score in _SCORES:
         if score.key in scores and (not score.beside or score.beside in scores) and not (group and score.inner):
             guess = score.random_guess

@@ -1,0 +1,31 @@
+"""`eyechart report`: a page, figures and tables of finished runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eyechart.evaluators.console import checked
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs; several are set side by side.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "--output", help="Folder for the report (default: that of the first run).")
+    ] = None,
+    samples: Annotated[
+        int,
+        typer.Option(min=0, help="Show at most so many samples of each task, wrong and unmatched ones first."),
+    ] = 100,
+    files: Annotated[
+        bool, typer.Option("--files/--no-files", help="Write figures and tables as files too, into report_files.")
+    ] = True,
+) -> None:
+    """Make report.html from finished runs, with figures and tables in the papers' columns."""
+
+    def write() -> Path:
+        from eyechart.evaluators.report import write_report
+
+        return write_report(runs, out, samples=samples, files=files)
+
+    print(f"The report is in {checked(write)}")

@@ -1,0 +1,77 @@
+"""Reports on finished runs: a page, figures, and tables in the papers' columns.
+
+A report starts from `results.json` and `predictions.parquet` alone; images come from the data that the settings name,
+where these are still there. No score is computed anew.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.report.samples import SAMPLES
+
+REPORT_FILE = "report.html"
+FILES_FOLDER = "report_files"
+
+
+def write_report(
+    folders: Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    samples: int = SAMPLES,
+    files: bool = True,
+) -> Path:
+    """Write the report of one run, or of several side by side.
+
+    Args:
+        folders: What `eyechart run --out` wrote.
+        out: Folder for `report.html` and `report_files`, created if absent; by default that of the first run.
+        samples: At most so many samples of each task of each run are shown, wrong and unmatched ones first.
+        files: Whether to write figures as SVG and PNG, and tables as CSV, Markdown and LaTeX, into `report_files`.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        UsageError: A run is given twice, `samples` is negative, or the folder cannot be written.
+        MissingFileError: A folder has no results.
+        BadResultsError: A file of a run cannot be read.
+    """
+    from eyechart.evaluators.report.drawing import draw
+    from eyechart.evaluators.report.page import Figure
+    from eyechart.evaluators.report.page import render
+    from eyechart.evaluators.report.paper_tables import paper_tables
+    from eyechart.evaluators.report.runs import read_runs
+    from eyechart.evaluators.report.samples import collect_samples
+    from eyechart.evaluators.report.svg import inline_svg
+    from eyechart.evaluators.report.table_formats import WRITERS
+    from eyechart.evaluators.report.task_charts import task_charts
+
+    if samples < 0:
+        raise UsageError(f"samples is {samples}; it must be 0 or more")
+    runs = read_runs(folders)
+    tables = paper_tables(runs)
+    contents: dict[str, bytes] = {}
+    figures = []
+    for number, chart in enumerate(task_charts(runs)):
+        drawing = draw(chart, png=files)
+        contents[f"{chart.key}.svg"], contents[f"{chart.key}.png"] = drawing.svg.encode(), drawing.png
+        figures.append(Figure(chart, inline_svg(drawing.svg, f"figure-{number}", chart.title, chart.description)))
+    for table in tables:
+        contents |= {f"{table.key}.{ending}": write(table).encode() for ending, write in WRITERS.items()}
+    page = render(runs, figures, tables, collect_samples(runs, samples))
+    target = Path(out) if out is not None else runs[0].folder
+    _write(target, page, contents if files else {})
+    return target / REPORT_FILE
+
+
+def _write(target: Path, page: str, contents: dict[str, bytes]) -> None:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        if contents:
+            (target / FILES_FOLDER).mkdir(exist_ok=True)
+        for name, content in contents.items():
+            (target / FILES_FOLDER / name).write_bytes(content)
+        (target / REPORT_FILE).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"the report cannot be written into {target}: {error.strerror or error}") from error

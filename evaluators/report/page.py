@@ -1,0 +1,121 @@
+"""The page: one HTML file that holds everything, and works without a network and from a disk.
+
+JavaScript is needed for the table of samples alone. Texts of models and data sets reach it by automatic escaping, or as
+JSON that scripts set as text. Its security policy allows no script but its own, and no address outside the page.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from eyechart.evaluators.report.charts import Chart
+from eyechart.evaluators.report.charts import Scatter
+from eyechart.evaluators.report.paper_tables import PaperTable
+from eyechart.evaluators.report.runs import Run
+from eyechart.evaluators.report.samples import STEPS
+from eyechart.evaluators.report.samples import Samples
+from eyechart.evaluators.report.summary import failures_of
+from eyechart.evaluators.report.summary import left_out_of
+from eyechart.evaluators.report.summary import settings_of
+from eyechart.evaluators.report.summary import summarise
+from eyechart.evaluators.report.summary import versions_of
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_IN_SCRIPTS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart and its drawing."""
+
+    chart: Chart | Scatter
+    svg: str
+    """Markup from `inline_svg`."""
+
+
+def render(runs: Sequence[Run], figures: Sequence[Figure], tables: Sequence[PaperTable], samples: Samples) -> str:
+    """Make the page.
+
+    Args:
+        runs: What it is about.
+        figures: Drawn charts.
+        tables: The papers' tables.
+        samples: Single answers.
+    """
+    from jinja2 import Environment
+    from jinja2 import FileSystemLoader
+    from jinja2 import StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    summary = summarise(runs)
+    mini = {task.title for task in summary if task.is_mini}
+    several = len(runs) > 1
+    data = {
+        "runs": [run.label for run in runs],
+        "tasks": [key.title for key in samples.keys],
+        "steps": STEPS,
+        "images": samples.images,
+        "samples": samples.rows,
+    }
+    return environment.get_template("report.html.jinja").render(
+        title=f"eyechart: {' and '.join(run.label for run in runs)}",
+        runs=[
+            {
+                "label": run.label,
+                "started": run.results.environment.get("started", "at an unknown time"),
+                "is_mini": any(key.title in mini for key in run.tasks),
+            }
+            for run in runs
+        ],
+        several=several,
+        width=2 + len(runs) if several else 5,
+        any_mini=bool(mini),
+        failures=failures_of(runs),
+        summary=summary,
+        # Drawn by matplotlib, which escapes every text.
+        figures=[{"chart": figure.chart, "svg": Markup(figure.svg)} for figure in figures],
+        tables=tables,
+        sample_notes=samples.notes,
+        samples=Markup(_as_script(data)),
+        versions=versions_of(runs),
+        all_settings=settings_of(runs),
+        left_out=left_out_of(runs),
+        version=metadata.version("eyechart"),
+        style=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+    )
+
+
+def _as_script(data: Mapping[str, Any]) -> str:
+    """JSON that nothing in it can end: no bracket of a tag is left."""
+    return json.dumps(_finite(data), ensure_ascii=False, allow_nan=False).translate(_IN_SCRIPTS)
+
+
+def _finite(value: Any) -> Any:
+    """The same without numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items() if not _is_undefined(item)}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _is_undefined(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

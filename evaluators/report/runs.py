@@ -1,0 +1,180 @@
+"""Finished runs as a report needs them: results by task, and the answers behind them."""
+
+import math
+import re
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import NamedTuple
+
+from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.results import PREDICTIONS_FILE
+from eyechart.evaluators.results import Results
+from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.results import read_results
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+_KEYS = ("task", "subset", "split")
+
+
+class TaskKey(NamedTuple):
+    """What is compared between runs."""
+
+    task: str
+    subset: str
+    split: str
+    repeat: int = 0
+    """How many results of the same task, subset and split a run has before this one."""
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        repeat = f", no. {self.repeat + 1}" if self.repeat else ""
+        return f"{self.task} on {self.subset} ({self.split}{repeat})"
+
+    def file_name(self, what: str) -> str:
+        """Of a file about it, without ending; texts of a results file name no folder."""
+        words = [*self[:3], *([str(self.repeat + 1)] if self.repeat else []), what]
+        return "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word).strip("_") or "x" for word in words)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers to one task, by column; one that the file lacks holds None."""
+
+    table: "Table"
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self.table.num_rows
+
+    def column(self, name: str) -> list[Any]:
+        """One column."""
+        return self.table[name].to_pylist() if name in self.table.column_names else [None] * len(self)
+
+    def rows(self, places: Sequence[int]) -> list[dict[str, Any]]:
+        """Some rows, in the order given."""
+        rows: list[dict[str, Any]] = self.table.take(list(places)).to_pylist() if places else []
+        return rows
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run."""
+
+    folder: Path
+    label: str
+    """What the report calls it: its model, and its folder where several runs have the same."""
+    results: Results
+    predictions: "Table | None"
+    """All answers; None where the file is not there."""
+
+    @cached_property
+    def tasks(self) -> Mapping[TaskKey, TaskResult]:
+        """Results by what they are of, in the order of the run."""
+        found: dict[TaskKey, TaskResult] = {}
+        for result in self.results.tasks:
+            key = TaskKey(result.task, result.subset, result.split)
+            while key in found:
+                key = key._replace(repeat=key.repeat + 1)
+            found[key] = result
+        return found
+
+    def answers(self, key: TaskKey) -> Answers | None:
+        """The answers to a task; None where there are none, or where several results would share them."""
+        if self.predictions is None or key._replace(repeat=1) in self.tasks:
+            return None
+        import pyarrow.compute
+
+        masks = [pyarrow.compute.equal(self.predictions[name], getattr(key, name)) for name in _KEYS]
+        mask = masks[0]
+        for other in masks[1:]:
+            mask = pyarrow.compute.and_(mask, other)
+        found = self.predictions.filter(mask)
+        return Answers(found) if found.num_rows else None
+
+
+def read_runs(folders: Sequence[str | Path]) -> list[Run]:
+    """Read finished runs.
+
+    Args:
+        folders: What `eyechart run --out` wrote, or the `results.json` in each.
+
+    Raises:
+        UsageError: None is given, or one twice.
+        MissingFileError: A folder has no results.
+        BadResultsError: A file of results or predictions cannot be read.
+    """
+    paths = [Path(folder) for folder in folders]
+    # The file in a folder stands for the folder.
+    paths = [path.parent if path.is_file() else path for path in paths]
+    if not paths:
+        raise UsageError("no run is given; name at least one folder that `eyechart run` wrote")
+    resolved = [path.resolve() for path in paths]
+    for path in paths:
+        if resolved.count(path.resolve()) > 1:
+            raise UsageError(f"the run {path} is given twice; a report compares different runs")
+        if not path.exists():
+            raise MissingFileError("not there; expected the folder of a finished run", path=path)
+    results = [read_results(path) for path in paths]
+    labels = _labels(paths, results)
+    return [
+        Run(path, label, result, _read_predictions(path / PREDICTIONS_FILE))
+        for path, label, result in zip(paths, labels, results, strict=True)
+    ]
+
+
+def merged_keys(runs: Sequence[Run]) -> list[TaskKey]:
+    """The tasks of all runs, each once, in the order of the first run that has it."""
+    return list(dict.fromkeys(key for run in runs for key in run.tasks))
+
+
+def number(scores: Mapping[str, Any] | None, *path: str) -> float:
+    """A score by the names on the way to it; nan where it is absent or undefined."""
+    value: Any = scores
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+
+
+def interval(scores: Mapping[str, Any] | None, *path: str) -> tuple[float, float] | None:
+    """A 95 % interval, likewise; None where it is absent or undefined."""
+    value: Any = scores
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if not isinstance(value, Sequence) or len(value) != 2 or not all(isinstance(end, int | float) for end in value):
+        return None
+    return float(value[0]), float(value[1])
+
+
+def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
+    models = [", ".join(dict.fromkeys(task.model for task in result.tasks)) or "no model" for result in results]
+    named = [
+        f"{model} ({path.resolve().name})" if models.count(model) > 1 else model
+        for model, path in zip(models, paths, strict=True)
+    ]
+    return [f"{name}, run {place + 1}" if named.count(name) > 1 else name for place, name in enumerate(named)]
+
+
+def _read_predictions(path: Path) -> "Table | None":
+    from pyarrow import ArrowException
+    from pyarrow import parquet
+
+    if not path.is_file():
+        return None
+    try:
+        table = parquet.read_table(path)
+    except (ArrowException, OSError) as error:
+        raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
+    for name in (*_KEYS, "id", "pass"):
+        if name not in table.column_names:
+            raise BadResultsError(f"has no column {name}; expected what `eyechart run` writes", path=path)
+    return table

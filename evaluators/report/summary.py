@@ -1,0 +1,170 @@
+"""What the report says in tables: scores side by side, settings, versions, and what was left out."""
+
+import json
+import math
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eyechart.evaluators.report.runs import Run
+from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.report.runs import merged_keys
+from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.table import score_rows
+from eyechart.evaluators.types import LEXICAL
+from eyechart.evaluators.types import MINI
+
+_LEFT_OUT = 50
+"""So many items that were left out are listed by task and run."""
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """One score of all runs."""
+
+    label: str
+    random_guess: str
+    cells: list[tuple[str, str, str]]
+    """For each run its value, 95 % interval and n; empty texts where it has none."""
+
+
+@dataclass(frozen=True)
+class TaskSummary:
+    """The scores of one task, and what is to be known of them."""
+
+    title: str
+    is_mini: bool
+    rows: list[ScoreRow]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one task: one row each, those that differ between runs marked."""
+
+    title: str
+    rows: list[tuple[str, list[str], bool]]
+
+
+@dataclass(frozen=True)
+class LeftOutItems:
+    """What has no part in the scores of one task of one run."""
+
+    title: str
+    count: int
+    items: list[tuple[str, str]]
+    """Id and reason; at most the first fifty."""
+
+
+def summarise(runs: Sequence[Run]) -> list[TaskSummary]:
+    """The summary table."""
+    return [_task_summary(key, runs) for key in merged_keys(runs)]
+
+
+def settings_of(runs: Sequence[Run]) -> list[Settings]:
+    """The settings of each task, side by side."""
+    found = []
+    for key in merged_keys(runs):
+        flat = [dict(_flat(run.tasks[key].settings)) if key in run.tasks else {} for run in runs]
+        names = dict.fromkeys(name for settings in flat for name in settings)
+        rows = []
+        for name in names:
+            values = [settings.get(name, "") for settings in flat]
+            rows.append((name, values, len(set(values)) > 1))
+        found.append(Settings(key.title, rows))
+    return found
+
+
+def versions_of(runs: Sequence[Run]) -> list[tuple[str, list[str], bool]]:
+    """What each run was made with, side by side."""
+    flat = [dict(_flat(run.results.environment)) for run in runs]
+    names = dict.fromkeys(name for of_run in flat for name in of_run)
+    rows = [(name, [of_run.get(name, "") for of_run in flat]) for name in names]
+    return [(name, values, len(set(values)) > 1) for name, values in rows]
+
+
+def left_out_of(runs: Sequence[Run]) -> list[LeftOutItems]:
+    """What was left out, by task and run."""
+    found = []
+    for key in merged_keys(runs):
+        for run in runs:
+            items = run.tasks[key].left_out if key in run.tasks else []
+            if items:
+                label = f", {run.label}" if len(runs) > 1 else ""
+                shown = [(item.id, item.reason) for item in items[:_LEFT_OUT]]
+                found.append(LeftOutItems(key.title + label, len(items), shown))
+    return found
+
+
+def failures_of(runs: Sequence[Run]) -> list[str]:
+    """Tasks that did not finish."""
+    several = len(runs) > 1
+    return [
+        f"{f'{run.label}: ' if several else ''}{failed.task} on {failed.subset}: {failed.error}"
+        for run in runs
+        for failed in run.results.failed
+    ]
+
+
+def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
+    results = [run.tasks.get(key) for run in runs]
+    by_run = [{cells[0]: cells for cells in _cells(result)} for result in results]
+    rows = []
+    for label in dict.fromkeys(label for cells in by_run for label in cells):
+        found = [cells.get(label, (label, "", "", "", "")) for cells in by_run]
+        guesses = list(dict.fromkeys(cells[3] for cells in found if cells[3]))
+        values = [(value, between, n) for _, value, between, _, n in found]
+        rows.append(ScoreRow(label, " / ".join(guesses), values))
+    notes = []
+    for run, result in zip(runs, results, strict=True):
+        if result is not None:
+            lead = f"{run.label}: " if len(runs) > 1 else ""
+            notes += [f"{lead}{line}" for line in _notes(result)]
+    is_mini = any(result is not None and _is_mini(result) for result in results)
+    return TaskSummary(key.title, is_mini, rows, list(dict.fromkeys(notes)))
+
+
+def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:
+    if result is not None and result.scores is not None:
+        yield from score_rows(_with_nan(result.scores))
+
+
+def _notes(result: TaskResult) -> Iterator[str]:
+    if result.note:
+        yield result.note
+    if result.scores is None and not result.note:
+        yield "There is no score."
+    if not result.complete:
+        yield "The scores were made of less than was to be asked."
+    if not result.settings:
+        yield "The results hold no settings, so nothing tells how these scores came about."
+    if (result.scores or {}).get("judge") == LEXICAL:
+        yield f"Judged by `{LEXICAL}`, which compares words; not comparable with published scores."
+    if result.left_out:
+        yield f"{len(result.left_out):,} items were left out, see below."
+    yield from (f"Warning: {text}" for text in result.warnings)
+
+
+def _is_mini(result: TaskResult) -> bool:
+    data = result.settings.get("data")
+    return isinstance(data, dict) and bool(data.get("is_mini") or data.get("source") == MINI)
+
+
+def _with_nan(value: Any) -> Any:
+    """The same with nan for null, as the metric returned it."""
+    if isinstance(value, dict):
+        return {key: _with_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_nan(item) for item in value]
+    return math.nan if value is None else value
+
+
+def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, str]]:
+    """Settings as names with points and texts."""
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{lead}{name}.")
+        else:
+            yield f"{lead}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

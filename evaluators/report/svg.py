@@ -1,0 +1,38 @@
+"""An SVG file of matplotlib's made part of a page."""
+
+import re
+from html import escape
+
+from eyechart.evaluators.report.drawing import INK
+
+_OPENING = re.compile(r"<svg\b[^>]*>")
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+_DEFINED = re.compile(r'\bid="([^"]*)"')
+_USED = re.compile(r'(url\(#|xlink:href="#|(?<!:)href="#)')
+_VIEW = re.compile(r'viewBox="([^"]*)"')
+
+
+def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
+    """Make an SVG that can stand in a page beside others.
+
+    Args:
+        svg: A whole file, as matplotlib writes it.
+        prefix: Makes the ids in it unique within the page.
+        title: What it is.
+        description: The same in words, for those who do not see it.
+
+    Returns:
+        Markup without references to anything outside it, in the page's colour of texts.
+    """
+    opening = _OPENING.search(svg)
+    view = _VIEW.search(opening.group()) if opening else None
+    if opening is None or view is None:
+        raise ValueError("not an SVG file with a viewBox")
+    body = _METADATA.sub("", svg[opening.end() :])
+    body = _DEFINED.sub(rf'id="{prefix}-\1"', body)
+    body = _USED.sub(rf"\g<1>{prefix}-", body).replace("xlink:href=", "href=").replace(INK, "currentColor")
+    return (
+        f'<svg viewBox="{view.group(1)}" role="img" aria-labelledby="{prefix}-title {prefix}-description">'
+        f'<title id="{prefix}-title">{escape(title)}</title>'
+        f'<desc id="{prefix}-description">{escape(description)}</desc>{body.strip()}'
+    )

@@ -1,0 +1,103 @@
+"""A table as CSV, Markdown and LaTeX, in which no text of a model or a data set can be anything but text."""
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from collections.abc import Mapping
+
+from eyechart.evaluators.report.paper_tables import PaperTable
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\N{EN DASH}": "--",
+    "\N{GREEK SMALL LETTER KAPPA}": r"$\kappa$",
+    "\N{GREEK SMALL LETTER ALPHA}": r"$\alpha$",
+    "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
+    "\N{GREEK CAPITAL LETTER DELTA}": r"$\Delta$",
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+}
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
+
+
+def to_csv(table: PaperTable) -> str:
+    """Comma-separated values with a head: RFC 4180, without the title.
+
+    Examples:
+        >>> print(to_csv(PaperTable("t", "T", ("Model", "Overall"), (("a, b", "50.00%"),))), end="")
+        Model,Overall
+        "a, b",50.00%
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([table.columns, *table.rows])
+    return text.getvalue()
+
+
+def to_markdown(table: PaperTable) -> str:
+    r"""A Markdown table below its title.
+
+    Examples:
+        >>> print(to_markdown(PaperTable("t", "T", ("Model", "Overall"), (("<b>|x", "50.00%"),))), end="")
+        **T**
+        <BLANKLINE>
+        | Model | Overall |
+        |---|---|
+        | \<b\>\|x | 50.00% |
+    """
+    lines = [_markdown_row(table.columns), "|" + "---|" * len(table.columns), *map(_markdown_row, table.rows)]
+    note = f"\n{_markdown(table.note)}\n" if table.note else ""
+    return f"**{_markdown(table.title)}**\n\n" + "\n".join(lines) + f"\n{note}"
+
+
+def to_latex(table: PaperTable) -> str:
+    r"""A LaTeX `table` with a `tabular` of the package booktabs.
+
+    Examples:
+        >>> "50.00\\%" in to_latex(PaperTable("t", "T", ("Model", "Overall"), (("a_b", "50.00%"),)))
+        True
+    """
+    rows = [f"    {_latex_row(row)}" for row in table.rows]
+    note = f" {_latex(table.note)}" if table.note else ""
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \caption{{{_latex(table.title)}.{note}}}",
+            rf"  \begin{{tabular}}{{l{'c' * (len(table.columns) - 1)}}}",
+            r"    \toprule",
+            f"    {_latex_row(table.columns)}",
+            r"    \midrule",
+            *rows,
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+WRITERS: Mapping[str, Callable[[PaperTable], str]] = {"csv": to_csv, "md": to_markdown, "tex": to_latex}
+"""What writes a table, by the file's ending."""
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _markdown(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", _one_line(text))
+
+
+def _markdown_row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(map(_markdown, cells))} |"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+
+
+def _latex_row(cells: tuple[str, ...]) -> str:
+    return rf"{' & '.join(map(_latex, cells))} \\"

@@ -1,0 +1,277 @@
+"""Which charts the results of a task give."""
+
+import math
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
+
+from eyechart.datasets_scripts.common.abilities import L2_CODES
+from eyechart.evaluators.averages import AVERAGE
+from eyechart.evaluators.report.charts import Chart
+from eyechart.evaluators.report.charts import Scatter
+from eyechart.evaluators.report.charts import Series
+from eyechart.evaluators.report.charts import finite
+from eyechart.evaluators.report.quality import quality_scatter
+from eyechart.evaluators.report.runs import Run
+from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.report.runs import interval
+from eyechart.evaluators.report.runs import merged_keys
+from eyechart.evaluators.report.runs import number
+from eyechart.evaluators.results import TaskResult
+
+Scored = list[tuple[str, TaskResult]]
+"""The results of one task that have scores, each with the label of its run."""
+
+_CHOICE_GROUPS = ("question_type", "concern", "dimension", "image_source")
+_DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
+_MEASURES = {
+    "consistency": "consistency \N{GREEK SMALL LETTER KAPPA}",
+    "accuracy_all": "accuracy \N{GREEK SMALL LETTER ALPHA}",
+    "plcc_fitted": "correlation \N{GREEK SMALL LETTER RHO}",
+    "first_rate": "prefers the first",
+    "second_rate": "prefers the second",
+    "draw_rate": "prefers neither",
+}
+_BOUND = "upper bound"
+_LIMIT = "limit of the scores"
+
+
+def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
+    """All charts that the results of some runs give.
+
+    Args:
+        runs: To be compared side by side; a task that only some have is drawn for these.
+    """
+    for key in merged_keys(runs):
+        scored = [(run.label, run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
+        for make in _MAKERS:
+            chart = make(key, scored) if scored else None
+            if chart is not None and finite(chart.series):
+                yield chart
+        for place, run in enumerate(runs):
+            scatter = quality_scatter(run, key, place if len(runs) > 1 else None)
+            if scatter is not None:
+                yield scatter
+
+
+def accuracy_above_guess(key: TaskKey, scored: Scored) -> Chart | None:
+    """Accuracy minus random guess over question types and concerns, in percentage points: Q-Bench, Fig. 1."""
+    found = [
+        (group, value)
+        for group in _CHOICE_GROUPS
+        for value in dict.fromkeys(name for _, result in scored for name in _parts(result, group))
+    ]
+    if not found or "accuracy" not in (scored[0][1].scores or {}):
+        return None
+
+    def above(result: TaskResult, group: str, value: str) -> float:
+        part = _parts(result, group).get(value)
+        return 100 * (number(part, "accuracy") - number(part, "random_guess"))
+
+    return _radar(
+        key,
+        "accuracy minus random guess",
+        [value for _, value in found],
+        [Series(label, tuple(above(result, *one) for one in found)) for label, result in scored],
+        "accuracy minus random guess, in percentage points",
+        "The bold ring is random guessing.",
+    )
+
+
+def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
+    """Mean score of each dimension of descriptions: Q-Bench, Table 3; AesBench, Table 5."""
+    names = [name for name in _DIMENSIONS if isinstance((scored[0][1].scores or {}).get(name), dict)]
+    if not names:
+        return None
+    judges = sorted({str(result.scores.get("judge")) for _, result in scored if result.scores})
+    series = [
+        Series(
+            label,
+            tuple(number(result.scores, name, "score") for name in names),
+            tuple(interval(result.scores, name, "score_ci95") for name in names),
+        )
+        for label, result in scored
+    ]
+    return Chart(
+        key=key.file_name("dimensions"),
+        kind="bars",
+        title=f"{key.title}: dimensions of descriptions",
+        labels=tuple(names),
+        series=tuple(series),
+        unit="mean score, 0 to 2",
+        note=f"Judged by {', '.join(judges)}. Whiskers are 95 % intervals.",
+        limits=(0, 2),
+    )
+
+
+def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
+    """SRCC on each database: Q-Bench, Table 4."""
+    if key.subset != AVERAGE:
+        return None
+    names = list(dict.fromkeys(name for _, result in scored for name in _parts(result, "database")))
+    series = [
+        Series(label, tuple(number(_parts(result, "database"), name, "srcc") for name in names))
+        for label, result in scored
+    ]
+    return _radar(key, "over databases", names, series, "SRCC", "The bold ring is no correlation.", (0, 1))
+
+
+def second_level_abilities(key: TaskKey, scored: Scored) -> Chart | None:
+    """CircularEval accuracy of each L-2 ability: MMBench, Fig. 1."""
+    names = [name for name in L2_CODES if any(name in _parts(result, "l2_category") for _, result in scored)]
+    if not names:
+        return None
+    series = [
+        Series(
+            label,
+            tuple(100 * number(_parts(result, "l2_category"), name, "circular_accuracy") for name in names),
+        )
+        for label, result in scored
+    ]
+    labels = [L2_CODES[name] for name in names]
+    note = "; ".join(f"{L2_CODES[name]}: {name}" for name in names)
+    return _radar(key, "L-2 abilities", labels, series, "CircularEval accuracy, in %", note, (0, 100))
+
+
+def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
+    """Right answers and right refusals, on each other, by question type: QL-Bench, Tables I and II."""
+    if "score_cc" not in (scored[0][1].scores or {}):
+        return None
+    names = list(dict.fromkeys(name for _, result in scored for name in _parts(result, "question_type")))
+    parts = {
+        label: [*(_parts(result, "question_type").get(name) for name in names), result.scores]
+        for label, result in scored
+    }
+    series = [
+        Series(f"{label}: {text}", tuple(number(part, score) for part in of_run), stack=label)
+        for label, of_run in parts.items()
+        for score, text in (("score_cc", "right answers (cc)"), ("score_rc", "right refusals (rc)"))
+    ]
+    return Chart(
+        key=key.file_name("self_awareness"),
+        kind="bars",
+        title=f"{key.title}: self-awareness",
+        labels=(*names, "total"),
+        series=tuple(series),
+        unit="share of questions, in %",
+        limits=(0, 100),
+    )
+
+
+def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
+    """Consistency, accuracy and correlation, and which place is preferred: 2AFC, Table II and Fig. 3."""
+    if "consistency" not in (scored[0][1].scores or {}):
+        return None
+    series = [
+        Series(
+            label,
+            tuple(number(result.scores, name) for name in _MEASURES),
+            tuple(interval(result.scores, f"{name}_ci95") for name in _MEASURES),
+        )
+        for label, result in scored
+    ]
+    values = finite(series)
+    return Chart(
+        key=key.file_name("measures"),
+        kind="bars",
+        title=f"{key.title}: consistency, accuracy, correlation, position bias",
+        labels=tuple(_MEASURES.values()),
+        series=tuple(series),
+        unit="share of pairs, or correlation",
+        note="Without position bias, the first and the second image are preferred equally often. Whiskers are 95 % "
+        "intervals, where there are any.",
+        limits=(min([0.0, *values]) * 1.1, 1),
+    )
+
+
+def convergence(key: TaskKey, scored: Scored) -> Chart | None:
+    """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 4."""
+    curves = [(label, result.extras["convergence"]) for label, result in scored if _has_curve(result)]
+    if not curves:
+        return None
+    measure = "plcc_fitted" if _is_defined(curves, "plcc_fitted") else "srcc"
+    rounds = max((curve["curve"] for _, curve in curves), key=len)
+    series = [Series(label, _along(curve["curve"], measure, len(rounds))) for label, curve in curves]
+    for name, values in (
+        (_BOUND, lambda curve: _along(curve["upper_bound"], measure, len(rounds))),
+        (_LIMIT, lambda curve: (number(curve.get("limit"), measure),) * len(rounds)),
+    ):
+        series += _bounds(name, [(label, values(curve)) for label, curve in curves])
+    return Chart(
+        key=key.file_name("convergence"),
+        kind="lines",
+        title=f"{key.title}: convergence",
+        labels=tuple(f"{point.get('rounds')}" for point in rounds),
+        series=tuple(series),
+        unit="correlation \N{GREEK SMALL LETTER RHO} (PLCC after the fit)" if measure == "plcc_fitted" else "SRCC",
+        note="The upper bound is what the same pairs would give if all were answered as people rated them.",
+        label_axis="rounds",
+    )
+
+
+_MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
+    accuracy_above_guess,
+    description_dimensions,
+    over_databases,
+    second_level_abilities,
+    right_answers_and_refusals,
+    pair_measures,
+    convergence,
+)
+
+
+def _radar(
+    key: TaskKey,
+    what: str,
+    labels: Sequence[str],
+    series: Sequence[Series],
+    unit: str,
+    note: str,
+    limits: tuple[float, float] | None = None,
+) -> Chart:
+    """A radar chart, or bars where there are too few axes for one."""
+    values = finite(series)
+    if limits is not None and values and min(values) < limits[0]:
+        limits = (min(values), limits[1])
+    return Chart(
+        key=key.file_name(what),
+        kind="radar" if len(labels) > 2 else "bars",
+        title=f"{key.title}: {what}",
+        labels=tuple(labels),
+        series=tuple(series),
+        unit=unit,
+        note=note if len(labels) > 2 else "",
+        limits=limits,
+    )
+
+
+def _parts(result: TaskResult, group: str) -> dict[str, Any]:
+    """Scores by the values of a group, empty where there is none."""
+    return (result.scores or {}).get(f"by_{group}") or {}
+
+
+def _has_curve(result: TaskResult) -> bool:
+    curve = result.extras.get("convergence")
+    return isinstance(curve, dict) and all(
+        isinstance(curve.get(name), list) and all(isinstance(point, dict) for point in curve[name])
+        for name in ("curve", "upper_bound")
+    )
+
+
+def _is_defined(curves: list[tuple[str, dict[str, Any]]], measure: str) -> bool:
+    return any(not math.isnan(number(point, measure)) for _, curve in curves for point in curve["curve"])
+
+
+def _along(points: Sequence[dict[str, Any]], measure: str, length: int) -> tuple[float, ...]:
+    values = [number(point, measure) for point in points[:length]]
+    return tuple(values + [math.nan] * (length - len(values)))
+
+
+def _bounds(name: str, by_run: list[tuple[str, tuple[float, ...]]]) -> list[Series]:
+    """A bound of each run, or one for all where it is the same."""
+    defined = [(label, values) for label, values in by_run if any(map(math.isfinite, values))]
+    # nan is unequal to itself, and its text is not.
+    if len({repr(values) for _, values in defined}) == 1:
+        return [Series(name, defined[0][1], is_bound=True)]
+    return [Series(f"{label}: {name}", values, is_bound=True) for label, values in defined]

@@ -1,0 +1,107 @@
+"""Small copies of images, from the data that a run's settings name."""
+
+import base64
+import hashlib
+import io
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.types import MINI
+
+_LARGEST_SIDE = 112
+_QUALITY = 60
+
+
+@dataclass
+class Album:
+    """Thumbnails, each kept once however many samples show it."""
+
+    uris: list[str] = field(default_factory=list)
+    """`data:` addresses, in order of first use."""
+    _places: dict[str, int] = field(default_factory=dict)
+
+    def add(self, encoded: Mapping[str, Any]) -> int | None:
+        """The place of an image's thumbnail; None where the image cannot be read.
+
+        Args:
+            encoded: `{"bytes", "path"}`.
+        """
+        from eyechart.datasets_scripts.common.errors import DataError
+        from eyechart.datasets_scripts.common.images import open_image
+
+        content = encoded["bytes"]
+        key = encoded["path"] if content is None else hashlib.sha256(content).hexdigest()
+        if key not in self._places:
+            try:
+                image = open_image(encoded)
+            except DataError:
+                return None
+            image.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
+            buffer = io.BytesIO()
+            image.save(buffer, format="WEBP", quality=_QUALITY)
+            self._places[key] = len(self.uris)
+            self.uris.append(f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}")
+        return self._places[key]
+
+
+def add_images(
+    album: Album, key: TaskKey, result: TaskResult, ids: Sequence[str]
+) -> tuple[dict[str, list[int | None]], str]:
+    """Put the images of some items into an album.
+
+    Args:
+        album: Where they go.
+        key: The task that they are of.
+        result: Its result, whose settings name the data.
+        ids: The items' ids.
+
+    Returns:
+        The places of each item's images, None for one that cannot be read; and why there are none, "" if there are.
+    """
+    from eyechart.evaluators.data import undecoded_rows
+
+    settings = result.settings.get("data")
+    settings = settings if isinstance(settings, dict) else {}
+    source = settings.get("source")
+    if not isinstance(source, str):
+        return {}, "the settings do not name the data"
+    if source != MINI and not Path(source).is_dir():
+        return {}, f"the data are not where the run found them: {source!r}"
+    try:
+        dataset = _load(key, settings)
+        wanted = set(ids)
+        places = [place for place, id in enumerate(dataset["id"]) if id in wanted]
+        rows = undecoded_rows(dataset.select(places))
+        return {row["id"]: [album.add(image.read()) for image in _images(row)] for row in rows}, ""
+    # A file that changed since, or a data set of another version: whatever it is, the report is made without pictures.
+    except Exception as error:
+        return {}, f"the data cannot be read again: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+
+
+def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
+    from eyechart.evaluators.data import load_data
+    from eyechart.evaluators.tasks import get_task
+
+    source = settings["source"]
+    return load_data(
+        get_task(key.task),
+        subset=key.subset,
+        split=key.split,
+        data_dir=None if source == MINI else source,
+        options=settings.get("options") or {},
+        # What the run left out is in no sample.
+        skip_missing=True,
+        skip_bad=True,
+    ).dataset
+
+
+def _images(row: Mapping[str, Any]) -> list[Any]:
+    if "images" in row:
+        return list(row["images"])
+    return [row["image"]] if row.get("image") is not None else []
