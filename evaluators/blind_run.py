@@ -1,6 +1,7 @@
 """Finished blind runs, whose questions can be removed from others (MMBench, Appendix B)."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from eyechart.evaluators.results import PREDICTIONS_FILE
 from eyechart.evaluators.results import RESULTS_FILE
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.results import read_results
+from eyechart.evaluators.types import Row
 
 _COLUMNS = ("id", "question", "options", "correct")
 
@@ -32,6 +34,16 @@ class BlindRun:
         """What a result says about it: the model, and how many questions it solved of how many."""
         return {"model": self.model, "folder": self.folder.name, "solved": len(self.solved), "of": len(self.asked)}
 
+    def finds_unsolved(self, row: Row) -> bool:
+        """Whether it was asked this question and did not answer it right in every pass."""
+        return self._was_asked(row["id"], row["question"]) and row["id"] not in self.solved
+
+    def removal(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Who solved questions blind, and how many of these rows are removed for that, or as it was not asked them."""
+        known = [row for row in rows if self._was_asked(row["id"], row["question"])]
+        removed = sum(row["id"] in self.solved for row in known)
+        return {"model": self.model, "removed": removed, "not_asked": len(rows) - len(known), "of": len(rows)}
+
     def check_covers(self, questions: Mapping[str, str]) -> None:
         """Refuse questions of which the blind run cannot tell whether they need their image.
 
@@ -41,11 +53,15 @@ class BlindRun:
         Raises:
             DataError: It was not asked one of them, or another question of that id.
         """
-        lacking = [id for id, question in questions.items() if self.asked.get(id) != question]
+        lacking = [id for id, question in questions.items() if not self._was_asked(id, question)]
         if lacking:
             count = f"{len(lacking)} of the {len(questions)} questions"
             reason = f"the blind run was not asked {count}, the first: '{lacking[0]}'"
-            raise DataError(f"{reason}; run it on the same data", path=self.folder)
+            how = "run it on the same data, or leave them out of that score with skip_bad (--skip-bad)"
+            raise DataError(f"{reason}; {how}", path=self.folder)
+
+    def _was_asked(self, id: str, question: str) -> bool:
+        return self.asked.get(id) == question
 
 
 def read_blind_run(folder: str | Path, task: str, split: str) -> BlindRun:

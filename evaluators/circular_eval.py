@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any
 from typing import ClassVar
@@ -73,6 +74,8 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         super().__init__(task, seed=seed, options=options, judge=judge)
         if self.options.blind and self.options.marking:
             raise UsageError("blind and marking are both given; open questions need the image, so leave out one")
+        if self.options.blind:
+            self.definition = replace(task, note=f"{task.note} Asked without the images.".strip())
         self._prompt, self._prompt_id = task.worded("blind" if self.options.blind else None)
         self._early_stop = bool(self.options.early_stop)
         self._missing = "error"
@@ -124,7 +127,8 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             backend: As for `Evaluator.run`, as are `loaded`, `metric`, `limit` and `progress`.
             loaded: The data.
             metric: The task's own by default.
-            skip_bad: Also leaves questions out of CircularEval of which passes are missing and none is wrong.
+            skip_bad: Also leaves questions out of CircularEval of which passes are missing and none is wrong, and those
+                that the blind run was not asked out of the score without blind-solvable questions.
             limit: Ask only the first so many rows.
             progress: Called with (done, total) after each response.
 
@@ -139,7 +143,8 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         questions = dict(zip(loaded.dataset["id"][:limit], loaded.dataset["question"][:limit], strict=True))
         if self.options.without_blind is not None:
             bound._blind_run = read_blind_run(self.options.without_blind, self.definition.name, loaded.split)
-            bound._blind_run.check_covers(questions)
+            if not skip_bad:
+                bound._blind_run.check_covers(questions)
         if self.options.human_letters is not None:
             bound._letters = read_human_letters(self.options.human_letters)
             bound._letters.check_known(questions)
@@ -170,9 +175,10 @@ class CircularEvaluator(MultipleChoiceEvaluator):
     def variants(self, answered: Sequence[Answered]) -> dict[str, dict[str, Any]]:
         """CircularEval of the questions that need their image (Appendix B); marks of open answers (Appendix D.2)."""
         found = {}
-        kept = [item for item in answered if not self._is_solved_blind(item.row)]
-        if self._blind_run is not None and kept:
-            found[WITHOUT_BLIND] = self.prepare_metric(None).compute(**self.metric_inputs(kept))
+        if self._blind_run is not None:
+            kept = [item for item in answered if self._blind_run.finds_unsolved(item.row)]
+            if kept:
+                found[WITHOUT_BLIND] = self.prepare_metric(None).compute(**self.metric_inputs(kept))
         if self.options.marking:
             found[MARKING] = self.prepare_metric("judge_answer").compute(**self._marking_inputs(answered))
         return found
@@ -182,8 +188,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         found: dict[str, Any] = {}
         public = [item for item in answered if not self.is_private(item.row)]
         if self._blind_run is not None:
-            removed = sum(self._is_solved_blind(item.row) for item in public)
-            found["without_blind"] = {"model": self._blind_run.model, "removed": removed, "of": len(public)}
+            found["without_blind"] = self._blind_run.removal([item.row for item in public])
         if self._letters is not None and public:
             passes = _observed(public)
             decisions = self._decide(passes)
@@ -295,9 +300,6 @@ class CircularEvaluator(MultipleChoiceEvaluator):
                 lacking = [request.pass_name for request in self._passes(item.row) if request.pass_name not in there]
                 reason = f"there is no answer to {', '.join(lacking)}, and those to its other passes are right"
                 raise explain_item(item.row["id"], DataError(reason))
-
-    def _is_solved_blind(self, row: Row) -> bool:
-        return self._blind_run is not None and row["id"] in self._blind_run.solved
 
     def _marking_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
         replies = [item.of_pass(OPEN) for item in answered]

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from dataclasses import fields
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
@@ -17,6 +18,8 @@ _ALLOWED = {
     "aggregator": ("map", "mle", "perron", "trueskill"),
     "fallback": ("wrong", "random"),
 }
+PATHS = ("without_blind", "human_letters")
+"""Options that name a file or folder."""
 _AT_LEAST = {"shuffle_seed": 0, "rounds": 1, "max_new_tokens": 1}
 
 
@@ -38,11 +41,11 @@ class TaskOptions:
     """One of the task's wordings of its prompt."""
     blind: bool | None = None
     """Ask without the image (MMBench, Appendix B)."""
-    without_blind: str | None = None
+    without_blind: str | Path | None = None
     """Folder of a finished blind run, whose right questions are removed for a second score ("Dev w/o.", Appendix B)."""
     marking: bool | None = None
     """Ask without the options too, and have a judge mark these answers from 1 to 5 (MMBench, Appendix D.2)."""
-    human_letters: str | None = None
+    human_letters: str | Path | None = None
     """File of letters that people read from the replies, with which the letters found are compared."""
     early_stop: bool | None = None
     """Ask no further rotations of a question after a wrong one; the default is to do so on servers alone."""

@@ -28,6 +28,7 @@ from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.loading import load_builder
+from eyechart.evaluators.options import PATHS
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.plan import Planned
 from eyechart.evaluators.plan import distribute_options
@@ -129,4 +130,15 @@ def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path) -> list[Planned]:
     plan = [replace(planned, data_options=entry.data_options) for planned in plan]
     for planned in plan:
         load_builder(planned.subset, task.config, data_dir=planned.data_dir, options=planned.data_options)
-    return distribute_options(plan, TaskOptions(**entry.options))
+    return distribute_options(plan, TaskOptions(**_with_paths(entry.options, folder)))
+
+
+def _with_paths(options: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Options whose files are looked for beside the suite file."""
+    found = dict(options)
+    for name in PATHS:
+        if name in options:
+            found[name] = folder / Path(str(options[name])).expanduser()
+            if not found[name].exists():
+                raise UsageError(f"{name} {str(found[name])!r} does not exist")
+    return found

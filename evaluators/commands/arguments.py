@@ -67,8 +67,10 @@ Aggregator = Annotated[
     str | None, typer.Option(help="From pairs to scores: map, mle, perron or trueskill.", rich_help_panel=HOW)
 ]
 WithoutBlind = Annotated[
-    str | None,
+    Path | None,
     typer.Option(
+        exists=True,
+        file_okay=False,
         metavar="FOLDER",
         help="Score also without the questions that the blind run in this folder solved.",
         rich_help_panel=HOW,
@@ -79,8 +81,10 @@ Marking = Annotated[
     typer.Option("--marking", help="Have a judge mark answers to open questions too, 1 to 5.", rich_help_panel=HOW),
 ]
 HumanLetters = Annotated[
-    str | None,
+    Path | None,
     typer.Option(
+        exists=True,
+        dir_okay=False,
         metavar="FILE",
         help="CSV or JSON Lines with id, pass and the letter that people read in the reply: tells the agreement.",
         rich_help_panel=HOW,

@@ -24,6 +24,7 @@ from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.results import collect
+from eyechart.evaluators.results import read_results
 from eyechart.evaluators.results import write_run
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.scripted_server import PATH
@@ -408,6 +409,12 @@ def blind_run(folder, data, model=None, name="mmbench/en"):
     return str(folder)
 
 
+def blind_model(folder):
+    (task,) = read_results(folder).tasks
+    assert task.note == "Asked without the images."
+    return task.model
+
+
 def test_questions_that_are_solved_blind_are_removed(tmp_path, data):
     folder = blind_run(tmp_path / "blind", data)
 
@@ -419,9 +426,9 @@ def test_questions_that_are_solved_blind_are_removed(tmp_path, data):
     rest = done.variants["without blind-solvable questions"]
     assert (rest["circular_accuracy"], rest["n_questions"], rest["n_vanilla"]) == (0.5, 2, 2)
     assert rest["random_guess"] == pytest.approx((2**-2 + 4**-4) / 2)
-    assert done.extras["without_blind"]["removed"] == 1
+    assert done.extras["without_blind"] == {"model": blind_model(folder), "removed": 1, "not_asked": 0, "of": 3}
     blind = done.settings["without_blind"]
-    assert blind["model"].endswith("solves_one") and (blind["solved"], blind["of"]) == (1, 3)
+    assert blind == {"model": blind_model(folder), "folder": "blind", "solved": 1, "of": 3}
     assert "without blind-solvable questions" not in run(model, data).variants
 
 
@@ -444,6 +451,10 @@ def test_another_run_is_no_blind_run(tmp_path, data):
     others = make_data(question=["What is q2?", "What is q3??", "What is q4?"])
     with pytest.raises(DataError, match="was not asked 1 of the 3 questions, the first: 'q3'"):
         run(knows, others, options={"without_blind": blind_run(tmp_path / "blind", data)})
+    done = run(knows, others, options={"without_blind": str(tmp_path / "blind")}, skip_bad=True)
+    # Of q3 the blind run knows only another question.
+    assert (done.extras["without_blind"]["removed"], done.extras["without_blind"]["not_asked"]) == (0, 1)
+    assert done.variants["without blind-solvable questions"]["n_questions"] == 2
     (tmp_path / "blind" / "results.json").write_text("{}", encoding="utf-8")
     with pytest.raises(DataError, match="cannot be read as results"):
         run(knows, data, options={"without_blind": str(tmp_path / "blind")})

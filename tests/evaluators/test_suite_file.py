@@ -115,3 +115,12 @@ def test_wrong_usage_of_suites(tmp_path, arguments, problem):
     done = invoke("run", *(path if argument == "FILE" else argument for argument in arguments))
     assert done.exit_code == 2
     assert problem in done.output
+
+
+def test_files_of_options_lie_beside_the_suite_file(tmp_path):
+    text = "tasks: [{task: mmbench/en, options: {without_blind: runs/blind}}]"
+    with pytest.raises(UsageError, match=r"task 1 \(mmbench/en\): without_blind '.*runs/blind' does not exist"):
+        read_suite(write(tmp_path, text))
+    (tmp_path / "runs" / "blind").mkdir(parents=True)
+    _, (planned,) = read_suite(write(tmp_path, text))
+    assert planned.options == TaskOptions(without_blind=tmp_path / "runs" / "blind")
