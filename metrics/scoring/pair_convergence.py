@@ -7,31 +7,33 @@ which its ranking approaches. The curve of a judge by the opinion scores is the 
 that of so few rounds is in it. Departure: Fig. 3 shows PLCC alone.
 """
 
-import warnings
+import contextlib
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from eyechart.metrics.scoring import correlation
+from eyechart.metrics.scoring.correlation import FitName
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import ScoringWarning
+from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_numbers
 from eyechart.metrics.scoring.pair_pools import Pairs
+from eyechart.metrics.scoring.pair_pools import Pool
+from eyechart.metrics.scoring.pair_pools import rank_pool
 from eyechart.metrics.scoring.pair_pools import split_pools
-from eyechart.metrics.scoring.pair_scores import CORRELATIONS
 from eyechart.metrics.scoring.pair_scores import PairSettings
-from eyechart.metrics.scoring.pair_scores import mean_over_pools
-from eyechart.metrics.scoring.pair_scores import pair_scores
-from eyechart.metrics.scoring.pooling import Pooled
+from eyechart.metrics.scoring.pair_scores import pool_means
 from eyechart.metrics.scoring.preferences import FIRST
 from eyechart.metrics.scoring.preferences import NONE
 from eyechart.metrics.scoring.preferences import SECOND
+from eyechart.metrics.scoring.preferences import PositionArray
 from eyechart.metrics.scoring.preferences import Preferences
-from eyechart.metrics.scoring.quality import correlate
+from eyechart.metrics.scoring.quality import SMALL_SAMPLE
 
 
 def judge_by_scores(first_scores: ArrayLike, second_scores: ArrayLike) -> Preferences:
@@ -70,8 +72,9 @@ def convergence(
         settings: How images are ranked, and pools averaged; its bootstrap is not used.
 
     Returns:
-        For each number of rounds: `rounds`, `n_pairs` and `n_images` that were in them, and `srcc`, `plcc`, `krcc` and
-        `plcc_fitted` as in `pair_scores`, in [-1, 1]; nan, without a warning, where so few pairs define none.
+        For each number of rounds: `rounds`, `n_pairs` and `n_images` that were in them, and `srcc`, `plcc` and
+        `plcc_fitted` as in `pair_scores`, in [-1, 1]; nan, without a warning, where so few pairs define none. Pools of
+        fewer than 30 images, for which a fit says little, have no `plcc_fitted`.
 
     Raises:
         InputError: The lengths differ, or an image has two references within a pool.
@@ -86,16 +89,15 @@ def convergence(
         (2, 6, 6, 0.97)
     """
     check_lengths(predictions=preferences.forward, first_ids=pairs.first_ids, rounds=rounds)
-    # The bootstrap has no part in the curve, and a resample is the least that it can do.
-    chosen = replace(settings or PairSettings(), resamples=1)
-    drawn = np.asarray(rounds)
+    chosen, drawn = settings or PairSettings(), np.asarray(rounds)
     curve = []
     for count, last in enumerate(np.unique(drawn), 1):
         rows = np.flatnonzero(drawn <= last).tolist()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ScoringWarning)
-            found = pair_scores(preferences.select(rows), pairs.select(rows), chosen)
-        curve.append({"rounds": count} | {name: found[name] for name in ("n_pairs", "n_images", *CORRELATIONS)})
+        pools = list(split_pools(pairs.select(rows)).values())
+        winner = preferences.select(rows).winner
+        parts = [_agreement(_ranks(pool, winner, chosen), pool.references, chosen.fit) for pool in pools]
+        sizes = [len(pool.image_ids) for pool in pools]
+        curve.append({"rounds": count, "n_pairs": len(rows), "n_images": sum(sizes)} | pool_means(parts, sizes, chosen))
     return curve
 
 
@@ -108,8 +110,7 @@ def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSetting
         settings: The fit, and how pools are averaged.
 
     Returns:
-        `srcc`, `plcc`, `krcc` and `plcc_fitted` in [-1, 1], means over pools where there are some, nan where one is
-        undefined; `n_images`.
+        `srcc`, `plcc` and `plcc_fitted` as in `convergence`; `n_images`.
 
     Raises:
         InputError: An image has no score or two references within a pool, or a score is not finite.
@@ -120,13 +121,41 @@ def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSetting
         >>> score_limit({"a": 1, "b": 4, "c": 9}, pairs)["srcc"]
         1.0
     """
-    chosen = replace(settings or PairSettings(), resamples=1)
-    parts = []
-    for name, pool in split_pools(pairs).items():
+    chosen = settings or PairSettings()
+    parts, sizes = [], []
+    for pool in split_pools(pairs).values():
         lacking = [image for image in pool.image_ids if image not in scores]
         if lacking:
             raise InputError(f"scores has none for image {lacking[0]!r}, nor for {len(lacking) - 1} others")
         values = check_numbers("scores", [scores[image] for image in pool.image_ids])
-        parts.append(correlate(name, Pooled(values, values), pool.references, chosen.quality()))
-    means = mean_over_pools(parts, chosen)
-    return {name: means[name] for name in CORRELATIONS} | {"n_images": sum(part.n for part in parts)}
+        parts.append(_agreement(values, pool.references, chosen.fit))
+        sizes.append(len(values))
+    return {"n_images": sum(sizes)} | pool_means(parts, sizes, chosen)
+
+
+def _ranks(pool: Pool, winner: PositionArray, settings: PairSettings) -> FloatArray:
+    """Scores of a pool's images, nan where there is no ranking."""
+    try:
+        return rank_pool(pool, winner[list(pool.rows)], settings.aggregator, settings.order_seed)
+    except UndefinedScoreError:
+        return np.full(len(pool.image_ids), np.nan)
+
+
+def _agreement(scores: FloatArray, references: FloatArray, fit: FitName) -> dict[str, float]:
+    """Correlations of one pool, nan where one is undefined."""
+
+    def fitted() -> float:
+        return correlation.fit_logistic(scores, references, fit).plcc if len(scores) >= SMALL_SAMPLE else float("nan")
+
+    found = {"srcc": float("nan"), "plcc": float("nan"), "plcc_fitted": float("nan")}
+    if np.isnan(scores).any():
+        return found
+    computed = {
+        "srcc": lambda: correlation.srcc(scores, references),
+        "plcc": lambda: correlation.plcc(scores, references),
+        "plcc_fitted": fitted,
+    }
+    for name, compute in computed.items():
+        with contextlib.suppress(UndefinedScoreError):
+            found[name] = compute()
+    return found

@@ -141,7 +141,7 @@ def pair_scores(preferences: Preferences, pairs: Pairs, settings: PairSettings) 
         return {**whole, **_listed(only.correlations), "n_images": n_images, "scores": only.scores}
     return {
         **whole,
-        **mean_over_pools([part.correlations for part in ranked.values()], settings),
+        **_average([part.correlations for part in ranked.values()], settings),
         "n_images": n_images,
         "n_pools": len(pools),
         "n_undefined_pools": sum(_is_undefined(part) for part in ranked.values()),
@@ -186,23 +186,36 @@ def _listed(found: Correlations) -> dict[str, Any]:
     return {name: found.scores[name] for name in CORRELATIONS} | intervals
 
 
-def mean_over_pools(parts: Sequence[Correlations], settings: PairSettings) -> dict[str, Any]:
-    """Means of the pools' correlations; every pool is resampled by itself.
+def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], settings: PairSettings) -> dict[str, float]:
+    """Means of the pools' correlations.
 
     Args:
-        parts: One for each pool, with as many replicates each.
+        scores: Correlations by name of each pool, nan where one is undefined; the same names for all.
+        sizes: Numbers of images, one for each pool.
         settings: What weights the pools have, and what undefined ones are.
 
     Returns:
-        `CORRELATIONS` in [-1, 1], nan where no pool has one, and the intervals of SRCC and PLCC.
+        The means by name, nan where no pool has one.
+
+    Examples:
+        >>> pool_means([{"srcc": 0.5}, {"srcc": 0.8}, {"srcc": float("nan")}], [30, 160, 5], PairSettings())
+        {'srcc': 0.65}
     """
-    weights = np.array([part.n if settings.pool_weights == "images" else 1 for part in parts], dtype=np.float64)
-    scores = {
-        name: float(_mean(np.array([[part.scores[name]] for part in parts]), weights, settings)[0])
-        for name in CORRELATIONS
-    }
+    weights = _weights(sizes, settings)
+    return {name: float(_mean(np.array([[part[name]] for part in scores]), weights, settings)[0]) for name in scores[0]}
+
+
+def _average(parts: Sequence[Correlations], settings: PairSettings) -> dict[str, Any]:
+    """Means over pools; every pool is resampled by itself."""
+    sizes = [part.n for part in parts]
+    scores = pool_means([{name: part.scores[name] for name in CORRELATIONS} for part in parts], sizes, settings)
+    weights = _weights(sizes, settings)
     srcc, plcc = (_mean(np.array([part.replicates[side] for part in parts]), weights, settings) for side in (0, 1))
     return _listed(Correlations(scores, (srcc, plcc), 0, {}))
+
+
+def _weights(sizes: Sequence[int], settings: PairSettings) -> FloatArray:
+    return np.array([size if settings.pool_weights == "images" else 1 for size in sizes], dtype=np.float64)
 
 
 def _mean(values: FloatArray, weights: FloatArray, settings: PairSettings) -> FloatArray:

@@ -1,0 +1,241 @@
+"""The four tasks of 2AFC: on the mini release, on the authors' label files, and on a server."""
+
+import csv
+import json
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+from werkzeug import Response as HttpResponse
+
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.results import read_results
+from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.two_afc import distortion_level
+from eyechart.evaluators.tasks.two_afc import distortion_type
+from eyechart.metrics.scoring.averages import weighted_mean
+from eyechart.metrics.scoring.errors import ScoringWarning
+
+TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
+# The opinion scores of MM21 are in another place than the label files.
+RELEASED = {"mm21_scores": "released"}
+ONE_EACH = {"kadid10k": 81, "koniq10k": 160, "MM21": 129, "CSIQ": 30, "LIVEC": 100, "spaq": 160, "kadis700k": 100}
+SIZES = {**ONE_EACH, "SQAD": 100, "mixed": 200}
+
+SMALL = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def qualities(reference):
+    """Image id to quality, of all that the coarse label file lists."""
+    data = load_dataset(
+        "two_afc", "coarse", split="test", data_dir=reference / "two-afc", images="skip", options=RELEASED
+    )
+    columns = (("first_id", "first_quality"), ("second_id", "second_quality"))
+    return {
+        name: value for one, other in columns for name, value in zip(list(data[one]), list(data[other]), strict=True)
+    }
+
+
+def write_scores(path, scores):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("image", "score"), *scores.items()])
+    return path
+
+
+def score(task, reference, file, **options):
+    data = load_data(get_task(task), data_dir=reference / "two-afc", images="skip", options=options)
+    return evaluator(task).run(PredictionsFileBackend(file), data)
+
+
+@pytest.fixture(scope="module")
+def observed(reference, qualities, tmp_path_factory):
+    """The coarse task by an observer whose scores are the opinion scores and half as much noise."""
+    rng = np.random.default_rng(0)
+    databases = {name.partition("/")[0] for name in qualities}
+    spread = {d: np.std([q for name, q in qualities.items() if name.startswith(f"{d}/")]) for d in databases}
+    seen = {name: q + 0.5 * spread[name.partition("/")[0]] * rng.standard_normal() for name, q in qualities.items()}
+    file = write_scores(tmp_path_factory.mktemp("observer") / "observer.csv", seen)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScoringWarning)
+        return score("two_afc/coarse", reference, file, **RELEASED)
+
+
+def test_a_simulated_observer_on_the_real_coarse_list(observed):
+    scores, table = observed.scores, observed.extras["table"]
+    assert {part: row["n_images"] for part, row in table.items()} == SIZES
+    assert {part: row["n_pairs"] for part, row in table.items()} == {part: 12 * (n // 2) for part, n in SIZES.items()}
+    assert (scores["n_images"], scores["n_pools"], scores["consistency"]) == (860, 8, 1.0)
+    lines = [line for line in observed.predictions if not line["id"].startswith("mixed") and line["answer"]]
+    assert scores["accuracy_all"] == np.mean([line["answer"] == line["extracted"] for line in lines])
+    assert 0.75 < scores["accuracy_all"] < 0.95 and scores["pool_weights"] == "images"
+    for database in SIZES:
+        own = observed.variants["mixed"] if database == "mixed" else scores
+        for name in ("consistency", "accuracy_all", "plcc_fitted", "srcc", "srcc_ci95"):
+            assert table[database][name] == pytest.approx(own["by_pool"][database][name])
+    assert list(observed.variants) == ["mle", "perron", "trueskill", "mixed"]
+    assert observed.variants["trueskill"]["srcc"] == pytest.approx(scores["srcc"], abs=0.05)
+
+
+def test_averages_are_those_of_table_2(observed):
+    earlier, rated = observed.extras["averages"]
+    assert rated["over"] == ["kadis700k", "SQAD", "mixed"] and rated["n_images"] == 400
+    assert earlier["over"] == ["kadid10k", "koniq10k", "MM21", "CSIQ", "LIVEC", "spaq"] and earlier["n_images"] == 660
+    for average in (earlier, rated):
+        rows = [observed.extras["table"][part] for part in average["over"]]
+        for name in ("consistency", "accuracy_all", "plcc_fitted"):
+            expected = weighted_mean([row[name] for row in rows], [SIZES[part] for part in average["over"]])
+            assert average[name] == pytest.approx(expected)
+
+
+def test_the_curve_over_rounds_is_that_of_figure_3(observed):
+    found = observed.extras["convergence"]
+    curve, bound = found["curve"], found["upper_bound"]
+    assert [(part["rounds"], part["n_pairs"]) for part in curve] == [(r, 429 * r) for r in range(1, 13)]
+    for name in ("srcc", "plcc", "plcc_fitted"):
+        assert curve[-1][name] == pytest.approx(observed.scores[name])
+        assert all(part[name] < best[name] for part, best in zip(curve, bound, strict=True))
+    assert bound[0]["plcc"] < 0.6 and bound[-1]["plcc"] > 0.92
+    # Twelve rounds are nearly enough: the ranking says almost what the observer's scores say.
+    assert curve[-1]["srcc"] == pytest.approx(found["limit"]["srcc"], abs=0.03)
+
+
+@SMALL
+@pytest.mark.parametrize(
+    ("task", "parts", "pairs"),
+    [
+        ("two_afc/fine_levels", ["AWGN", "JPEG", "jpeg2000", "fnoise", "BLUR"], 96),
+        ("two_afc/fine_mos", [f"interval_{low}" for low in ("1_25", "25_50", "50_75", "75_100")], 144),
+    ],
+)
+def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, reference, tmp_path):
+    data = load_dataset("two_afc", get_task(task).config, split="test", data_dir=reference / "two-afc", images="skip")
+    scores = dict(zip(list(data["first_id"]), list(data["first_quality"]), strict=True))
+    scores |= dict(zip(list(data["second_id"]), list(data["second_quality"]), strict=True))
+    found = score(task, reference, write_scores(tmp_path / "perfect.csv", scores))
+    table = found.extras["table"]
+    assert {part: row["n_pairs"] for part, row in table.items()} == dict.fromkeys(parts, pairs)
+    (average,) = found.extras["averages"]
+    assert (average["over"], average["weights"]) == (parts, "equal")
+    assert average["accuracy_all"] == 1
+    own = [name for name in found.scores["by_pool"] if (get_task(task).part_of_pool or str)(name) == parts[0]]
+    assert table[parts[0]]["srcc"] == pytest.approx(np.mean([found.scores["by_pool"][name]["srcc"] for name in own]))
+    assert len(own) == (1 if task == "two_afc/fine_mos" else 4)
+
+
+def test_a_pools_name_tells_its_part():
+    assert distortion_type("butter_flower.jpeg2000") == "jpeg2000"
+    assert distortion_level("st.peter.3") == "level 3"
+
+
+@SMALL
+def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
+    # As NIQE does, it names files alone, and lower is better; a few images are better than it knows.
+    niqe = {name.rpartition("/")[2]: -quality for name, quality in qualities.items() if name.startswith("spaq/")}
+    file, out = write_scores(tmp_path / "niqe.csv", niqe), tmp_path / "out"
+    where = ("--data-dir", reference / "two-afc", "--option", 'databases=["spaq"]')
+    done = invoke("score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--out", out)
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(out).tasks
+    assert (task.model, task.scores["n_images"], task.scores["accuracy_all"]) == ("niqe", 160, 1.0)
+    assert "mixed" not in task.variants and task.extras["averages"] == []
+    assert task.extras["convergence"]["limit"]["srcc"] == pytest.approx(1)
+
+
+@SMALL
+@pytest.mark.parametrize("given", [{}, {"pairing": "released", "rounds": 3}])
+def test_settings_tell_how_pairs_were_drawn(given, reference, tmp_path):
+    data = load_data(get_task("two_afc/fine_mos"), data_dir=reference / "two-afc", images="skip", options=given)
+    images = {*data.dataset["first_id"], *data.dataset["second_id"]}
+    file = write_scores(tmp_path / "order.csv", {name: place for place, name in enumerate(sorted(images))})
+    found = evaluator("two_afc/fine_mos").run(PredictionsFileBackend(file), data)
+    options = found.settings["data"]["options"]
+    assert {name: options[name] for name in ("pairing", "rounds", "seed", "databases")} == {
+        "pairing": "random",
+        "rounds": 12,
+        "seed": 0,
+        "databases": (),
+        **given,
+    }
+    assert found.scores["n_pairs"] == 48 * options["rounds"] == len(found.predictions) // 2
+
+
+@pytest.fixture(scope="module")
+def mini_run(tmp_path_factory):
+    """The first pairs of every task, by the bundled model."""
+    out = tmp_path_factory.mktemp("two_afc")
+    done = invoke("run", *TASKS, "--limit", 48, "--out", out)
+    assert done.exit_code == 0, done.output
+    return {task.task: task for task in read_results(out).tasks}, done.output
+
+
+def test_the_tiny_model_sees_which_image_is_better(mini_run):
+    tasks, output = mini_run
+    assert list(tasks) == list(TASKS)
+    for name in TASKS[:2]:
+        assert tasks[name].scores["consistency"] > 0.9 and tasks[name].scores["accuracy_all"] > 0.75
+        assert tasks[name].scores["srcc"] > 0.6
+    for task in tasks.values():
+        assert task.scores["draw_rate"] == 0 and task.scores["unmatched"] == 0
+        assert 0.3 < task.scores["first_rate"] < 0.7
+        assert task.settings["prompt_id"] == "two_afc/1" and task.settings["data"]["options"]["rounds"] == 12
+    assert list(tasks["two_afc/fine_types"].extras["table"]) == ["level 1", "level 2"]
+    assert "accuracy, all pairs" in output and "prefers the image shown first" in output
+
+
+def test_pairs_that_come_again_are_asked_once(tmp_path):
+    assert invoke("run", TASKS[2], "--limit", 40, "--out", tmp_path / "one").exit_code == 0
+    assert invoke("run", TASKS[2], "--limit", 40, "--no-store", "--out", tmp_path / "two").exit_code == 0
+    (stored,), (asked,) = (read_results(tmp_path / name).tasks for name in ("one", "two"))
+    assert stored.scores == asked.scores and stored.extras == asked.extras
+
+
+@SMALL
+def test_a_server_gets_both_orders_of_each_pair(httpserver, tmp_path):
+    bodies = []
+
+    def respond(request):
+        bodies.append(json.loads(request.data))
+        message = {"role": "assistant", "content": "A. The first image."}
+        answer = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        return HttpResponse(json.dumps(answer), content_type="application/json")
+
+    httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(respond)
+    server = ("--base-url", httpserver.url_for("/v1"), "--model", "m", "--no-store", "--concurrency", 1)
+    done = invoke("run", TASKS[0], *server, "--limit", 3, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    shown = [[part["image_url"]["url"] for part in _parts(body) if part["type"] == "image_url"] for body in bodies]
+    assert len(shown) == 6 and all(len(images) == 2 for images in shown)
+    assert sorted(map(tuple, shown)) == sorted(tuple(images[::-1]) for images in shown)
+    (task,) = read_results(tmp_path).tasks
+    assert (task.scores["first_rate"], task.scores["consistency"]) == (1, 0)
+
+
+def _parts(body):
+    return [part for message in body["messages"] for part in message["content"] if isinstance(part, dict)]
+
+
+def test_a_missing_image_leaves_out_its_pairs(tmp_path):
+    folder = tmp_path / "release"
+    shutil.copytree(mini.release("two_afc"), folder)
+    missing = sorted((folder / "CSIQ" / "dst_imgs").glob("mini_scene_1.*"))[0]
+    missing.unlink()
+    name = f"CSIQ/dst_imgs/{missing.name}"
+    where = ("--data-dir", folder, "--limit", 30, "--no-store", "--out", tmp_path / "out")
+    assert invoke("run", TASKS[1], *where).exit_code == 1
+    done = invoke("run", TASKS[1], *where, "--skip-missing")
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "out").tasks
+    assert [item.id for item in task.left_out] == [name]
+    assert name not in {image for pool in task.scores["scores"].values() for image in pool}
