@@ -13,9 +13,12 @@ from eyechart.datasets_scripts.common.rotations import rotate
 from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.results import read_results
+from eyechart.evaluators.submissions.mmbench import AnsweredPass
+from eyechart.evaluators.submissions.mmbench import mmbench_submission
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.scripted_server import PATH
 from tests.evaluators.scripted_server import completion
@@ -152,6 +155,24 @@ def test_the_test_split_gives_the_file_for_the_server(tmp_path):
     assert {row["index"] for row in rows} == {int(row["index"]) for row in released}
     assert {row["prediction"] for row in rows} == {"=B "}
     assert done.extras["submission"] == {"passes": len(rows), "missing": 0, "changed": len(rows)}
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_file_for_the_server_is_scored_as_a_predictions_file(tmp_path, direction):
+    task = evaluator("mmbench/en")
+    data = load_data(task.definition)
+    wrong = {"dev-3", "dev-20"}
+    passes = [
+        AnsweredPass(row, rotate(row["options"], place), letter(row, place) if row["id"] not in wrong else "none")
+        for row in data.dataset.remove_columns("images")
+        for place in range(len(row["options"]))
+    ]
+    ((name, content),) = mmbench_submission(passes, "en", "dev", direction).items()
+    (tmp_path / name).write_bytes(content)
+    done = task.run(PredictionsFileBackend(tmp_path / name), data)
+    assert done.scores["circular_accuracy"] == pytest.approx(1 - 2 / 60)
+    assert done.scores["n_passes"] == len(passes)
+    assert done.settings["model"]["format"] == "vlmevalkit"
 
 
 @pytest.mark.parametrize("config", ["en", "en_v11"])
