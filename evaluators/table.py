@@ -106,6 +106,12 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
             "such scores are not comparable with published ones."
         )
     for evaluation in evaluations:
+        dropped = (evaluation.scores or {}).get("dropped")
+        if dropped:
+            lines.append(
+                f"{evaluation.task}: {dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and "
+                "with none that is wrong, left out of CircularEval."
+            )
         count = len(evaluation.left_out)
         if count:
             first = evaluation.left_out[0]

@@ -26,6 +26,7 @@ from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import read_results
 from eyechart.evaluators.results import write_run
+from eyechart.evaluators.table import notes
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.scripted_server import PATH
 from tests.evaluators.scripted_server import completion
@@ -279,6 +280,7 @@ def test_right_passes_without_the_others_are_an_error_or_dropped(tmp_path, data)
     assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
     assert (done.scores["vanilla_accuracy"], done.scores["n_vanilla"]) == (1.0, 3)
     assert done.settings["missing"] == "drop"
+    assert any("1 question without answers to all passes" in line for line in notes([done]))
 
 
 def test_a_question_without_any_answer_is_an_error_or_left_out(tmp_path, data):
