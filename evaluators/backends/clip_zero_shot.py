@@ -1,13 +1,13 @@
 """A dual encoder of images and texts, such as CLIP, as a backend: how much an image looks like texts made of words.
 
-Protocol: Q-Bench, Eq. 2 and Sec. A.2.3 (https://arxiv.org/abs/2309.14181), the baseline CLIP-ViT-Large-14 of its
-Table 4: softmax over the cosine similarities of an image to "a photo of good quality" and "a photo of poor quality".
-The request's own prompt and prefilled reply are not used. Other words make texts of the same form, which the paper does
-not try; they change no logit of these two. Logits are cosine similarities times 100, as `softmax_iqa`
-divides by 100: together that is Eq. 2 for every model. It is also the scale of the paper's model itself; the scales of
-other models, and the bias of SigLIP, are left aside, as Eq. 2 has none. Images are preprocessed by the model's own
-processor, which for the paper's model resizes the shorter side to 224 pixels and cuts out the middle; the paper says
-"resize images into 224 x 224" and not whether anything is cut off.
+Protocol: Q-Bench, Eq. 2 and Sec. A.2.3 (https://arxiv.org/abs/2309.14181), the baseline CLIP-ViT-Large-14 of its Table
+4: softmax over the cosine similarities of an image to "a photo of good quality" and "a photo of poor quality". The
+request's own prompt and prefilled reply are not used. Other words make texts of the same form, which the paper does not
+try; they change no logit of these two. Logits are cosine similarities times 100, as `softmax_iqa` divides by 100:
+together that is Eq. 2 for every model. It is also the scale of the paper's model itself; the scales of other models,
+and the bias of SigLIP, are left aside, as Eq. 2 has none. Images are preprocessed by the model's own processor, which
+for the paper's model resizes the shorter side to 224 pixels and cuts out the middle; the paper says "resize images into
+224 x 224" and not whether anything is cut off.
 """
 
 from collections.abc import Callable
