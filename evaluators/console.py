@@ -1,5 +1,6 @@
 """Where the command line prints, and how a command ends."""
 
+import re
 import sys
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,6 +12,8 @@ from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 
 _PLAIN_WIDTH = 140
+# All but tab and line feed: what a terminal obeys instead of showing.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 Value = TypeVar("Value")
 
@@ -19,6 +22,16 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """A console that, where it is no terminal, does not fold lines to the 80 columns of an imagined one."""
     found = Console(stderr=stderr, quiet=quiet)
     return found if found.is_terminal else Console(stderr=stderr, quiet=quiet, width=_PLAIN_WIDTH)
+
+
+def printable(text: str) -> str:
+    r"""A text of unknown origin for a terminal, control characters as their escapes.
+
+    Examples:
+        >>> printable("a\x1b[2Jb\n")
+        'a\\x1b[2Jb\n'
+    """
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def checked(call: Callable[[], Value]) -> Value:

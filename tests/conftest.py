@@ -8,6 +8,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.hub_stand_in import StandIn
+from tests.hub_stand_in import stand_in
+
 _HOME = tempfile.TemporaryDirectory(prefix="eyechart-tests-")
 # Set before datasets, evaluate or transformers is imported: they read these once.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -29,6 +32,13 @@ def reference() -> Path:
     if not folder:
         pytest.skip("EYECHART_REFERENCE is not set: it names the folder of real reference data")
     return Path(folder)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """What the Hub's client takes for the Hub."""
+    with stand_in(monkeypatch) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,14 @@ def export(
         bool,
         typer.Option("--i-have-the-rights", help="Export private answers and texts, and images given on request, too."),
     ] = False,
+    benchmark: Annotated[
+        bool,
+        typer.Option(
+            "--benchmark",
+            help="Also write eval.yaml, with which the Hub shows a leaderboard, once Hugging Face has listed the "
+            "framework and the repository; needs --data-dir.",
+        ),
+    ] = False,
     skip_bad: SkipBad = False,
     skip_missing: SkipMissing = False,
 ) -> None:
@@ -45,14 +53,20 @@ def export(
     def write() -> Path:
         from eyechart.datasets_scripts import mini
         from eyechart.datasets_scripts.export import export as export_subset
+        from eyechart.evaluators.publishing.benchmark import benchmark as make_benchmark
+        from eyechart.evaluators.publishing.benchmark import write_benchmark
 
         if push_to_hub is not None and not data_dir:
             raise UsageError("--push-to-hub needs --data-dir: a mini release is not the benchmark")
         if public and push_to_hub is None:
             raise UsageError("--public says how to make the repository of --push-to-hub, which is not given")
         configs = config or find_subset(subset).configs
+        # Made first, so that nothing is exported where it cannot be.
+        contents = make_benchmark(subset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
         folders = parse_data_dirs(data_dir or [f"{mini.release(subset)}"], tuple(configs), "config")
-        return export_subset(
+        if benchmark and (not data_dir or any(map(mini.is_release, folders.values()))):
+            raise UsageError("--benchmark needs --data-dir: a mini release is not the benchmark")
+        written = export_subset(
             subset,
             config,
             out=out,
@@ -62,6 +76,9 @@ def export(
             skip_bad=skip_bad,
             skip_missing=skip_missing,
         )
+        if contents is not None:
+            write_benchmark(written, contents)
+        return written
 
     folder = checked(write)
     print(f"Exported to {folder}")

@@ -1,15 +1,7 @@
 """Uploads with the real client of the Hub, to a small server that stands in for the Hub on this machine."""
 
-import base64
-import hashlib
-import json
-import threading
 from collections.abc import Callable
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
-from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import datasets
 import pytest
@@ -21,117 +13,10 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.export import export
 from eyechart.datasets_scripts.hub import push_to_hub
 from eyechart.evaluators.cli import app
+from tests.hub_stand_in import StandIn
 
-TOKEN = "hf_of_this_test"
 # The Hub's own client uses an argument of its HTTP library that is deprecated there.
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload raw bytes:DeprecationWarning")
-
-
-class StandIn(ThreadingHTTPServer):
-    """Keeps repositories in memory: `repos[name]` has `private`, `files` and `commits`."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.address = f"http://127.0.0.1:{self.server_port}"
-        self.repos: dict[str, dict[str, Any]] = {}
-        self.blobs: dict[str, bytes] = {}
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: StandIn
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def _reply(self, value: Any, status: int = 200) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding") == "chunked":
-            chunks = []
-            while size := int(self.rfile.readline(), 16):
-                chunks.append(self.rfile.read(size))
-                self.rfile.readline()
-            self.rfile.readline()
-            return b"".join(chunks)
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-
-    def do_GET(self) -> None:
-        name = self.path.removeprefix("/api/datasets/")
-        if name in self.server.repos:
-            self._reply({"id": name, "private": self.server.repos[name]["private"], "sha": "0", "tags": []})
-        else:
-            self._reply({"error": "Repository not found"}, 404)
-
-    def do_PUT(self) -> None:
-        self.server.blobs[self.path.removeprefix("/upload/")] = self._body()
-        self._reply({})
-
-    def do_POST(self) -> None:
-        body, path = self._body(), self.path
-        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            self._reply({"error": "Invalid credentials"}, 401)
-        elif path == "/api/repos/create":
-            self._create(json.loads(body))
-        elif path == "/api/validate-yaml":
-            self._reply({"errors": [], "warnings": []})
-        elif "/preupload/" in path:
-            files = [file["path"] for file in json.loads(body)["files"]]
-            modes = {file: "lfs" if file.endswith(".parquet") else "regular" for file in files}
-            answer = [{"path": file, "uploadMode": mode, "shouldIgnore": False} for file, mode in modes.items()]
-            self._reply({"files": answer})
-        elif path.endswith("/info/lfs/objects/batch"):
-            wanted = json.loads(body)["objects"]
-            actions = [{"upload": {"href": f"{self.server.address}/upload/{item['oid']}"}} for item in wanted]
-            answer = [{**item, "actions": action} for item, action in zip(wanted, actions, strict=True)]
-            self._reply({"transfer": "basic", "objects": answer})
-        else:
-            self._commit(path.removeprefix("/api/datasets/").partition("/commit/")[0], body)
-
-    def _create(self, asked: dict[str, Any]) -> None:
-        name = f"{asked.get('organization') or 'me'}/{asked['name']}"
-        if asked["name"] == "forbidden":
-            return self._reply({"error": "You don't have the rights to create this"}, 403)
-        status = 409 if name in self.server.repos else 200
-        if status == 200:
-            private = asked.get("private", asked.get("visibility") == "private")
-            self.server.repos[name] = {"private": private, "files": {}, "commits": []}
-        self._reply({"url": f"{self.server.address}/datasets/{name}"}, status)
-
-    def _commit(self, name: str, body: bytes) -> None:
-        repo = self.server.repos[name]
-        for line in body.splitlines():
-            value = json.loads(line)["value"]
-            match json.loads(line)["key"]:
-                case "header":
-                    repo["commits"].append(value["summary"])
-                case "file":
-                    repo["files"][value["path"]] = base64.b64decode(value["content"])
-                case "lfsFile":
-                    data = self.server.blobs[value["oid"]]
-                    assert hashlib.sha256(data).hexdigest() == value["oid"] and len(data) == value["size"]
-                    repo["files"][value["path"]] = data
-        address = f"{self.server.address}/datasets/{name}/commit/1"
-        self._reply({"commitUrl": address, "commitOid": "1", "success": True})
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    with StandIn() as server:
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", server.address)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

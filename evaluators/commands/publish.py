@@ -1,0 +1,115 @@
+"""`eyechart publish`: a model's card and results on the Hub."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
+
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.subsets import SUBSETS
+from eyechart.evaluators.console import checked
+from eyechart.evaluators.console import printable
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.publishing.hub import Held
+    from eyechart.evaluators.publishing.publication import Change
+
+
+def publish(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs of one model.")],
+    model_repo: Annotated[str, typer.Option(metavar="ID", help="The model's repository on the Hub.")],
+    task: Annotated[list[str] | None, typer.Option(help="Publish this task alone. Repeatable.")] = None,
+    dataset_repo: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SUBSET=ID",
+            help="Benchmark repository of a data set, made with `eyechart export --benchmark`; its results also "
+            "go into .eval_results. Repeatable.",
+        ),
+    ] = None,
+    source_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the run can be seen.")] = None,
+    card: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The model's card as it is, instead of that on the Hub.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the changed files here.")] = None,
+    push: Annotated[
+        bool, typer.Option("--push", help="Write to the Hub; otherwise only show what would change.")
+    ] = False,
+    create_pr: Annotated[bool, typer.Option("--create-pr", help="With --push: open a pull request.")] = False,
+    same_model: Annotated[
+        bool, typer.Option("--same-model", help="The repository holds the model of the run, which names it otherwise.")
+    ] = False,
+    allow_left_out: Annotated[
+        bool, typer.Option("--allow-left-out", help="Publish although rows were left out; the card says how many.")
+    ] = False,
+) -> None:
+    """Put results into a model's card and repository on the Hub: shows the difference, and writes it with --push.
+
+    Other parts of the card and other results stay as they are; an earlier publication of eyechart is replaced.
+    """
+
+    def prepare() -> tuple["list[Change]", "Held"]:
+        from eyechart.evaluators.publishing.publication import changes
+        from eyechart.evaluators.publishing.publication import check_model
+        from eyechart.evaluators.publishing.selection import select
+
+        if push and card is not None:
+            raise UsageError("--card is for a copy on disk, and --push changes the card on the Hub; leave one of them")
+        if create_pr and not push:
+            raise UsageError("--create-pr says how to --push, which is not given")
+        repos = _data_repos(dataset_repo or [])
+        published = select(runs, task or [], allow_left_out=allow_left_out)
+        check_model(published, model_repo, same_model)
+        held = _held(model_repo, card)
+        return changes(published, model_repo, held.files, data_repos=repos, source=source_url), held
+
+    found, held = checked(prepare)
+    for change in found:
+        print(printable(change.diff()), end="")
+    if not found:
+        print("Nothing to change: the repository holds these results already")
+        return
+    if out is not None:
+        from eyechart.evaluators.publishing.publication import write_changes
+
+        checked(lambda: write_changes(found, out))
+        print(f"Written to {out}: {', '.join(change.path for change in found)}")
+    if push:
+        from eyechart.evaluators.publishing.hub import push_files
+
+        files = {change.path: change.after for change in found}
+        address = checked(lambda: push_files(model_repo, files, parent=held.revision, create_pr=create_pr))
+        print(f"Published: {address}")
+    elif out is None:
+        print("Nothing was written: --push writes to the Hub, --out FOLDER to disk")
+
+
+def _held(repo: str, card: Path | None) -> "Held":
+    from eyechart.evaluators.publishing.hub import Held
+    from eyechart.evaluators.publishing.hub import read_files
+    from eyechart.evaluators.publishing.publication import CARD
+    from eyechart.evaluators.publishing.publication import ENTRIES
+
+    if card is None:
+        return read_files(repo, (CARD, ENTRIES))
+    beside = card.parent / ENTRIES
+    try:
+        files = {CARD: card.read_bytes(), **({ENTRIES: beside.read_bytes()} if beside.is_file() else {})}
+        return Held({path: content.decode() for path, content in files.items()}, "")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MissingFileError(f"cannot be read as a card: {error}", path=card) from error
+
+
+def _data_repos(values: list[str]) -> dict[str, str]:
+    repos: dict[str, str] = {}
+    for value in values:
+        name, equals, repo = value.partition("=")
+        if not equals or not repo or name in repos:
+            raise UsageError(f"--dataset-repo {value!r} is not SUBSET=ID, or gives SUBSET again")
+        if name not in SUBSETS:
+            raise unknown_name("subset in --dataset-repo", name, SUBSETS)
+        repos[name] = repo
+    return repos

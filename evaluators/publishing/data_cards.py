@@ -1,0 +1,13 @@
+"""What the cards of our data sets tell."""
+
+from importlib.resources import files
+
+
+def pretty_name(subset: str) -> str:
+    """What a data set's card calls it; our own name where there is no card."""
+    from huggingface_hub import DatasetCard
+
+    card = files("eyechart.hub_cards") / "datasets" / f"{subset}.md"
+    if not subset.isidentifier() or not card.is_file():
+        return subset
+    return str(DatasetCard(card.read_text(encoding="utf-8")).data["pretty_name"])

@@ -1,0 +1,127 @@
+"""Which results of a run are published, and why some must not be.
+
+Refused are results that do not say what a published number says: of made-up data, of a part of the data, of answers
+that are private, or judged by a comparison of words. Nothing allows these. Rows that could not be read or whose image
+was absent are left out only where that is said to be meant, and the card then tells how many these are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.averages import AVERAGE
+from eyechart.evaluators.report.runs import read_runs
+from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.types import LEXICAL
+
+_PRIVATE = "its answer is private"
+
+
+@dataclass(frozen=True)
+class Published:
+    """One result that may be published, and the run that it is of."""
+
+    result: TaskResult
+    environment: dict[str, Any]
+    """When, where and with which versions it was made."""
+
+    @property
+    def is_average(self) -> bool:
+        """Whether it is an average over databases, which is no data set's."""
+        return self.result.subset == AVERAGE
+
+
+def select(runs: Sequence[str | Path], tasks: Sequence[str] = (), *, allow_left_out: bool = False) -> list[Published]:
+    """Read runs and choose what is published.
+
+    Args:
+        runs: Folders of finished runs of one model.
+        tasks: Names of tasks; all that the runs hold if empty.
+        allow_left_out: Publish results although rows were left out.
+
+    Returns:
+        The results, in the order of the runs.
+
+    Raises:
+        UsageError: A task is in no run or, on the same data, in two, the runs are of several models, or a result must
+            not be published; the message says why of each, and how to go on.
+        DataError: A run cannot be read.
+    """
+    read = [run.results for run in read_runs(runs)]
+    known = list(dict.fromkeys(result.task for results in read for result in results.tasks))
+    for name in tasks:
+        if name not in known:
+            raise unknown_name("task in these runs", name, known)
+    chosen = [
+        Published(result, results.environment)
+        for results in read
+        for result in results.tasks
+        if not tasks or result.task in tasks
+    ]
+    if not chosen:
+        raise UsageError("there is no result to publish: no task of these runs finished")
+    _check_one_each([one.result for one in chosen])
+    _check_allowed([one.result for one in chosen], allow_left_out)
+    return chosen
+
+
+def why_not(result: TaskResult, *, allow_left_out: bool = False) -> str:
+    """Why a result must not be published, and how to make one that may be; "" where it may be."""
+    data, judge = _settings(result, "data"), _settings(result, "judge").get("name")
+    count = len(left_out_public(result))
+    if "is_mini" not in data:
+        return "its settings do not tell its data; a results file is not to be edited, so repeat the run"
+    if data["is_mini"]:
+        return "it is of a mini release, which holds made-up items; repeat it on the real data with --data-dir"
+    if result.settings.get("limit") is not None:
+        return f"it is of the first {result.settings['limit']} items alone; repeat it without --limit"
+    if result.scores is None:
+        return "it has no score, as " + (result.note or "its answers are private")
+    if not result.complete:
+        return f"it is incomplete: {result.note or 'scores were made of less than was to be asked'}"
+    if LEXICAL in (judge, result.scores.get("judge")):
+        return f"it was judged by `{LEXICAL}`, a comparison of words; repeat it with --judge, which asks no answer anew"
+    if count and not allow_left_out:
+        return f"{count} rows were left out; --allow-left-out publishes it with a note that says so"
+    return ""
+
+
+def left_out_public(result: TaskResult) -> list[Any]:
+    """What was left out for other reasons than that answers are private."""
+    return [item for item in result.left_out if item.reason != _PRIVATE]
+
+
+def _settings(result: TaskResult, name: str) -> dict[str, Any]:
+    found = result.settings.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _check_one_each(results: Sequence[TaskResult]) -> None:
+    models = list(dict.fromkeys(result.model for result in results))
+    if len(models) > 1:
+        raise UsageError(f"the runs are of several models, and a repository holds one: {', '.join(models)}")
+    seen = set()
+    for result in results:
+        key = (result.task, result.subset, result.split)
+        if key in seen:
+            raise UsageError(
+                f"{result.task} on {result.subset} ({result.split}) is there twice; give runs that have it once"
+            )
+        seen.add(key)
+
+
+def _check_allowed(results: Sequence[TaskResult], allow_left_out: bool) -> None:
+    reasons = {id(result): why_not(result, allow_left_out=allow_left_out) for result in results}
+    refused = [result for result in results if reasons[id(result)]]
+    if not refused:
+        return
+    lines = [f"{result.task} on {result.subset} ({result.split}): {reasons[id(result)]}" for result in refused]
+    names = {result.task for result in refused}
+    others = list(dict.fromkeys(result.task for result in results if result.task not in names))
+    error = UsageError("\n".join([f"{len(refused)} of {len(results)} results must not be published:", *lines]))
+    if others:
+        error.add_note(f"The others can be: {' '.join(f'--task {name}' for name in others)}")
+    raise error

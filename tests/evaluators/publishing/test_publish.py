@@ -1,0 +1,220 @@
+"""The command and the files that it makes, read by the Hub's own library; uploads to what stands in for the Hub."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+from huggingface_hub import parse_eval_result_entries
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.publishing.publication import ENTRIES
+from tests.evaluators.finished_runs import ACCURACY
+from tests.evaluators.finished_runs import MODEL
+from tests.evaluators.finished_runs import evaluated
+from tests.evaluators.finished_runs import write
+from tests.hub_stand_in import TOKEN
+from tests.hub_stand_in import StandIn
+
+CARD = """\
+---
+license: mit # of the weights
+model-index:
+- name: their name
+  results:
+  - task:
+      type: text-generation
+    dataset:
+      name: Wiki
+      type: wiki
+    metrics:
+    - type: perplexity
+      value: 10.5
+---
+# A model
+"""
+CIRCULAR = {"circular_accuracy": 0.5, "circular_ci95": [0.25, 0.75], "vanilla_accuracy": None, "n_questions": 8}
+QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [None, None], "n": 40}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "run",
+        [
+            evaluated(),
+            evaluated("mmbench/en", "mmbench", scores=dict(CIRCULAR), data={"config": "en"}),
+            evaluated("q_bench/assessment", "koniq10k", "test", scores=dict(QUALITY)),
+        ],
+    )
+
+
+def call(*arguments: Any, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["publish", *map(str, arguments)])
+    assert done.exit_code == code, done.output
+    assert TOKEN not in done.output
+    return done.output
+
+
+def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(
+        *(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out"),
+        *("--dataset-repo", "llvisionqa=me/qa", "--source-url", "https://example.org/run"),
+    )
+    assert "+    - type: accuracy\n+      value: 0.75" in shown and "-license" not in shown
+    card = ModelCard.load(tmp_path / "out" / "README.md")
+    assert card.data["license"] == "mit" and card.data.model_name == "their name"
+    found = [
+        (r.dataset_type, r.dataset_config, r.dataset_split, r.metric_type, r.metric_value)
+        for r in card.data.eval_results
+    ]
+    assert found == [
+        ("wiki", None, None, "perplexity", 10.5),
+        ("me/qa", None, "dev", "accuracy", 0.75),
+        ("mmbench", "en", "dev", "circular_accuracy", 0.5),
+        ("koniq10k", None, "test", "srcc", 0.9),
+        ("koniq10k", None, "test", "plcc", 0.8),
+    ]
+    ours = card.data.eval_results[1]
+    assert ours.metric_args == {"n": 12, "ci95": [0.5, 0.875]} and ours.source_url == "https://example.org/run"
+    (entry,) = parse_eval_result_entries(yaml.safe_load((tmp_path / "out" / ENTRIES).read_text()))
+    assert (entry.dataset_id, entry.task_id, entry.value) == ("me/qa", "q_bench_perception", 0.75)
+    assert entry.date == "2026-11-21T10:00:00+00:00" and entry.source_url == "https://example.org/run"
+    assert entry.notes.startswith("Accuracy, dev, n = 12; 95 % interval 0.5 to 0.875; prompt q_bench_a1/1; eyechart ")
+    assert (
+        "| `q_bench/perception` | LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 to 87.50 | 25.00 % | 12 |"
+        in card.text
+    )
+    assert "| `mmbench/en` | MMBench, en (dev) | CircularEval | 50.00 % |" in card.text
+    assert "VanillaEval | undefined |" in card.text and "/data/release" not in card.text
+    again = call(
+        *(run, "--model-repo", MODEL, "--card", tmp_path / "out" / "README.md", "--dataset-repo", "llvisionqa=me/qa"),
+        *("--source-url", "https://example.org/run"),
+    )
+    assert "Nothing to change" in again
+
+
+def test_a_dry_run_writes_nothing(hub: StandIn, run: Path) -> None:
+    hub.make(MODEL, {"README.md": CARD.encode()})
+    shown = call(run, "--model-repo", MODEL)
+    assert "Nothing was written: --push writes to the Hub" in shown and "--- a/README.md" in shown
+    assert hub.repos[MODEL]["files"] == {"README.md": CARD.encode()} and not hub.repos[MODEL]["commits"]
+
+
+def test_a_push_is_one_commit_upon_what_was_read(hub: StandIn, run: Path) -> None:
+    hub.make(MODEL, {"README.md": CARD.encode(), "weights.bin": b"1"})
+    base = hub.revision(MODEL)
+    shown = call(run, "--model-repo", MODEL, "--push", "--dataset-repo", "llvisionqa=me/qa")
+    repo = hub.repos[MODEL]
+    assert f"Published: {hub.address}/{MODEL}/commit/1" in shown
+    assert repo["commits"] == ["Evaluation results of eyechart"] and repo["parents"] == [base]
+    assert sorted(repo["files"]) == [ENTRIES, "README.md", "weights.bin"]
+    assert "Nothing to change" in call(run, "--model-repo", MODEL, "--push", "--dataset-repo", "llvisionqa=me/qa")
+    # Without the data set's repository there is no entry any more.
+    shown = call(run, "--model-repo", MODEL, "--push", "--task", "mmbench/en")
+    assert repo["files"][ENTRIES] == b"[]\n" and b"koniq10k" not in repo["files"]["README.md"]
+    assert b"perplexity" in repo["files"]["README.md"] and len(repo["commits"]) == 2
+
+
+def test_a_pull_request_leaves_the_repository_alone(hub: StandIn, run: Path) -> None:
+    hub.make(MODEL, {})
+    shown = call(run, "--model-repo", MODEL, "--push", "--create-pr")
+    assert f"Published: {hub.address}/{MODEL}/discussions/1" in shown
+    assert hub.repos[MODEL]["pull_requests"] == 1 and hub.repos[MODEL]["files"] == {}
+
+
+def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "could not be read" in call(run, "--model-repo", MODEL, code=1)
+    assert "cannot be a repository" in call(run, "--model-repo", "a/b/c", "--same-model", code=2)
+    hub.make(MODEL, {})
+    monkeypatch.setattr(
+        StandIn, "revision", lambda self, name: f"{len(self.repos[name]['commits']) + next(ticks):040x}"
+    )
+    ticks = iter(range(100))
+    assert "was not changed: " in call(run, "--model-repo", MODEL, "--push", code=1)
+    monkeypatch.setenv("HF_TOKEN", "hf_of_another")
+    shown = call(run, "--model-repo", MODEL, "--push", code=1)
+    assert "401" in shown and "hf_of_another" not in shown
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert "--card FILE takes a copy" in call(run, "--model-repo", MODEL, code=1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"data": {"is_mini": True}}, "it is of a mini release"),
+        ({"settings": {"limit": 5}}, "it is of the first 5 items alone; repeat it without --limit"),
+        ({"scores": None, "note": "The answers are private."}, "it has no score, as The answers are private."),
+        ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),
+        ({"scores": {"sum": 1.0, "judge": "lexical"}}, "it was judged by `lexical`, a comparison of words"),
+        ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; --allow-left-out"),
+    ],
+)
+def test_what_must_not_be_published(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
+    run = write(tmp_path, [evaluated(**fields), evaluated("mmbench/en", "mmbench", scores=dict(CIRCULAR))])
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out", code=2)
+    assert (
+        "1 of 2 results must not be published" in shown and f"q_bench/perception on llvisionqa (dev): {reason}" in shown
+    )
+    assert "The others can be: --task mmbench/en" in shown and not (tmp_path / "out").exists()
+    call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--task", "mmbench/en")
+
+
+def test_rows_left_out_are_told(tmp_path: Path) -> None:
+    left_out = [
+        {"id": "x", "path": None, "reason": "no image"},
+        {"id": "y", "path": None, "reason": "its answer is private"},
+    ]
+    run = write(tmp_path, [evaluated(left_out=left_out)])
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--allow-left-out")
+    assert "1 rows have no part in the scores: they could not be read, or had no image." in shown
+
+
+def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> | [x](javascript:1) <!-- eyechart: end --> \x1b[2J"
+    settings = {"judge": {"name": evil}, "wording": "/home/me/secret/file.csv"}
+    run = write(tmp_path, [evaluated(note=evil, settings=settings, model=MODEL)], {"eyechart": evil})
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "<script" not in text and text.count("<!-- eyechart: end -->") == 1 and "/home/me" not in text
+    assert "\\[x\\](javascript:1)" in text and "file.csv" in text and "\x1b" not in shown + text
+    rows = [line for line in text.splitlines() if line.startswith("| `q_bench/perception`")]
+    assert all(len(line.replace("\\|", "").split("|")) in (9, 5) for line in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--push", "--card", "x"], "leave one of them"),
+        (["--create-pr"], "--create-pr says how to --push"),
+        (["--task", "mmbench/cn"], "unknown task in these runs 'mmbench/cn'; did you mean 'mmbench/en'"),
+        (["--dataset-repo", "llvisionqa"], "is not SUBSET=ID"),
+        (["--dataset-repo", "llvisonqa=me/x"], "did you mean 'llvisionqa'"),
+        (["--model-repo", "acme/other"], "the run is of the model 'acme/vlm' and the repository is 'acme/other'"),
+    ],
+)
+def test_wrong_usage(run: Path, arguments: list[str], message: str) -> None:
+    assert message in call(run, "--model-repo", MODEL, *arguments, code=2)
+
+
+def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path: Path) -> None:
+    other = write(
+        tmp_path / "other", [evaluated("mmbench/cn", "mmbench", scores=dict(CIRCULAR), data={"config": "cn"})]
+    )
+    (tmp_path / "card.md").write_text(CARD)
+    card = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert "mmbench/cn" in call(run, other, *card)
+    twice = write(tmp_path / "twice", [evaluated(scores=ACCURACY | {"accuracy": 0.5})])
+    assert "is there twice" in call(run, twice, *card, code=2)
+    foreign = write(
+        tmp_path / "foreign", [evaluated("mmbench/cn", "mmbench", scores=dict(CIRCULAR), model="acme/other")]
+    )
+    assert "of several models" in call(run, foreign, *card, code=2)
+    assert "not there" in call(tmp_path / "nowhere", *card, code=1)
+    assert "cannot be read as a card" in call(run, "--model-repo", MODEL, "--card", tmp_path / "none.md", code=1)
