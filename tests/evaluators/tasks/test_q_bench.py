@@ -134,6 +134,26 @@ def test_a_judge_on_a_server_is_asked_for_five_replies_at_once(httpserver):
         script.bodies.clear()
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "score", "value"),
+    [("q_bench/perception_pairs", 4, "accuracy", 1.0), ("q_bench/description", 12, "sum", 3.0)],
+)
+def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked, score, value):
+    script = Script(httpserver)
+    script.say(always("Score: 1"))
+    rows = load_data(get_task(name), images="skip").dataset.select(range(4))
+    lines = [json.dumps({"id": row["id"], "text": f"Splendid {row['id']}"}) + "\n" for row in rows]
+    (tmp_path / "answers.jsonl").write_text("".join(lines))
+    judge = ("--judge", "judge", "--judge-base-url", httpserver.url_for("/v1"), "--rounds", 3)
+    answers = ("--predictions", tmp_path / "answers.jsonl", "--limit", 4, "--out", tmp_path / "out")
+    done = invoke("score", name, *answers, *judge)
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path / "out").tasks
+    assert (result.scores[score], result.scores["rounds"], result.complete) == (value, 3, True)
+    assert [body["n"] for body in script.bodies] == [3] * asked
+    assert "lexical" not in done.output
+
+
 @pytest.mark.parametrize("name", ["q_bench/perception", "q_bench/perception_pairs", "q_bench/description"])
 def test_answers_made_elsewhere_are_scored(tmp_path, name):
     rows = load_data(get_task(name), images="skip").dataset.select(range(9))
