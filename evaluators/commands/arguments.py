@@ -66,6 +66,7 @@ Ties = Annotated[str | None, typer.Option(help="Ranking of equal logits: exact o
 Aggregator = Annotated[
     str | None, typer.Option(help="From pairs to scores: map, mle, perron or trueskill.", rich_help_panel=HOW)
 ]
+Blind = Annotated[bool | None, typer.Option("--blind", help="Ask without the image.", rich_help_panel=HOW)]
 WithoutBlind = Annotated[
     Path | None,
     typer.Option(

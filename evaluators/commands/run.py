@@ -15,6 +15,7 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.commands.arguments import HOW
 from eyechart.evaluators.commands.arguments import Aggregator
 from eyechart.evaluators.commands.arguments import BackendKind
+from eyechart.evaluators.commands.arguments import Blind
 from eyechart.evaluators.commands.arguments import DataDirs
 from eyechart.evaluators.commands.arguments import DataOptions
 from eyechart.evaluators.commands.arguments import Fallback
@@ -121,7 +122,7 @@ def run(
         str | None, typer.Option(help="Loss of an option in closed-set inference: mean or sum.", rich_help_panel=HOW)
     ] = None,
     wording: Wording = None,
-    blind: Annotated[bool | None, typer.Option("--blind", help="Ask without the image.", rich_help_panel=HOW)] = None,
+    blind: Blind = None,
     without_blind: WithoutBlind = None,
     marking: Marking = None,
     human_letters: HumanLetters = None,

@@ -8,6 +8,7 @@ import typer
 
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
 from eyechart.evaluators.commands.arguments import Aggregator
+from eyechart.evaluators.commands.arguments import Blind
 from eyechart.evaluators.commands.arguments import DataDirs
 from eyechart.evaluators.commands.arguments import DataOptions
 from eyechart.evaluators.commands.arguments import Fallback
@@ -73,6 +74,7 @@ def score(
     option: DataOptions = None,
     inference: Inference = None,
     wording: Wording = None,
+    blind: Blind = None,
     without_blind: WithoutBlind = None,
     marking: Marking = None,
     human_letters: HumanLetters = None,
@@ -96,6 +98,7 @@ def score(
         given = TaskOptions(
             inference=inference,
             wording=wording,
+            blind=blind,
             without_blind=without_blind,
             marking=marking,
             human_letters=human_letters,

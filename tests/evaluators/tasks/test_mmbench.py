@@ -118,6 +118,29 @@ def test_answers_made_elsewhere_are_scored(tmp_path):
     assert task.extras["extractor_agreement"]["all"]["agreement"] == 1.0
 
 
+def test_a_blind_run_may_be_made_elsewhere(tmp_path):
+    rows = load_dataset("mmbench", "en", split="dev", data_dir=mini.release("mmbench"), images="skip")
+    asked = [(row, place) for row in rows for place in range(len(row["options"]))]
+    lines = [
+        {"id": row["id"], "pass": f"rotation:{place}" if place else "main", "text": letter(row, place)}
+        for row, place in asked
+    ]
+    (tmp_path / "seeing.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    # Without the image every second question is right.
+    for line, (row, _) in zip(lines, asked, strict=True):
+        line["text"] = line["text"] if int(row["question_id"]) % 2 else ""
+    (tmp_path / "blind.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    score = ("score", "mmbench/en", "--predictions")
+    done = invoke(*score, tmp_path / "blind.jsonl", "--blind", "--model", "gpt-4", "--out", tmp_path / "blind")
+    assert done.exit_code == 0, done.output
+    assert "mmbench/en: Asked without the images." in done.output
+    without = ("--without-blind", tmp_path / "blind", "--out", tmp_path / "out")
+    assert invoke(*score, tmp_path / "seeing.jsonl", *without).exit_code == 0
+    (task,) = read_results(tmp_path / "out").tasks
+    assert task.extras["without_blind"] == {"model": "gpt-4", "removed": 30, "not_asked": 0, "of": 60}
+    assert task.variants["without blind-solvable questions"]["n_questions"] == 30
+
+
 def letter(row, place):
     turned = rotate(row["options"], place)
     return "ABCD"[turned.index(row["options"]["ABCD".index(row["answer"])])]
