@@ -55,6 +55,14 @@ def test_further_questions_about_an_image_name_the_same_image(id, img_path):
     assert json.loads(written) == [{**expected, "response": "Yes"}]
 
 
+@pytest.mark.parametrize("submit", [perception_submission, pair_submission])
+def test_rows_of_ones_own_keep_what_they_have(submit):
+    row = {"id": "mine", "question": "Is it?", "options": ["Yes", "No"], "concern": "taste"}
+    (written,) = submit([row], ["Yes"]).values()
+    (found,) = read_rows(written.decode("utf-8"))
+    assert set(found) == {"question", "img_path", "candidates", "response"} and "mine" in found["img_path"]
+
+
 @pytest.mark.parametrize("id", ["test-1.png_cat_2.jpg", "test-1.png_cat_2.jpg-2"])
 def test_further_questions_about_a_pair_name_the_same_pair(id):
     row = {"id": id, "question": "Is it?", "options": ["Yes", "No"], "question_type": "what", "concern": "distortion"}
