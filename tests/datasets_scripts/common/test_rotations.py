@@ -9,6 +9,7 @@ from eyechart.datasets_scripts.common.rotations import STRIDE
 from eyechart.datasets_scripts.common.rotations import Pass
 from eyechart.datasets_scripts.common.rotations import pass_problems
 from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.datasets_scripts.common.rotations import shown_direction
 
 FIRST = Pass(7, "Which?", "Look.", ("red", "green", "blue"), "B")
 LEFT = [
@@ -26,6 +27,13 @@ RIGHT = [
 @pytest.mark.parametrize("passes", [LEFT, RIGHT, LEFT[::-1], LEFT[:1], [FIRST, LEFT[2]]])
 def test_passes_in_either_direction_and_any_order(passes: list[Pass]) -> None:
     assert pass_problems(passes) == [""] * len(passes)
+
+
+@pytest.mark.parametrize(
+    ("passes", "direction"), [(LEFT, 1), (RIGHT, -1), (RIGHT[::-1], -1), ([FIRST], 0), (LEFT[1:], 0), ([], 0)]
+)
+def test_the_direction_that_rotated_passes_show(passes: list[Pass], direction: int) -> None:
+    assert shown_direction(passes) == direction
 
 
 def test_private_answers() -> None:

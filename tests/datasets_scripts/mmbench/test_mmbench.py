@@ -23,6 +23,7 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.rotations import STRIDE
+from eyechart.datasets_scripts.loading import load_builder
 from eyechart.datasets_scripts.mmbench import mmbench as script
 
 Row = dict[str, Any]
@@ -240,6 +241,21 @@ def test_the_hubs_form_with_decoded_images(
     assert (parts["dev"]["answer"][:], parts["test"]["answer"][:]) == (["B", "A", "D"], ["", "", ""])
     assert parts["test"]["hint"][:] == ["", "", "Look\twell,\nthen say."]
     assert {row["images"][0]["bytes"] for row in undecoded(parts["dev"])} == {image}
+
+
+def test_the_direction_of_a_releases_rotated_rows(tmp_path: Path, rows: list[Row]) -> None:
+    sizes = {241: 3, 242: 2, 7: 4}
+
+    def backwards(row: Row) -> Row:
+        places, base = divmod(row["index"], STRIDE)
+        return {**row, "index": base + -places % sizes[base] * STRIDE, "image": str(row["image"])}
+
+    write(tmp_path / "left", rows)
+    parquet(tmp_path / "right" / "dev.parquet", [backwards(row) for row in rows])
+    write(tmp_path / "unrotated", rows[:3])
+    for folder, direction in (("left", 1), ("right", -1), ("unrotated", 0)):
+        builder: Any = load_builder("mmbench", "en", data_dir=tmp_path / folder, images="skip")
+        assert builder.direction("dev") == direction
 
 
 def test_the_hubs_form_with_base64(tmp_path: Path, rows: list[Row], image: bytes) -> None:
