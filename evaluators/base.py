@@ -268,7 +268,7 @@ class Evaluator(evaluate.Evaluator):
         private = [left_out_item(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
         unusable = [left_out_item(item.row, reason) for item in public if (reason := self.unusable(item))]
         scored = [item for item in public if not self.unusable(item)]
-        why = self.why_unscored(answered) if public else private_note(loaded, len(answered))
+        why = self.why_unscored(answered) or ("" if public else private_note(loaded, len(answered)))
         scores, variants = None, {}
         if scored and not why:
             module = self.prepare_metric(metric, self.metric_config(scored))

@@ -131,6 +131,7 @@ class QualityAssessmentEvaluator(Evaluator):
         if self._is_numerical:
             return {"predictions": [_rating(item) for item in answered], **shared}
         if have_scores(answered):
+            self._check_given_for_scores()
             return {"predictions": [item.responses[0].score for item in answered], **shared}
         return {"predictions": pooled_logits(answered, self._pair), **self._pooling(), **shared}
 
@@ -187,6 +188,12 @@ class QualityAssessmentEvaluator(Evaluator):
     @property
     def _max_new_tokens(self) -> int:
         return 1 if self._is_top_token else self.options.max_new_tokens or self.definition.max_new_tokens
+
+    def _check_given_for_scores(self) -> None:
+        for name in _LOGITS_ONLY:
+            value = getattr(self.options, name)
+            if value is not None:
+                raise UsageError(f"{name}={value!r} is for logits of words, and the answers are scores; leave it out")
 
     def _pooling(self) -> dict[str, Any]:
         """The metric's arguments that only logits have."""

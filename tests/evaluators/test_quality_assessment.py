@@ -257,6 +257,8 @@ def test_scores_made_elsewhere_are_correlated_as_they_are(photographs, tmp_path)
     assert found.settings["prediction"] == "score made elsewhere"
     assert found.settings["words"] is None and found.settings["prompt_id"] is None
     assert [record["score"] for record in found.predictions] == pytest.approx(numbers)
+    with pytest.raises(UsageError, match="words='high/low' is for logits of words, and the answers are scores"):
+        run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs, words="high/low")
     mixed = [{"logits": {"good": 1, "poor": 0}}, *({"score": number} for number in numbers[1:])]
     with pytest.raises(DataError, match="item 'p1' has a score and others have logits"):
         run(file_of(tmp_path, mixed), photographs)
@@ -351,3 +353,6 @@ def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photogr
     found = run(says(random_logits()), private.cast_column("quality", datasets.Value("float64")))
     assert found.scores is None and found.variants == {} and "private" in found.note
     assert len(found.predictions) == 40
+    # The likeliest tokens need no scores to choose words by.
+    tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
+    assert tokens.extras["suggested_words"] == "good/poor" and "--words good/poor" in tokens.note
