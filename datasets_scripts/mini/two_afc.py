@@ -1,8 +1,9 @@
 """The mini release of 2AFC: the four label files, the images under their `img_path`, and LICQA's lists of MM21.
 
 60 images of six databases for the coarse configuration, each of a content of its own; two contents of CSIQ with four
-distortion types at five levels; six images in each of SPAQ's four intervals of scores. As in the real release, CSIQ's
-scores are DMOS, MM21's are bitrates, and most are text.
+distortion types at five levels; six images in each of SPAQ's four intervals of scores, which are of two neighbouring
+levels, so that there is something to see. As in the real release, CSIQ's scores are DMOS, MM21's are bitrates, and most
+are text.
 """
 
 import json
@@ -24,7 +25,7 @@ CSIQ_TYPES = {"white noise": "AWGN", "JPEG compression": "JPEG", "blur": "BLUR",
 CSIQ_CONTENTS = 2
 PER_INTERVAL = 6
 # The lowest interval is called 1_25 in the real file.
-_INTERVALS = {"1_25": 5, "25_50": 4, "50_75": 2, "75_100": 1}
+_INTERVALS = {"1_25": (5, 4), "25_50": (4, 3), "50_75": (3, 2), "75_100": (2, 1)}
 _CODECS = {"JPEG compression": "JPEG", "blur": "FactMSE"}
 _RATES = 4
 _LICQA = {"train": slice(0, 6), "val": slice(6, 8), "test": slice(8, None)}
@@ -111,9 +112,9 @@ def _write_csiq(folder: Path) -> tuple[dict[str, list[Label]], dict[str, list[La
 def _write_spaq(folder: Path) -> dict[str, list[Label]]:
     shots = {(shot.content, shot.number): shot for shot in shots_of(_SPAQ.stream, len(_INTERVALS) * PER_INTERVAL)}
     pools = {}
-    for interval, (name, level) in enumerate(_INTERVALS.items()):
+    for interval, (name, levels) in enumerate(_INTERVALS.items()):
         contents = range(interval * PER_INTERVAL + 1, (interval + 1) * PER_INTERVAL + 1)
-        places = [(content, content % len(TYPE_CODES) * len(LEVELS) + level - 1) for content in contents]
+        places = [(c, c % len(TYPE_CODES) * len(LEVELS) + levels[c % len(levels)] - 1) for c in contents]
         pools[f"interval_{name}"] = _label_all(folder, _SPAQ, [shots[place] for place in places])
     return pools
 
@@ -123,9 +124,10 @@ def _csiq_score(shot: Shot) -> str:
 
 
 def _spaq_score(shot: Shot) -> str:
-    """Return the middle of the shot's interval and twice its jitter."""
-    middle = 12.5 + 25 * list(_INTERVALS.values()).index(shot.level)
-    return f"{middle + 2 * (shot.score - (100 - 18 * shot.level)):.2f}"
+    """Return the middle of the lower or upper half of the shot's interval, by its level, and its jitter."""
+    interval = (shot.content - 1) // PER_INTERVAL
+    half = list(_INTERVALS.values())[interval].index(shot.level)
+    return f"{25 * interval + 6.25 + 12.5 * half + shot.score - (100 - 18 * shot.level):.2f}"
 
 
 def _mm21_rate(shot: Shot) -> int:

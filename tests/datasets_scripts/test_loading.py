@@ -15,6 +15,7 @@ import pytest
 from eyechart.datasets_scripts import left_out
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import loading
+from eyechart.datasets_scripts import options_in_force
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
@@ -82,6 +83,16 @@ def test_a_cache_folder_that_cannot_be_made(kadis: Folder, tmp_path: Path, place
     cache = tmp_path / place
     with pytest.raises(UsageError, match=f"the cache folder {cache} cannot be used: .+; cache_dir says which to use"):
         load_dataset("kadis700k", data_dir=kadis(), cache_dir=cache)
+
+
+def test_options_in_force_are_those_given_and_the_defaults_of_others() -> None:
+    found = options_in_force("two_afc", "fine_mos", {"rounds": 3})
+    assert (found["rounds"], found["pairing"], found["seed"], found["databases"]) == (3, "random", 0, ())
+    assert "data_dir" not in found and options_in_force("csiq") == {}
+    with pytest.raises(UsageError, match="unknown option of subset 'two_afc' 'round'; did you mean 'rounds'"):
+        options_in_force("two_afc", options={"round": 3})
+    with pytest.raises(UsageError, match="unknown config of subset 'two_afc' 'corse'; did you mean 'coarse'"):
+        options_in_force("two_afc", "corse")
 
 
 def test_split_expressions(llvisionqa: Folder) -> None:

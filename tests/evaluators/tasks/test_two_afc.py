@@ -141,15 +141,21 @@ def test_a_pools_name_tells_its_part():
 
 @SMALL
 def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
-    # As NIQE does, it names files alone, and lower is better; a few images are better than it knows.
-    niqe = {name.rpartition("/")[2]: -quality for name, quality in qualities.items() if name.startswith("spaq/")}
+    # As NIQE does, it names files alone, and lower is better.
+    niqe = {name.rpartition("/")[2]: -quality for name, quality in qualities.items() if name[:4] in ("spaq", "CSIQ")}
     file, out = write_scores(tmp_path / "niqe.csv", niqe), tmp_path / "out"
-    where = ("--data-dir", reference / "two-afc", "--option", 'databases=["spaq"]')
+    where = ("--data-dir", reference / "two-afc", "--option", 'databases=["spaq", "CSIQ"]')
     done = invoke("score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--out", out)
     assert done.exit_code == 0, done.output
     (task,) = read_results(out).tasks
-    assert (task.model, task.scores["n_images"], task.scores["accuracy_all"]) == ("niqe", 160, 1.0)
-    assert "mixed" not in task.variants and task.extras["averages"] == []
+    assert (task.model, task.scores["n_images"], task.scores["accuracy_all"]) == ("niqe", 190, 1.0)
+    assert "mixed" not in task.variants and [part["over"] for part in task.extras["averages"]] == [["CSIQ", "spaq"]]
+    for line in (
+        "spaq: accuracy, all pairs",
+        "average of 2, CSIQ to spaq: consistency",
+        "prefers the image shown first",
+    ):
+        assert line in done.output
     assert task.extras["convergence"]["limit"]["srcc"] == pytest.approx(1)
 
 
