@@ -168,6 +168,29 @@ def test_servers_are_asked_with_early_stop(http, tmp_path):
         assert complete.scores[key] == task.scores[key]
 
 
+def test_a_judge_on_a_server_reads_what_exact_matching_leaves_open(http, tmp_path):
+    asked = []
+
+    def respond(request):
+        body = json.loads(request.data)
+        asked.append(body["model"])
+        return json_response(completion(*["A" if body["model"] == "judge" else "the first"] * body.get("n", 1)))
+
+    http.expect_request(PATH, method="POST").respond_with_handler(respond)
+    server = ("--model", "m", "--base-url", http.url_for("/v1"))
+    judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"))
+    done = invoke("run", "mmbench/en", *server, *judge, "--limit", 10, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path).tasks
+    passes = task.scores["n_passes"]
+    assert asked.count("m") == asked.count("judge") == passes == 10 + round(10 * task.scores["vanilla_accuracy"]) > 10
+    assert task.scores["extraction"] == {"exact": 0.0, "judge": 1.0, "random": 0.0, "unmatched": 0.0}
+    assert (task.scores["judge_asked"], task.complete) == (passes, True)
+    again = invoke("run", "mmbench/en", *server, *judge, "--limit", 10, "--out", tmp_path)
+    assert again.exit_code == 0, again.output
+    assert len(asked) == 2 * passes
+
+
 def test_the_test_split_gives_the_file_for_the_server(tmp_path):
     done = evaluate("en", lambda messages: "=B\x07", split="test")
     assert done.scores is None
