@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
@@ -12,6 +13,7 @@ from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.asking import left_out_item
 from eyechart.evaluators.base import Evaluator
+from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
@@ -47,6 +49,15 @@ class PairedComparisonEvaluator(Evaluator):
 
     required_columns = ("id", "images", "first_quality", "second_quality", "first_id", "second_id")
     takes = ("wording", "aggregator", "max_new_tokens")
+    _image_counts: tuple[int, ...] = (2,)
+
+    def for_backend(self, backend: Backend) -> "PairedComparisonEvaluator":
+        """One that takes rows without images too, where answers were made elsewhere."""
+        if backend.needs_images:
+            return self
+        found = copy(self)
+        found._image_counts = (0, 2)
+        return found
 
     def requests(self, row: Row) -> list[Request]:
         """Two requests: the pair as given, and with its images swapped."""
@@ -66,8 +77,7 @@ class PairedComparisonEvaluator(Evaluator):
 
     def check_row(self, row: Row) -> None:
         """Two images of different ids and finite quality."""
-        # Answers made elsewhere need no images, so that there may be none.
-        if len(row["images"]) not in (0, 2):
+        if len(row["images"]) not in self._image_counts:
             raise DataError(f"it has {len(row['images'])} images; expected two")
         if row["first_id"] == row["second_id"]:
             raise DataError(f"its images are both '{row['first_id']}'; expected two different ones")

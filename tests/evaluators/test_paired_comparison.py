@@ -229,6 +229,7 @@ def test_convergence_needs_rounds_and_ends_at_the_score():
         ({"pool": ["sea", None]}, "its pool is None"),
         ({"first_quality": [1.0, 2.5]}, "image 'i1' has the quality 2.5, and 2.0 in an earlier pair"),
         ({"images": [[Image.new("RGB", (8, 8))] * 2, [Image.new("RGB", (8, 8))]]}, "it has 1 images; expected two"),
+        ({"images": [[Image.new("RGB", (8, 8))] * 2, []]}, "it has 0 images; expected two"),
         ({"id": ["pair 0", "pair 0"]}, "its id was there before"),
     ],
 )
