@@ -6,6 +6,7 @@ and rich are loaded before a command runs.
 
 import typer
 
+from eyechart.evaluators.commands import leaderboard
 from eyechart.evaluators.commands import store
 from eyechart.evaluators.commands import text_to_score
 from eyechart.evaluators.commands.export import export
@@ -24,6 +25,7 @@ app.command("tasks")(list_tasks)
 app.command("export")(export)
 app.command("report")(report)
 app.command("publish")(publish)
+app.add_typer(leaderboard.app, name="leaderboard")
 app.add_typer(store.app, name="store")
 app.add_typer(text_to_score.app, name="text-to-score")
 

@@ -1,0 +1,33 @@
+// Making elements. All text goes in as text: nothing here or elsewhere reads HTML.
+
+const RUN = /^results\/[0-9a-f]{20}\.json$/;
+
+/** An element with properties and children; a child that is a string becomes text. */
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** A link to an https address or to a run of this folder; plain text for anything else. */
+export function link(text, address) {
+  const href = safeAddress(address);
+  if (href === null) return document.createTextNode(text);
+  return make("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, text);
+}
+
+function safeAddress(address) {
+  if (typeof address !== "string") return null;
+  if (RUN.test(address)) return address;
+  try {
+    const url = new URL(address);
+    return url.protocol === "https:" && !url.username && !url.password ? url.href : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A name that others chose: apart from its surroundings, whatever direction its letters run in. */
+export function named(text) {
+  return make("bdi", { className: "name" }, String(text));
+}

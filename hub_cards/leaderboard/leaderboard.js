@@ -1,0 +1,179 @@
+// The page: benchmarks, boards, filters and the table, all of results/index.json and of the address.
+
+import { link, make, named } from "./elements.js";
+import { readState, writeState } from "./state.js";
+import { BoardTable } from "./table.js";
+
+const SCHEMA = 1;
+const at = (id) => document.getElementById(id);
+let index = null;
+let state = readState();
+let board = null;
+let table = null;
+/** Tables already made, by board and by whether breakdowns are shown. */
+const tables = new Map();
+
+async function start() {
+  try {
+    const answer = await fetch("results/index.json");
+    if (!answer.ok) throw new Error(`the server says ${answer.status}`);
+    index = await answer.json();
+    if (index.schema !== SCHEMA) throw new Error(`its schema is ${index.schema}, and this page reads ${SCHEMA}`);
+  } catch (error) {
+    at("problem").hidden = false;
+    at("problem").textContent = `results/index.json cannot be shown: ${error.message}`;
+    return;
+  }
+  at("controls").addEventListener("submit", (event) => event.preventDefault());
+  at("query").addEventListener("input", () => change({ q: at("query").value }, false));
+  at("judge").addEventListener("change", () => change({ judge: at("judge").value }, true));
+  for (const name of ["papers", "parts"]) {
+    at(name).addEventListener("change", () => change({ [name]: at(name).checked ? "1" : "0" }, true));
+  }
+  at("skip").addEventListener("click", (event) => {
+    // The address holds the state, so that it cannot hold the place as well.
+    event.preventDefault();
+    at("table").focus();
+  });
+  window.addEventListener("popstate", () => {
+    state = readState();
+    show();
+  });
+  show();
+}
+
+function change(changes, isStep) {
+  state = { ...state, ...changes };
+  writeState(state, isStep);
+  show();
+}
+
+function show() {
+  const found = index.boards.find((one) => one.name === state.board) ?? index.boards[0];
+  if (found !== board) {
+    board = found;
+    showBoard();
+  }
+  table = tableOf(board, state.parts === "1");
+  if (at("table").firstChild !== table.element) at("table").replaceChildren(table.element);
+  const sort = table.sorts(state.sort) ? state.sort : board.columns[0].name;
+  const order = ["ascending", "descending"].includes(state.order) ? state.order : table.firstOrder(sort);
+  const shown = { sort, order, query: state.q, judge: state.judge, papers: state.papers === "1" };
+  const counts = table.show(shown);
+  at("query").value = state.q;
+  at("judge").value = state.judge;
+  at("papers").checked = shown.papers;
+  at("parts").checked = state.parts === "1";
+  showStatus(counts);
+}
+
+function sortBy(name) {
+  const heading = table.headings.get(name);
+  const first = table.firstOrder(name);
+  const opposite = first === "ascending" ? "descending" : "ascending";
+  change({ sort: name, order: heading.getAttribute("aria-sort") === first ? opposite : first }, true);
+}
+
+function tableOf(board, withParts) {
+  const key = `${board.name} ${withParts}`;
+  if (!tables.has(key)) {
+    const columns = board.columns.map((column, place) => ({ ...column, at: place }));
+    tables.set(key, new BoardTable(board, columns.filter((column) => withParts || !column.part), sortBy));
+  }
+  return tables.get(key);
+}
+
+function showStatus({ submissions, references }) {
+  const models = `${submissions} of ${board.rows.length} model${board.rows.length === 1 ? "" : "s"}`;
+  at("status").textContent = references ? `${models}, ${references} rows of papers` : models;
+  at("empty").hidden = submissions + references > 0;
+  at("empty").textContent = board.rows.length ? "Nothing fits these filters." : "There is no submission yet.";
+}
+
+function showBoard() {
+  showTabs();
+  document.title = `${board.benchmark}: ${board.title} · eyechart leaderboard`;
+  at("title").textContent = `${board.benchmark}: ${board.title}`;
+  at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
+  at("parts-label").hidden = !board.columns.some((column) => column.part);
+  showJudges();
+  at("legend").textContent =
+    `Ranked by ${board.columns[0].label}, ${board.task} on ${board.split}` +
+    `${board.items ? ` (${board.items.toLocaleString("en")} items)` : ""}. A score shares the rank of the best one ` +
+    "whose 95 % interval holds it, or that is printed alike (=). Below a score stands its interval.";
+  showSources();
+  showSettings();
+  at("apart").replaceChildren(...(board.set_apart.length ? apartTables() : []));
+}
+
+function showTabs() {
+  const benchmarks = [...new Set(index.boards.map((one) => one.benchmark))];
+  const tab = (label, target, isCurrent, count) => {
+    const button = make("button", { type: "button" }, label);
+    if (count) button.append(make("span", { className: "count" }, String(count)));
+    if (isCurrent) button.setAttribute("aria-current", "page");
+    button.addEventListener("click", () => open(target));
+    return make("li", {}, button);
+  };
+  const first = (name) => index.boards.find((one) => one.benchmark === name);
+  at("benchmarks").replaceChildren(...benchmarks.map((name) => tab(name, first(name), name === board.benchmark, 0)));
+  const own = index.boards.filter((one) => one.benchmark === board.benchmark);
+  at("boards").replaceChildren(...own.map((one) => tab(one.title, one, one === board, one.rows.length)));
+}
+
+function open(target) {
+  const inTabs = document.activeElement.closest("ul")?.id;
+  change({ board: target.name, sort: "", order: "", judge: "" }, true);
+  // The buttons were made anew: whoever came here by keyboard stays where they were.
+  if (inTabs) at(inTabs).querySelector("[aria-current]")?.focus();
+}
+
+function showJudges() {
+  const judges = board.judged ? [...new Set(board.rows.map((row) => row.judge))] : [];
+  at("judge-label").hidden = judges.length < 2;
+  at("judge").replaceChildren(...["", ...judges].map((name) => make("option", { value: name }, name || "all")));
+}
+
+function showSources() {
+  const notes = board.references.flatMap((row) => row.notes.map((note) => `† ${row.model}, ${row.table}, ${note}`));
+  at("sources").replaceChildren(
+    ...board.sources.map((source) =>
+      make("p", { className: "note" }, `${source.table}: `, link(source.paper, source.url), `. ${source.notes.join(" ")}`),
+    ),
+    ...notes.map((note) => make("p", { className: "note" }, note)),
+  );
+}
+
+function showSettings() {
+  const rows = Object.entries(board.settings).flatMap(([name, allowed]) => [
+    make("dt", {}, name),
+    make("dd", {}, allowed.map((value) => JSON.stringify(value)).join(" or ")),
+  ]);
+  at("settings-list").replaceChildren(...rows);
+}
+
+function apartTables() {
+  const details = board.set_apart.map((one) => {
+    const head = make("tr", {}, ...["Model", ...one.columns].map((label) => make("th", { scope: "col" }, make("span", {}, label))));
+    head.firstChild.className = "model";
+    const decimals = one.unit === "percent" ? 2 : 3;
+    const rows = one.rows.map(([model, ...values]) =>
+      make(
+        "tr",
+        {},
+        make("th", { scope: "row", className: "model" }, named(model)),
+        ...values.map((value) => make("td", {}, typeof value === "number" ? value.toFixed(decimals) : "")),
+      ),
+    );
+    const scroll = make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: `${one.table}: ${one.title}` });
+    scroll.append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
+    const summary = make("summary", {}, `${one.table}: ${one.title}${one.unit === "percent" ? ", %" : ""}`);
+    const corrected = one.corrections.map((c) => `${c.model}, ${c.column}: printed ${c.printed}. ${c.reason}`);
+    const notes = [one.why, ...one.notes, ...corrected].map((note) => make("li", {}, note));
+    const source = make("p", { className: "note" }, link(one.paper, one.url));
+    return make("details", {}, summary, make("ul", { className: "note notes" }, ...notes), source, scroll);
+  });
+  return [make("h3", {}, "Published tables that are not to be set beside this one"), ...details];
+}
+
+start();

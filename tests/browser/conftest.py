@@ -1,0 +1,104 @@
+"""A real browser without a window, for pages that people open: `browser(width, height, dark=...)`."""
+
+import functools
+import http.server
+import os
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("selenium", reason="selenium is not installed: pip install -e '.[test]'")
+
+from selenium.webdriver import Chrome
+from selenium.webdriver import ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+Browser = Callable[..., Chrome]
+
+
+@pytest.fixture(scope="session")
+def _driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    binary, driver = shutil.which("chromium") or shutil.which("chromium-browser"), shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("there is no Chromium with its driver: on Debian, apt-get install chromium chromium-driver")
+    options = ChromeOptions()
+    options.binary_location = binary
+    profile = tmp_path_factory.mktemp("chromium")
+    # As root, Chromium starts only without its sandbox; all it opens here are pages that the tests wrote.
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en"):
+        options.add_argument(argument)
+    options.add_argument(f"--user-data-dir={profile}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    found = Chrome(options, Service(driver))
+    yield found
+    found.quit()
+
+
+@pytest.fixture
+def browser(_driver: Chrome) -> Browser:
+    """Gives the driver a viewport of a size and a colour scheme, an empty page and an empty console."""
+
+    def prepare(width: int = 1200, height: int = 900, *, dark: bool = False) -> Chrome:
+        _driver.get("about:blank")
+        # The window cannot be narrower than some 500 pixels, the viewport can.
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        _driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        _driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        _console_errors(_driver)
+        return _driver
+
+    return prepare
+
+
+@pytest.fixture(scope="session")
+def console_errors() -> Callable[[Chrome], list[str]]:
+    """What went wrong in a page since this was asked last."""
+    return _console_errors
+
+
+def _console_errors(driver: Chrome) -> list[str]:
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+@pytest.fixture
+def screenshot(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Chrome, str], Path]:
+    """Keeps what the browser shows, as `<test>_<name>.png` in the folder that EYECHART_SCREENSHOTS names."""
+
+    def keep(driver: Chrome, name: str) -> Path:
+        folder = Path(os.environ.get("EYECHART_SCREENSHOTS") or tmp_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        test = re.sub(r"\W+", "_", request.node.name.removeprefix("test_"))
+        path = folder / f"{request.path.stem.removeprefix('test_')}_{test}_{name}.png"
+        assert driver.save_screenshot(str(path))
+        return path
+
+    return keep
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Path], str]]:
+    """Serves folders on this machine until the test ends; gives their addresses."""
+    servers = []
+
+    def start(folder: Path) -> str:
+        handler = functools.partial(_Quiet, directory=str(folder))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_address[1]}/"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""

@@ -1,0 +1,91 @@
+import json
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from tests.evaluators.leaderboard.submitted import board_named
+from tests.evaluators.leaderboard.submitted import result_on
+from tests.evaluators.leaderboard.submitted import submit
+
+PERCEPTION = board_named("q_bench/perception")
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["leaderboard", *(str(argument) for argument in arguments)])
+
+
+def test_build_accepts_and_says_where_the_space_is(tmp_path):
+    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space")
+    assert done.exit_code == 0, done.output
+    assert "1 accepted, 0 replaced, 0 rejected" in done.output and f"serve {tmp_path / 'space'}" in done.output
+    assert json.loads((tmp_path / "space_outcome.json").read_text()) == {"rejected": [], "replaced": []}
+    assert (tmp_path / "space" / "index.html").is_file()
+
+
+def test_build_tells_what_it_rejected_and_replaced_and_ends_with_one(tmp_path):
+    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    submit(tmp_path / "in", "b", [result_on(PERCEPTION, "org/a")])
+    submit(tmp_path / "in", "bad", [result_on(PERCEPTION, "\x1b[31mred") | {"split": "test"}])
+    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / "why.json")
+    assert done.exit_code == 1
+    assert "rejected bad.json, q_bench/perception on llvisionqa:" in done.output
+    assert "split is 'test'; the board takes 'dev'" in done.output
+    assert "replaced a.json, q_bench/perception, org/a: by b.json" in done.output
+    assert "\x1b" not in done.output
+    written = json.loads((tmp_path / "why.json").read_text())
+    assert [one["file"] for one in written["rejected"]] == ["bad.json"]
+    assert len(written["rejected"][0]["reasons"]) == 2
+    assert len(written["replaced"]) == 1
+
+
+def test_a_run_on_mini_data_is_rejected_for_that(tmp_path):
+    run = CliRunner().invoke(app, ["run", "q_bench/perception", "--limit", "4", "--out", str(tmp_path / "in" / "run")])
+    assert run.exit_code == 0, run.output
+    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space")
+    assert done.exit_code == 1
+    for reason in ("settings.data.is_mini is True", "settings.limit is 4", "scores.n is 4"):
+        assert reason in done.output
+    assert "settings.prompt_id" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (("build", "nowhere"), 1, "not a folder"),
+        (("serve", "nowhere"), 1, "make the folder with `eyechart leaderboard build`"),
+        (("serve", "space", "--port", "70000"), 2, "65535"),
+    ],
+)
+def test_wrong_usage(arguments, code, reason):
+    done = invoke(*arguments)
+    assert done.exit_code == code
+    assert reason in done.output
+
+
+def test_serve_shows_the_folder_on_this_machine_alone_until_it_is_ended(tmp_path):
+    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    assert invoke("build", tmp_path / "in", "--out", tmp_path / "space").exit_code == 0
+    command = [sys.executable, "-m", "eyechart.evaluators.cli", "leaderboard", "serve", tmp_path / "space"]
+    with subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True) as served:
+        try:
+            address = served.stdout.readline().split()[0]
+            assert address.startswith("http://127.0.0.1:")
+            with urllib.request.urlopen(address) as page:
+                assert b"leaderboard.js" in page.read() and page.headers["Cache-Control"] == "no-store"
+            with urllib.request.urlopen(f"{address}leaderboard.js") as script:
+                assert "javascript" in script.headers["Content-Type"]
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"{address}../in/a.json")
+            taken = invoke("serve", tmp_path / "space", "--port", address.split(":")[2].strip("/"))
+            assert taken.exit_code == 2 and "choose another with --port" in taken.output
+        finally:
+            served.send_signal(signal.SIGINT)
+        assert served.wait(10) == 0
+        assert served.stdout.read() == "ended\n"
