@@ -168,7 +168,7 @@ def _lines(chart: Chart) -> "Figure":
         if series.is_bound:
             style |= {"color": INK, "marker": "", "alpha": 0.7}
         axes.plot(range(len(chart.labels)), series.values, label=_cut(series.name, _LEGEND_LENGTH), **style)
-    axes.set_xticks(range(len(chart.labels)), chart.labels)
+    axes.set_xticks(range(len(chart.labels)), [_cut(label, _LABEL_LENGTH) for label in chart.labels])
     axes.set_xlabel(chart.label_axis)
     _finish(axes, chart.unit)
     _legend(axes, chart.series, below=0.22)
@@ -255,8 +255,9 @@ def _wrapped(label: str, line: int = _LABEL_LENGTH // 2) -> str:
 
 
 def _cut(text: str, length: int) -> str:
-    """A text on one line, without control characters, which no SVG may hold."""
+    """A text on one line, without control characters, which no SVG may hold; a dash where nothing is left."""
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    line = line or "\N{EN DASH}"
     # A leading underscore keeps a series out of matplotlib's legends.
     line = f"\u200b{line}" if line.startswith("_") else line
     return line if len(line) <= length else f"{line[: length - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -18,6 +18,10 @@ from eyechart.evaluators.types import MINI
 
 _LEFT_OUT = 50
 """So many items that were left out are listed by task and run."""
+_COMMON = "Shared by all tasks that have them"
+
+SettingRow = tuple[str, list[str], bool]
+"""A setting's name, its value in each run, and whether these differ."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,10 @@ class TaskSummary:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one task: one row each, those that differ between runs marked."""
+    """Settings of one task, or of several."""
 
     title: str
-    rows: list[tuple[str, list[str], bool]]
+    rows: list[SettingRow]
 
 
 @dataclass(frozen=True)
@@ -64,25 +68,25 @@ def summarise(runs: Sequence[Run]) -> list[TaskSummary]:
 
 
 def settings_of(runs: Sequence[Run]) -> list[Settings]:
-    """The settings of each task, side by side."""
-    found = []
-    for key in merged_keys(runs):
-        flat = [dict(_flat(run.tasks[key].settings)) if key in run.tasks else {} for run in runs]
-        names = dict.fromkeys(name for settings in flat for name in settings)
-        rows = []
-        for name in names:
-            values = [settings.get(name, "") for settings in flat]
-            rows.append((name, values, len(set(values)) > 1))
-        found.append(Settings(key.title, rows))
-    return found
+    """The settings side by side: first those that all tasks share that have them, then those of each task."""
+    by_task = {
+        key: [dict(_flat(run.tasks[key].settings)) if key in run.tasks else {} for run in runs]
+        for key in merged_keys(runs)
+    }
+    rows = {key: _side_by_side(flat) for key, flat in by_task.items()}
+    values: dict[str, list[list[str]]] = {}
+    for of_task in rows.values():
+        for name, of_runs, _ in of_task:
+            values.setdefault(name, []).append(of_runs)
+    shared = {name for name, found in values.items() if len(found) > 1 and all(one == found[0] for one in found)}
+    common = {row[0]: row for of_task in rows.values() for row in of_task if row[0] in shared}
+    own = [Settings(key.title, [row for row in rows[key] if row[0] not in shared]) for key in rows]
+    return [Settings(title, found) for title, found in ((_COMMON, list(common.values())),) if found] + own
 
 
-def versions_of(runs: Sequence[Run]) -> list[tuple[str, list[str], bool]]:
+def versions_of(runs: Sequence[Run]) -> list[SettingRow]:
     """What each run was made with, side by side."""
-    flat = [dict(_flat(run.results.environment)) for run in runs]
-    names = dict.fromkeys(name for of_run in flat for name in of_run)
-    rows = [(name, [of_run.get(name, "") for of_run in flat]) for name in names]
-    return [(name, values, len(set(values)) > 1) for name, values in rows]
+    return _side_by_side([dict(_flat(run.results.environment)) for run in runs])
 
 
 def left_out_of(runs: Sequence[Run]) -> list[LeftOutItems]:
@@ -106,6 +110,12 @@ def failures_of(runs: Sequence[Run]) -> list[str]:
         for run in runs
         for failed in run.results.failed
     ]
+
+
+def _side_by_side(flat: Sequence[Mapping[str, str]]) -> list[SettingRow]:
+    names = dict.fromkeys(name for of_run in flat for name in of_run)
+    rows = [(name, [of_run.get(name, "") for of_run in flat]) for name in names]
+    return [(name, values, len(set(values)) > 1) for name, values in rows]
 
 
 def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:

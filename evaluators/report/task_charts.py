@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.abilities import L2_CODES
@@ -75,7 +76,7 @@ def accuracy_above_guess(key: TaskKey, scored: Scored) -> Chart | None:
         [value for _, value in found],
         [Series(label, tuple(above(result, *one) for one in found)) for label, result in scored],
         "accuracy minus random guess, in percentage points",
-        "The bold ring is random guessing.",
+        "random guessing",
     )
 
 
@@ -114,7 +115,7 @@ def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
         Series(label, tuple(number(_parts(result, "database"), name, "srcc") for name in names))
         for label, result in scored
     ]
-    return _radar(key, "over databases", names, series, "SRCC", "The bold ring is no correlation.", (0, 1))
+    return _radar(key, "over databases", names, series, "SRCC", "no correlation", (0, 1))
 
 
 def second_level_abilities(key: TaskKey, scored: Scored) -> Chart | None:
@@ -130,8 +131,9 @@ def second_level_abilities(key: TaskKey, scored: Scored) -> Chart | None:
         for label, result in scored
     ]
     labels = [L2_CODES[name] for name in names]
-    note = "; ".join(f"{L2_CODES[name]}: {name}" for name in names)
-    return _radar(key, "L-2 abilities", labels, series, "CircularEval accuracy, in %", note, (0, 100))
+    meaning = "; ".join(f"{L2_CODES[name]}: {name}" for name in names)
+    chart = _radar(key, "L-2 abilities", labels, series, "CircularEval accuracy, in %", "no right answer", (0, 100))
+    return replace(chart, note=f"{meaning}.")
 
 
 def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
@@ -227,13 +229,11 @@ def _radar(
     labels: Sequence[str],
     series: Sequence[Series],
     unit: str,
-    note: str,
+    zero: str,
     limits: tuple[float, float] | None = None,
 ) -> Chart:
-    """A radar chart, or bars where there are too few axes for one."""
-    values = finite(series)
-    if limits is not None and values and min(values) < limits[0]:
-        limits = (min(values), limits[1])
+    """A radar chart, or bars where there are too few axes for one; `zero` says what a value of 0 is."""
+    place = "bold ring" if any(value < 0 for value in finite(series)) else "centre"
     return Chart(
         key=key.file_name(what),
         kind="radar" if len(labels) > 2 else "bars",
@@ -241,7 +241,7 @@ def _radar(
         labels=tuple(labels),
         series=tuple(series),
         unit=unit,
-        note=note if len(labels) > 2 else "",
+        note=f"The {place} is {zero}." if len(labels) > 2 else f"0 is {zero}.",
         limits=limits,
     )
 

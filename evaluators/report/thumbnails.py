@@ -44,7 +44,7 @@ class Album:
                 return None
             image.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
             buffer = io.BytesIO()
-            image.save(buffer, format="WEBP", quality=_QUALITY)
+            image.save(buffer, format="WEBP", quality=_QUALITY, method=0)
             self._places[key] = len(self.uris)
             self.uris.append(f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}")
         return self._places[key]

@@ -1,0 +1,278 @@
+"""Charts from known numbers: what is drawn, said and tabulated. The paths in the SVG are read back into values."""
+
+import dataclasses
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from eyechart.evaluators.report.charts import Chart
+from eyechart.evaluators.report.charts import Series
+from eyechart.evaluators.report.drawing import draw
+from eyechart.evaluators.report.runs import read_runs
+from eyechart.evaluators.report.svg import inline_svg
+from eyechart.evaluators.report.task_charts import task_charts
+from eyechart.evaluators.types import Evaluation
+from eyechart.metrics.scoring.correlation import fit_logistic
+from tests.evaluators.report.conftest import PERCEPTION
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def evaluation(task, subset, scores, **changes):
+    values = {
+        "task": task,
+        "subset": subset,
+        "split": "test",
+        "model": "some/model",
+        "scores": scores,
+        "settings": {"data": {"source": "given", "is_mini": False}},
+    }
+    return Evaluation(**values | changes)
+
+
+@pytest.fixture
+def charts(make_run):
+    def make(*evaluations, **others):
+        folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
+        return list(task_charts(read_runs(folders)))
+
+    return make
+
+
+def test_a1_is_accuracy_minus_random_guess_in_points(charts):
+    (chart,) = charts(PERCEPTION)
+    assert chart.kind == "radar"
+    assert chart.labels == ("yes-or-no", "what", "how", "distortion", "other", "in-context distortion")
+    assert chart.series[0].values == pytest.approx((40, -5, 16.67, 10, 20, 0))
+    assert "some/model: yes-or-no 40, what -5, how 16.67, distortion 10, other 20, in-context distortion 0." in (
+        chart.description
+    )
+    assert chart.note == "The bold ring is random guessing."
+
+
+def test_two_runs_are_two_series_and_a_group_that_one_lacks_is_undefined(charts):
+    scores = PERCEPTION.scores | {"by_concern": {}}
+    other = dataclasses.replace(PERCEPTION, model="other/model", scores=scores)
+    (chart,) = charts(PERCEPTION, other=other)
+    assert [series.name for series in chart.series] == ["some/model", "other/model"]
+    assert chart.series[1].values[:3] == pytest.approx((40, -5, 16.67))
+    assert all(map(math.isnan, chart.series[1].values[3:]))
+    assert "distortion undefined" in chart.description
+    assert chart.rows[3] == ["distortion", "10", "undefined"]
+
+
+def test_a2_has_a_bar_with_its_interval_for_each_dimension(charts):
+    scores = {
+        name: {"score": value, "score_ci95": [value - 0.1, value + 0.1], "p0": 0, "p1": 1, "p2": 0, "n": 9}
+        for name, value in (("completeness", 0.9), ("preciseness", 1.13), ("relevance", 1.18))
+    }
+    (chart,) = charts(evaluation("q_bench/description", "lldescribe", {**scores, "sum": 3.21, "judge": "gpt"}))
+    assert (chart.kind, chart.labels, chart.limits) == ("bars", ("completeness", "preciseness", "relevance"), (0, 2))
+    assert chart.series[0].values == (0.9, 1.13, 1.18)
+    assert chart.rows[0] == ["completeness", "0.9 (0.8 to 1)"]
+    assert "Judged by gpt." in chart.note
+
+
+def test_a3_is_a_radar_over_the_databases_of_the_average(charts):
+    parts = {
+        name: {"srcc": value, "plcc": 0, "n": 9} for name, value in (("koniq10k", 0.4), ("spaq", 0.5), ("x", -0.1))
+    }
+    (chart,) = charts(evaluation("q_bench/assessment", "average", {"srcc": 0.3, "by_database": parts}))
+    assert (chart.kind, chart.labels, chart.series[0].values) == ("radar", ("koniq10k", "spaq", "x"), (0.4, 0.5, -0.1))
+
+
+def test_mmbench_is_a_radar_over_the_l2_abilities_in_percent(charts):
+    parts = {"attribute reasoning": 0.5, "coarse perception": 0.25, "relation reasoning": 0.0}
+    scores = {"circular_accuracy": 0.3, "by_l2_category": {k: {"circular_accuracy": v} for k, v in parts.items()}}
+    (chart,) = charts(evaluation("mmbench/en", "mmbench", scores))
+    assert (chart.labels, chart.series[0].values) == (("CP", "AR", "RR"), (25, 50, 0))
+    assert "CP: coarse perception" in chart.note
+
+
+def test_self_awareness_is_stacked_by_question_type(charts):
+    def part(cc, rc):
+        return {"score_cc": cc, "score_rc": rc, "score_sa": cc + rc}
+
+    scores = {**part(60.0, 2.0), "by_question_type": {"yes-or-no": part(65.4, 0.0), "what": part(68.8, 1.1)}}
+    (chart,) = charts(evaluation("ql_bench/single", "llsavisionqa", scores))
+    assert chart.labels == ("yes-or-no", "what", "total")
+    assert [series.values for series in chart.series] == [(65.4, 68.8, 60.0), (0.0, 1.1, 2.0)]
+    assert {series.stack for series in chart.series} == {"some/model"}
+    first, second = bars(draw(chart, png=False).svg, 6).reshape(2, 3, 2).tolist()
+    for (bottom, top), (above, highest), cc, rc in zip(first, second, (65.4, 68.8, 60), (0, 1.1, 2), strict=True):
+        assert bottom == pytest.approx(first[0][0])
+        assert above == pytest.approx(top)
+        assert (highest - above) * cc == pytest.approx((top - bottom) * rc, abs=0.05)
+
+
+def bars(svg, count):
+    """The lower and upper ends of the bars, upwards, in the units of the drawing."""
+    patches = re.findall(r'<g id="patch_\d+">\s*<path d="(M [^"]*)"[^>]*style="fill: (?:#|url)', svg)
+    ends = [[-float(y) for y in re.findall(r"[ML] \S+ (\S+)", path)] for path in patches]
+    found = [(min(ys), max(ys)) for ys in ends]
+    return np.array(found[:count])
+
+
+def test_2afc_has_bars_of_its_measures_and_of_the_position_bias(charts):
+    scores = {
+        "consistency": 0.8,
+        "consistency_ci95": [0.7, 0.9],
+        "accuracy_all": 0.6,
+        "plcc_fitted": -0.4,
+        "first_rate": 0.7,
+        "second_rate": 0.2,
+        "draw_rate": 0.1,
+    }
+    (chart,) = charts(evaluation("two_afc/coarse", "two_afc", scores))
+    assert chart.series[0].values == (0.8, 0.6, -0.4, 0.7, 0.2, 0.1)
+    assert chart.series[0].intervals[:2] == ((0.7, 0.9), None)
+    assert "prefers the first 0.7, prefers the second 0.2, prefers neither 0.1" in chart.description
+    assert chart.limits[0] < -0.4
+
+
+def curve(*values, bound=(0.9, 0.95)):
+    def points(numbers):
+        return [{"rounds": i + 1, "plcc_fitted": value, "srcc": 0.1} for i, value in enumerate(numbers)]
+
+    return {"convergence": {"curve": points(values), "upper_bound": points(bound), "limit": {"plcc_fitted": 0.85}}}
+
+
+def test_convergence_has_the_curve_its_upper_bound_and_its_limit(charts):
+    scores = {"consistency": 0.8}
+    _, chart = charts(evaluation("two_afc/coarse", "two_afc", scores, extras=curve(0.5, 0.75)))
+    assert (chart.kind, chart.labels, chart.label_axis) == ("lines", ("1", "2"), "rounds")
+    assert [(series.name, series.values) for series in chart.series] == [
+        ("some/model", (0.5, 0.75)),
+        ("upper bound", (0.9, 0.95)),
+        ("limit of the scores", (0.85, 0.85)),
+    ]
+    assert [series.is_bound for series in chart.series] == [False, True, True]
+
+
+def test_one_upper_bound_stands_for_runs_that_have_the_same(charts):
+    scores = {"consistency": 0.8}
+    one = evaluation("two_afc/coarse", "two_afc", scores, extras=curve(0.5, 0.75))
+    other = dataclasses.replace(one, model="other", extras=curve(0.4, 0.5, 0.6, bound=(0.8, 0.9, 0.9)))
+    chart = charts(one, other=other)[1]
+    assert [series.name for series in chart.series][2:4] == ["some/model: upper bound", "other: upper bound"]
+    assert math.isnan(chart.series[0].values[2])
+    same = dataclasses.replace(one, model="other")
+    assert [series.name for series in charts(one, same=same)[1].series][2:] == ["upper bound", "limit of the scores"]
+
+
+def test_undefined_correlations_after_the_fit_give_way_to_srcc(charts):
+    extras = curve(None, None, bound=(None, None))
+    chart = charts(evaluation("two_afc/coarse", "two_afc", {"consistency": 0.8}, extras=extras))[1]
+    assert (chart.unit, chart.series[0].values) == ("SRCC", (0.1, 0.1))
+
+
+def quality_run(count, temperature=100.0, **settings):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(count, 2))
+    human = 3 + 2 * np.tanh(logits[:, 0] - logits[:, 1]) + rng.normal(size=count) / 5
+    predictions = [
+        {
+            "id": f"i{place}",
+            "pass": "main",
+            "text": None,
+            "logits": {"good": good, "poor": poor, "fine": 99.0},
+            "quality": quality,
+        }
+        for place, ((good, poor), quality) in enumerate(zip(logits.tolist(), human.tolist(), strict=True))
+    ]
+    scores = {"srcc": 0.5, "plcc": 0.6, "plcc_fitted": 0.7, "krcc": 0.4, "n": count, "temperature": temperature}
+    own = {"words": "good/poor", "temperature": temperature, "data": {"source": "given"}} | settings
+    run = evaluation("q_bench/assessment", "koniq10k", scores, predictions=predictions, settings=own)
+    pooled = 1 / (1 + np.exp(-(logits[:, 0] - logits[:, 1]) / temperature))
+    return run, pooled, human
+
+
+def test_the_scatter_has_the_pooled_logits_and_the_logistic_that_fits_them(charts):
+    run, pooled, human = quality_run(80)
+    (chart,) = charts(run)
+    order = np.argsort(pooled)
+    assert chart.predicted == pytest.approx(pooled[order].tolist())
+    assert chart.human == pytest.approx(human[order].tolist())
+    mapped = dict(zip(pooled[order], fit_logistic(pooled, human).mapped[order], strict=True))
+    assert len(chart.curve) == 60
+    for x, y in chart.curve:
+        assert y == pytest.approx(mapped[min(mapped, key=lambda known: abs(known - x))], abs=1e-6)
+    assert "all images, with the fitted logistic. SRCC 0.5, PLCC 0.6, PLCC, fitted 0.7" in chart.description
+
+
+def test_synonyms_are_summed_before_they_are_pooled(charts):
+    run, _, _ = quality_run(30, words="good+fine/poor")
+    (chart,) = charts(run)
+    assert min(chart.predicted) > 1 / (1 + np.exp(-0.9))
+
+
+def test_scores_made_elsewhere_are_drawn_as_they_are(charts):
+    run, _, human = quality_run(12, words=None)
+    predictions = [{**row, "logits": None, "score": float(i)} for i, row in enumerate(run.predictions)]
+    (chart,) = charts(dataclasses.replace(run, predictions=predictions))
+    assert chart.predicted == tuple(map(float, range(12)))
+    assert chart.human == pytest.approx(human.tolist())
+
+
+def test_many_images_are_thinned_and_the_fit_is_of_all(charts):
+    run, _, _ = quality_run(2000)
+    (chart,) = charts(run)
+    assert (len(chart.predicted), chart.total) == (500, 2000)
+    assert chart.note == "Drawn are 500 of 2,000 images, evenly by prediction."
+
+
+def test_a_constant_prediction_has_a_scatter_without_a_fit(charts):
+    run, _, _ = quality_run(12)
+    same = [{**row, "logits": {"good": 1.0, "poor": 2.0}} for row in run.predictions]
+    (chart,) = charts(dataclasses.replace(run, predictions=same))
+    assert chart.curve == ()
+    assert "without a fit" in chart.description
+
+
+CHARTS = [
+    Chart("k", kind, "T", ("a", "b", "c"), (Series("m", (1.0, math.nan, -2.0), (None, None, (-3.0, -1.0))),), "u")
+    for kind in ("radar", "bars", "lines")
+]
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
+def test_every_kind_is_drawn_with_undefined_and_negative_values(chart):
+    drawing = draw(chart, png=True)
+    assert drawing.png.startswith(b"\x89PNG")
+    texts = [element.text for element in ElementTree.fromstring(drawing.svg).iter(f"{SVG}text")]
+    assert {"a", "b", "c", "m"} <= set(texts)
+
+
+@pytest.mark.parametrize("name", ["_x", "$a_b$", "a\x00b\nc", "<b>&", "模型", "", "x" * 300])
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
+def test_any_name_is_drawn_as_text(chart, name):
+    series = dataclasses.replace(chart.series[0], name=name)
+    svg = draw(dataclasses.replace(chart, labels=(name, "b", "c"), series=(series,)), png=True).svg
+    ElementTree.fromstring(svg)
+
+
+def test_the_same_chart_is_the_same_drawing():
+    assert draw(CHARTS[0], png=True) == draw(CHARTS[0], png=True)
+
+
+def test_series_differ_in_more_than_colour():
+    values = tuple(Series(f"m{place}", (1.0, 2.0, 3.0)) for place in range(8))
+    lines = draw(dataclasses.replace(CHARTS[2], series=values), png=False).svg
+    assert len(set(re.findall(r"stroke-dasharray: ([^;]*);", lines))) >= 7
+    hatched = draw(dataclasses.replace(CHARTS[1], series=values), png=False).svg
+    assert len(re.findall(r"<pattern ", hatched)) == 7
+
+
+def test_an_inline_svg_has_its_own_ids_and_the_page_s_colour():
+    svg = inline_svg(draw(CHARTS[0], png=False).svg, "figure-3", "Title <1>", "Words & numbers")
+    ids = re.findall(r'id="([^"]*)"', svg)
+    assert ids and all(id.startswith("figure-3-") for id in ids) and len(set(ids)) == len(ids)
+    assert set(re.findall(r"url\(#([^)]*)\)", svg)) <= set(ids)
+    assert '<title id="figure-3-title">Title &lt;1&gt;</title>' in svg
+    assert '<desc id="figure-3-description">Words &amp; numbers</desc>' in svg
+    assert "currentColor" in svg and "#010203" not in svg
+    assert "<metadata" not in svg and "xlink" not in svg
+    assert len(svg) < 40_000

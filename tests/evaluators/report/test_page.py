@@ -1,0 +1,266 @@
+import dataclasses
+import hashlib
+import json
+import math
+import re
+import time
+from base64 import b64decode
+from base64 import b64encode
+from html import unescape
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.report import write_report
+from tests.evaluators.report.conftest import PERCEPTION
+from tests.evaluators.report.conftest import choice
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
+
+
+def changed(**changes):
+    return dataclasses.replace(PERCEPTION, **changes)
+
+
+def test_the_page_is_one_file_that_asks_nothing_of_any_network(make_run, read_page):
+    path = write_report([make_run(PERCEPTION)])
+    page = read_page(path)
+    assert path.name == "report.html"
+    assert page.open == []
+    for _, attributes in page.elements:
+        for name in ("src", "href", "xlink:href", "action", "data"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("#", "data:")), attributes
+    assert not re.search(r"url\((?!#)", page.text)
+    assert "@import" not in page.text
+    (policy,) = [a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; img-src data:")
+
+
+def test_the_policy_allows_the_page_s_own_script_and_no_other(make_run, read_page):
+    page = read_page(write_report([make_run(PERCEPTION)]))
+    script = page.text.rsplit("<script>", 1)[1].split("</script>")[0]
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page.text
+
+
+def test_ids_are_unique_and_every_reference_has_its_target(make_run, read_page):
+    page = read_page(write_report([make_run(PERCEPTION)]))
+    ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    used = re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', page.text)
+    assert {a or b for a, b in used} <= set(ids)
+    for attributes in page.all("svg"):
+        assert set(attributes["aria-labelledby"].split()) <= set(ids)
+
+
+def test_what_browser_tests_and_readers_hold_on_to_is_there(make_run, read_page):
+    page = read_page(write_report([make_run(PERCEPTION)]))
+    for id in ("summary", "figures", "tables", "samples", "settings", "left-out", "samples-table", "samples-search"):
+        page.by_id(id)
+    filters = [a["data-filter"] for a in page.all("input") if a.get("data-filter")]
+    assert filters == ["wrong", "unmatched", "judged"]
+    assert page.holds("the image is empty")
+    assert page.holds("75.00 %") and page.holds("65.00 to 85.00")
+
+
+def test_texts_of_models_and_data_are_never_markup(make_run, read_page):
+    evaluation = changed(
+        model=EVIL,
+        subset="llvisionqa",
+        scores={**PERCEPTION.scores, "by_concern": {EVIL: PERCEPTION.scores["by_concern"]["other"]}},
+        settings={EVIL: EVIL, "data": {"source": EVIL, "is_mini": False}},
+        predictions=[choice(EVIL, EVIL, question=EVIL, options=[EVIL, "No"])],
+        left_out=[{"id": EVIL, "path": None, "reason": EVIL}],
+        warnings=[EVIL],
+        note=EVIL,
+    )
+    page = read_page(write_report([make_run(evaluation)]))
+    assert page.open == []
+    assert [a.get("id") or a.get("type") for a in page.all("script")] == ["samples-data", None]
+    assert page.all("img") == []
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert page.holds(EVIL.strip())
+    (sample,) = page.samples["samples"]
+    assert sample["text"] == sample["id"] == sample["question"] == sample["options"][0] == EVIL
+
+
+def test_task_and_subset_of_an_edited_file_name_no_other_file(make_run, tmp_path):
+    folder = make_run(PERCEPTION)
+    file = folder / "results.json"
+    raw = json.loads(file.read_text())
+    raw["tasks"][0].update(task="../../q_bench/perception", subset="<b>/etc")
+    file.write_text(json.dumps(raw))
+    write_report([folder])
+    written = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
+    assert written == {"run"}
+    assert all(re.fullmatch(r"[\w.]+", path.name) for path in (folder / "report_files").iterdir())
+
+
+def test_several_runs_stand_side_by_side(make_run, read_page, tmp_path):
+    other = changed(model="other/model", scores={**PERCEPTION.scores, "accuracy": 0.25}, settings={"seed": 1})
+    path = write_report([make_run(PERCEPTION), make_run(other, name="second")], tmp_path / "both")
+    page = read_page(path)
+    assert path.parent.name == "both"
+    assert page.samples["runs"] == ["some/model", "other/model"]
+    assert {sample["run"] for sample in page.samples["samples"]} == {0, 1}
+    assert page.holds("25.00 %") and page.holds("75.00 %")
+    assert page.holds("differs")
+    page.by_id("samples-run")
+
+
+def test_runs_of_the_same_model_are_told_apart_by_their_folders(make_run, read_page):
+    page = read_page(write_report([make_run(PERCEPTION), make_run(PERCEPTION, name="again")]))
+    assert page.samples["runs"] == ["some/model (run)", "some/model (again)"]
+
+
+def test_figures_and_tables_are_files_too(make_run):
+    folder = make_run(PERCEPTION)
+    write_report([folder])
+    names = {path.name for path in (folder / "report_files").iterdir()}
+    figure = "q_bench_perception_llvisionqa_dev_accuracy_minus_random_guess"
+    table = "q_bench_perception_llvisionqa_dev_table_2"
+    assert names == {f"{figure}.svg", f"{figure}.png", f"{table}.csv", f"{table}.md", f"{table}.tex"}
+    assert (folder / "report_files" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_without_a_task_has_a_report(make_run, read_page):
+    page = read_page(write_report([make_run()]))
+    assert page.holds("No task finished")
+    assert page.samples["samples"] == []
+
+
+def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page):
+    private = changed(
+        scores=None, note="All 2 answers are private.", predictions=[choice("a", "A", answer="", extracted="A")]
+    )
+    page = read_page(write_report([make_run(private)]))
+    assert page.holds("All 2 answers are private.")
+    (sample,) = page.samples["samples"]
+    assert "correct" not in sample
+    assert page.all("figure") == []
+
+
+def test_undefined_scores_are_called_so(make_run, read_page):
+    scores = {**PERCEPTION.scores, "accuracy": math.nan, "accuracy_ci95": [math.nan, math.nan]}
+    page = read_page(write_report([make_run(changed(scores=scores))]))
+    assert page.holds("undefined")
+    assert "NaN" not in page.text
+
+
+def test_empty_settings_are_pointed_out(make_run, read_page):
+    page = read_page(write_report([make_run(changed(settings={}))]))
+    assert page.holds("The results hold no settings")
+    assert page.holds("no images, as the settings do not name the data")
+
+
+def test_missing_predictions_leave_the_scores(make_run, read_page):
+    folder = make_run(PERCEPTION)
+    (folder / "predictions.parquet").unlink()
+    page = read_page(write_report([folder]))
+    assert page.holds("75.00 %")
+    assert page.holds("no samples, as there are no predictions")
+
+
+def test_damaged_predictions_are_an_error_that_names_the_file(make_run):
+    folder = make_run(PERCEPTION)
+    (folder / "predictions.parquet").write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(BadResultsError, match=r"predictions\.parquet: cannot be read as predictions"):
+        write_report([folder])
+
+
+def test_wrong_use_is_refused(make_run, tmp_path):
+    folder = make_run(PERCEPTION)
+    with pytest.raises(UsageError, match="given twice"):
+        write_report([folder, folder / "results.json"])
+    with pytest.raises(UsageError, match="samples is -1"):
+        write_report([folder], samples=-1)
+    with pytest.raises(UsageError, match="no run is given"):
+        write_report([])
+    with pytest.raises(MissingFileError, match="not there"):
+        write_report([tmp_path / "nothing"])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_report([folder], tmp_path / "file")
+
+
+def test_the_command_says_where_the_report_is(make_run):
+    folder = make_run(PERCEPTION)
+    done = CliRunner().invoke(app, ["report", str(folder), "--no-files", "--samples", "1"])
+    assert done.exit_code == 0, done.output
+    assert done.output == f"The report is in {folder / 'report.html'}\n"
+    assert not (folder / "report_files").exists()
+
+
+def test_the_command_explains_a_newer_results_file_in_a_line(make_run):
+    folder = make_run(PERCEPTION)
+    file = folder / "results.json"
+    file.write_text(file.read_text().replace('"schema": 1', '"schema": 2'))
+    done = CliRunner().invoke(app, ["report", str(folder)])
+    assert done.exit_code == 1
+    assert "its schema is 2" in done.output
+    assert "Traceback" not in done.output
+
+
+def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page):
+    predictions = [choice(f"{i:05}", "A" * 200, extracted="A") for i in range(10_000)]
+    folder = make_run(changed(predictions=predictions))
+    start = time.perf_counter()
+    page = read_page(write_report([folder], samples=10_000, files=False))
+    assert time.perf_counter() - start < 20
+    assert len(page.samples["samples"]) == 10_000
+    assert len(page.text) < 6e6
+
+
+def test_fifty_megabytes_of_results_are_reported_within_seconds(make_run, read_page):
+    scores = {**PERCEPTION.scores, "scores": {f"images/{i:07}.png": i / 7 for i in range(1_300_000)}}
+    folder = make_run(PERCEPTION)
+    file = folder / "results.json"
+    raw = json.loads(file.read_text())
+    raw["tasks"][0]["scores"] = scores
+    file.write_text(json.dumps(raw))
+    assert file.stat().st_size > 50e6
+    start = time.perf_counter()
+    page = read_page(write_report([folder], files=False))
+    assert time.perf_counter() - start < 20
+    assert page.holds("75.00 %")
+    assert len(page.text) < 1e6
+
+
+def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path):
+    """The mini release is loaded again by what the settings say."""
+    from eyechart.evaluators.data import load_data
+    from eyechart.evaluators.tasks import get_task
+
+    loaded = load_data(get_task("q_bench/perception"))
+    ids = loaded.dataset["id"][:3]
+    predictions = [choice(id, "A", extracted="A") for id in [*ids, "unknown"]]
+    settings = {"data": loaded.describe()}
+    page = read_page(write_report([make_run(changed(predictions=predictions, settings=settings))], files=False))
+    samples = {sample["id"]: sample for sample in page.samples["samples"]}
+    assert [samples[id]["images"] for id in ids] == [[0], [1], [2]]
+    assert "images" not in samples["unknown"]
+    content = b64decode(page.samples["images"][0].removeprefix("data:image/webp;base64,"))
+    assert content[:4] == b"RIFF" and len(content) < 10_000
+    assert page.holds("mini")
+
+
+def test_data_that_are_gone_are_said_to_be_gone(make_run, read_page, tmp_path):
+    settings = {"data": {"source": str(tmp_path / "gone"), "is_mini": False}}
+    page = read_page(write_report([make_run(changed(settings=settings))], files=False))
+    assert page.holds("the data are not where the run found them")
+    (tmp_path / "gone").mkdir()
+    page = read_page(write_report([tmp_path / "run"], files=False))
+    assert page.holds("the data cannot be read again: MissingFileError")
+
+
+def test_alternative_texts_are_escaped(make_run, read_page):
+    page = read_page(write_report([make_run(changed(model=EVIL))], files=False))
+    (description,) = re.findall(r"<desc [^>]*>(.*?)</desc>", page.text)
+    assert EVIL in unescape(description)
+    assert np.all([f"<{tag}" not in description for tag in ("script", "img")])
