@@ -34,10 +34,15 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
+def print_line(console: Console, text: str, style: str | None = None) -> None:
+    """Print a text of unknown origin as it is: no markup, no highlights, no folding, nothing that a terminal obeys."""
+    console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 def checked(call: Callable[[], Value]) -> Value:
     """Run a step; an error that was raised on purpose becomes one line and an exit code."""
     try:
         return call()
     except EyechartError as error:
-        print(f"eyechart: {error.explain()}", file=sys.stderr)
+        print(printable(f"eyechart: {error.explain()}"), file=sys.stderr)
         raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error

@@ -27,6 +27,7 @@ from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.base import Evaluator
 from eyechart.evaluators.console import console
+from eyechart.evaluators.console import print_line
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.plan import Planned
@@ -117,7 +118,7 @@ def execute(
                 brief, details = f"{type(error).__name__}: {error}", traceback.format_exc()
             failed.append(FailedTask(task=planned.task.name, subset=planned.subset, error=brief))
             text = f"eyechart: {planned.task.name} on {planned.subset} failed: {details}"
-            messages.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+            print_line(messages, text, "red")
         if is_main:
             results = with_averages(evaluations)
             write_run(folder, collect(results, failed, started, options.suite), results)
@@ -125,7 +126,7 @@ def execute(
     results = with_averages(evaluations)
     output.print(score_table(results, failed))
     for line in [*notes(results), f"Results are in {folder}"]:
-        output.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_line(output, line)
     return not failed
 
 
@@ -159,7 +160,7 @@ def _run_task(
 ) -> Evaluation:
     task = planned.task
     backend.check(asker.wanted)
-    messages.print(f"{task.name}: loading {planned.subset} ({planned.split})", markup=False, highlight=False)
+    print_line(messages, f"{task.name}: loading {planned.subset} ({planned.split})")
 
     def load() -> LoadedData:
         return load_data(
@@ -183,7 +184,7 @@ def _run_task(
     answers = f"{len(evaluation.predictions)} answers in {seconds:.1f} s{origin}"
     lines = [answers, *(f"warning: {text}" for text in told)]
     for line in lines:
-        messages.print(f"{task.name}: {line}", markup=False, highlight=False, soft_wrap=True)
+        print_line(messages, f"{task.name}: {line}")
     return replace(evaluation, warnings=list(told))
 
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
+from eyechart.evaluators.console import printable
 from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.types import LEXICAL
 from eyechart.evaluators.types import MINI
@@ -73,7 +75,7 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
         evaluations: The tasks that finished.
         failed: Those that did not.
     """
-    table = Table(title=_title(evaluations), title_justify="left")
+    table = Table(title=_shown(_title(evaluations)), title_justify="left")
     table.add_column("task", no_wrap=True)
     table.add_column("data")
     table.add_column("score")
@@ -84,11 +86,12 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
         data = f"{evaluation.subset} ({evaluation.split}{', mini' if evaluation.settings['data']['is_mini'] else ''})"
         name = evaluation.task
         for cells in _rows(evaluation, groups):
-            table.add_row(name, data, *cells)
+            table.add_row(name, *map(_shown, (data, *cells)))
             name = data = ""
         table.add_section()
     for failure in failed:
-        table.add_row(failure.task, failure.subset, f"[red]failed:[/red] {_escape(failure.error.splitlines()[0])}")
+        reason = next(iter(failure.error.splitlines()), "")
+        table.add_row(failure.task, failure.subset, f"[red]failed:[/red] {_shown(reason)}")
     return table
 
 
@@ -199,5 +202,6 @@ def _interval(value: Sequence[float] | None, scale: float | None) -> str:
     return f"{low:.3f} to {high:.3f}" if scale is None else f"{scale * low:.2f} to {scale * high:.2f}"
 
 
-def _escape(text: str) -> str:
-    return text.replace("[", "\\[")
+def _shown(text: str) -> str:
+    """A text of unknown origin for a cell: neither the table's markup nor the terminal takes a part of it."""
+    return escape(printable(text))

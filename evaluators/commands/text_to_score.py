@@ -13,6 +13,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.console import checked
 from eyechart.evaluators.console import console
+from eyechart.evaluators.console import print_line
 from eyechart.evaluators.text_to_score.settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -207,4 +208,4 @@ def _shown(what: str) -> "Iterator[Progress]":
 
 
 def _tell(text: str) -> None:
-    console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+    print_line(console(stderr=True), text)
