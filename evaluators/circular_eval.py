@@ -17,6 +17,12 @@ from eyechart.evaluators.asking import Progress
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.blind_run import BlindRun
 from eyechart.evaluators.blind_run import read_blind_run
+from eyechart.evaluators.circular_passes import MAIN
+from eyechart.evaluators.circular_passes import OPEN
+from eyechart.evaluators.circular_passes import count_asked
+from eyechart.evaluators.circular_passes import decision_columns
+from eyechart.evaluators.circular_passes import observed
+from eyechart.evaluators.circular_passes import rotation_pass
 from eyechart.evaluators.circular_submission import submission_facts
 from eyechart.evaluators.circular_submission import submission_files
 from eyechart.evaluators.data import LoadedData
@@ -40,12 +46,8 @@ from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import decide
 from eyechart.metrics.scoring.judging.replies import Judge
 
-OPEN = "open"
-"""The pass that shows no options."""
 WITHOUT_BLIND = "without blind-solvable questions"
 MARKING = "marking of open answers"
-_MAIN = "main"
-_ROTATION = "rotation:"
 
 
 class CircularEvaluator(MultipleChoiceEvaluator):
@@ -96,13 +98,13 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             return []
         going_on = [item for item in answered if not self.is_private(item.row)]
         wrong = self._wrong(going_on)
-        following = [(self._passes(item.row), _asked(item)) for item in going_on if item.row["id"] not in wrong]
+        following = [(self._passes(item.row), count_asked(item)) for item in going_on if item.row["id"] not in wrong]
         return [request for of_row, asked in following for request in of_row[asked : asked + 1]]
 
     def is_optional(self, request: Request) -> bool:
         """All rotations, as one wrong pass is enough, whichever it is; not the open pass, nor then the first one."""
         # An open answer alone would leave the question out of CircularEval without a word.
-        return request.pass_name not in ((OPEN, _MAIN) if self.options.marking else (OPEN,))
+        return request.pass_name not in ((OPEN, MAIN) if self.options.marking else (OPEN,))
 
     def for_backend(self, backend: Backend) -> "CircularEvaluator":
         """With early stop where each request is paid for, unless the options say otherwise."""
@@ -158,11 +160,11 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         Raises:
             DataError: A question lacks passes, none of the others is wrong, and bad rows are not skipped.
         """
-        passes = _observed(answered)
+        passes = observed(answered)
         if self._missing == "error":
             self._check_complete(answered)
         return {
-            **_columns(passes),
+            **decision_columns(passes),
             "groups": known_groups([row for row, _ in passes], self.definition.groups) or None,
             **self.definition.metric_arguments,
             "judge": self._remembering,
@@ -190,7 +192,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         if self._blind_run is not None:
             found["without_blind"] = self._blind_run.removal([item.row for item in public])
         if self._letters is not None and public:
-            passes = _observed(public)
+            passes = observed(public)
             decisions = self._decide(passes)
             keys = [(row["id"], response.request.pass_name) for row, response in passes]
             found["extractor_agreement"] = self._letters.agreement(keys, decisions.letters, decisions.steps)
@@ -254,7 +256,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
                 images=() if self.options.blind else tuple(row["images"]),
                 options=options,
                 max_new_tokens=self._max_new_tokens,
-                pass_name=f"{_ROTATION}{places}" if places else _MAIN,
+                pass_name=rotation_pass(places),
             )
             for places, options in enumerate(rotations)
         ]
@@ -271,7 +273,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
 
     def _decide(self, passes: Sequence[tuple[Row, Response]]) -> Decisions:
         """What becomes of passes over public questions, as the metric decides it from `metric_inputs`."""
-        columns = _columns(passes)
+        columns = decision_columns(passes)
         extraction = Extraction(
             questions=columns["questions"],
             judge=self._remembering,
@@ -285,18 +287,18 @@ class CircularEvaluator(MultipleChoiceEvaluator):
 
     def _wrong(self, answered: Sequence[Answered]) -> set[str]:
         """Ids of the questions that have a wrong pass."""
-        passes = _observed(answered)
+        passes = observed(answered)
         if not passes:
             return set()
         right = self._decide(passes).correct
         return {row["id"] for (row, _), is_right in zip(passes, right, strict=True) if not is_right}
 
     def _check_complete(self, answered: Sequence[Answered]) -> None:
-        incomplete = [item for item in answered if len(_observed([item])) < len(item.row["options"])]
+        incomplete = [item for item in answered if len(observed([item])) < len(item.row["options"])]
         wrong = self._wrong(incomplete)
         for item in incomplete:
             if item.row["id"] not in wrong:
-                there = {response.request.pass_name for _, response in _observed([item])}
+                there = {response.request.pass_name for _, response in observed([item])}
                 lacking = [request.pass_name for request in self._passes(item.row) if request.pass_name not in there]
                 reason = f"there is no answer to {', '.join(lacking)}, and those to its other passes are right"
                 raise explain_item(item.row["id"], DataError(reason))
@@ -313,40 +315,6 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             "rounds": self._rounds,
             "seed": self.seed,
         }
-
-
-def _columns(passes: Sequence[tuple[Row, Response]]) -> dict[str, Any]:
-    """What the metric needs to decide passes."""
-    shown = [(row, list(shown_options(response))) for row, response in passes]
-    return {
-        "predictions": [response.text or "" for _, response in passes],
-        "references": [right_letter(row, options) for row, options in shown],
-        "choices": [options for _, options in shown],
-        "questions": [row["question"] for row, _ in passes],
-        "question_ids": [row["id"] for row, _ in passes],
-        "rotations": [_places(response) for _, response in passes],
-    }
-
-
-def _observed(answered: Sequence[Answered]) -> list[tuple[Row, Response]]:
-    """The passes over rotations that have an answer, each with its row."""
-    return [
-        (item.row, response)
-        for item in answered
-        for response in item.responses
-        if response.error is None and response.request.pass_name != OPEN
-    ]
-
-
-def _asked(item: Answered) -> int:
-    """How many rotations were asked, with or without an answer."""
-    return sum(response.request.pass_name != OPEN for response in item.responses)
-
-
-def _places(response: Response) -> int:
-    """By how many places a pass turns the options."""
-    name = response.request.pass_name
-    return 0 if name == _MAIN else int(name.removeprefix(_ROTATION))
 
 
 def _right_text(row: Row) -> str:

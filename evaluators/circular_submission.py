@@ -7,6 +7,7 @@ from typing import Any
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.loading import load_builder
 from eyechart.evaluators.asking import Answered
+from eyechart.evaluators.circular_passes import observed
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.multiple_choice import shown_options
 from eyechart.evaluators.submissions.mmbench import OFFICIAL_DIRECTION
@@ -42,9 +43,4 @@ def submission_facts(answered: Sequence[Answered]) -> dict[str, int]:
 
 
 def _passes(answered: Sequence[Answered]) -> list[AnsweredPass]:
-    return [
-        AnsweredPass(item.row, shown_options(response), response.text or "")
-        for item in answered
-        for response in item.responses
-        if response.error is None and response.request.options
-    ]
+    return [AnsweredPass(row, shown_options(response), response.text or "") for row, response in observed(answered)]
