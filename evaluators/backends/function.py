@@ -1,14 +1,18 @@
 """A Python function as a backend."""
 
+import math
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import decode_images
 from eyechart.evaluators.backends.chat import to_messages
+from eyechart.evaluators.backends.predictions.cells import is_unicode
+from eyechart.evaluators.backends.predictions.cells import shortened
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Wanted
@@ -61,13 +65,26 @@ class FunctionBackend:
         text = self._function(messages)
         if not isinstance(text, str):
             raise ModelError(f"{self.name} returned {type(text).__name__} for item '{request.id}'; expected a string.")
+        if not is_unicode(text):
+            return Response(request, error=DataError(f"{self.name} returned half of a character: {shortened(text)}"))
         return Response(request, text=text)
 
     def _logits(self, request: Request, messages: list[dict[str, Any]]) -> Response:
         logits = self._function(messages, request.all_words)
-        if not isinstance(logits, dict) or not set(request.words) <= set(logits) <= set(request.all_words):
+        named = isinstance(logits, dict) and set(request.words) <= set(logits) <= set(request.all_words)
+        # Numbers of any library, such as a tensor of one element.
+        numbers = {word: _finite(logits[word]) for word in request.all_words if word in logits} if named else {}
+        if not named or None in numbers.values():
             raise ModelError(
-                f"{self.name} returned {logits!r} for item '{request.id}'; expected a dict with the logits of "
-                f"{', '.join(request.words)}."
+                f"{self.name} returned {shortened(logits)} for item '{request.id}'; expected a dict with the logits of "
+                f"{', '.join(request.words)}, finite numbers."
             )
-        return Response(request, logits={word: float(logits[word]) for word in request.all_words if word in logits})
+        return Response(request, logits={word: number for word, number in numbers.items() if number is not None})
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

@@ -2,12 +2,12 @@ import io
 
 import pytest
 from rich.console import Console
-from tests.evaluators.finished_runs import ACCURACY
-from tests.evaluators.finished_runs import evaluated
 
 from eyechart.evaluators.console import print_line
 from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.table import score_table
+from tests.evaluators.finished_runs import ACCURACY
+from tests.evaluators.finished_runs import evaluated
 
 HOSTILE = ["[red]", "[/red] and [/x]", "\x1b[2J\x07\x9b31m", "a\\", "a\\[b]", "[link=http://x]y[/link]"]
 
