@@ -74,13 +74,18 @@ class Evaluator(evaluate.Evaluator):
         self.definition = task
         self.seed = seed
         self.options = options or TaskOptions()
-        self.options.check_taken(self.takes, task.name)
+        self.options.check_taken(self.taken(self.options), task.name)
         self.judge = judge
 
     @property
     def is_judged(self) -> bool:
         """Whether a judge has a part in its scores."""
         return "rounds" in self.takes
+
+    @classmethod
+    def taken(cls, options: TaskOptions) -> tuple[str, ...]:
+        """Names of the options that have an effect beside the others that are given: those of `takes`, or fewer."""
+        return cls.takes
 
     @property
     def wanted(self) -> Wanted:

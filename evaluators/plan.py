@@ -113,7 +113,7 @@ def distribute_options(plan: Sequence[Planned], options: TaskOptions) -> list[Pl
     """
     from eyechart.evaluators import evaluator_class
 
-    takes = {planned.task.name: evaluator_class(planned.task).takes for planned in plan}
+    takes = {planned.task.name: evaluator_class(planned.task).taken(options) for planned in plan}
     options.check_taken(sorted({name for names in takes.values() for name in names}), ", ".join(takes))
     return [replace(planned, options=options.only(takes[planned.task.name])) for planned in plan]
 

@@ -66,10 +66,18 @@ class QualityAssessmentEvaluator(Evaluator):
         super().__init__(task, seed=seed, options=options, judge=judge)
         self._is_top_token = self.options.inference is not None
         self._is_numerical = self.options.wording == NUMERICAL
-        _check_combination(self.options)
         self._prompt, self._prompt_id = task.worded(self.options.wording)
         self._prefill = "" if self._is_numerical else task.prefill
         self._pair = find_pair(self.options.words, task.word_pairs)
+
+    @classmethod
+    def taken(cls, options: TaskOptions) -> tuple[str, ...]:
+        """Words and how they are pooled have no effect on texts, nor the longest reply on anything else."""
+        if options.wording == NUMERICAL:
+            return ("wording", "max_new_tokens")
+        if options.inference == TOP_TOKEN:
+            return ("wording", "inference")
+        return ("wording", *_LOGITS_ONLY)
 
     @property
     def wanted(self) -> Wanted:
@@ -219,23 +227,6 @@ class QualityAssessmentEvaluator(Evaluator):
             "other_tokens": 1 - sum(count for _, count in frequent) / len(answered),
             "suggested_words": None if pair is None else pair.name,
         }
-
-
-def _check_combination(options: TaskOptions) -> None:
-    """Refuse options that have no effect beside others."""
-    is_numerical, inference = options.wording == NUMERICAL, options.inference
-    if inference not in (None, TOP_TOKEN):
-        raise UsageError(f"inference={inference!r} is for multiple choice; allowed for quality is {TOP_TOKEN!r}")
-    if is_numerical and inference:
-        raise UsageError(f"wording={NUMERICAL!r} asks for a number, inference={inference!r} for a word; leave one out")
-    for name in _LOGITS_ONLY:
-        if (is_numerical or inference) and getattr(options, name) is not None:
-            way = f"wording={NUMERICAL!r}" if is_numerical else f"inference={inference!r}"
-            raise UsageError(f"{name}={getattr(options, name)!r} is for logits of words and has no effect with {way}")
-    if options.max_new_tokens is not None and not is_numerical:
-        raise UsageError(
-            f"max_new_tokens={options.max_new_tokens} has an effect on quality only with wording={NUMERICAL!r}"
-        )
 
 
 def _rating(answered: Answered) -> float | None:

@@ -14,6 +14,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.plan import make_plan
 from eyechart.evaluators.quality_variants import VARIANT_RESAMPLES
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
@@ -205,12 +206,15 @@ def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"inference": "closed-set"}, "is for multiple choice; allowed for quality is 'top-token'"),
-        ({"inference": "top-token", "wording": "numerical"}, "leave one out"),
-        ({"inference": "top-token", "words": "high/low"}, "words='high/low' is for logits .* inference='top-token'"),
-        ({"wording": "numerical", "temperature": 2.0}, "temperature=2.0 is for logits .* wording='numerical'"),
-        ({"wording": "numerical", "ties": "released"}, "ties='released' is for logits"),
-        ({"max_new_tokens": 4}, "max_new_tokens=4 has an effect on quality only with wording='numerical'"),
+        ({"inference": "closed-set"}, "inference='closed-set' has no effect on task q_bench/assessment"),
+        ({"inference": "top-token", "wording": "numerical"}, "inference='top-token' has no effect"),
+        (
+            {"inference": "top-token", "words": "high/low"},
+            "words='high/low' has no effect .*: wording, inference",
+        ),
+        ({"wording": "numerical", "temperature": 2.0}, "temperature=2.0 has no effect .*: wording, max_new_tokens"),
+        ({"wording": "numerical", "ties": "released"}, "ties='released' has no effect"),
+        ({"max_new_tokens": 4}, "max_new_tokens=4 has no effect"),
         ({"wording": "vague"}, "unknown wording"),
     ],
     ids=str,
@@ -218,6 +222,15 @@ def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
 def test_options_without_effect_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
         evaluator(TASK, options=TaskOptions(**options))
+
+
+def test_options_for_other_tasks_of_a_run_are_not_given_to_it():
+    options = TaskOptions(inference="closed-set", max_new_tokens=4, words="high/low")
+    plan = make_plan(["q_bench/perception", TASK], options=options)
+    assert plan[0].options == TaskOptions(inference="closed-set", max_new_tokens=4)
+    assert {planned.options for planned in plan[1:]} == {TaskOptions(words="high/low")}
+    with pytest.raises(UsageError, match="inference='closed-set' has no effect"):
+        make_plan([TASK], options=options)
 
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
