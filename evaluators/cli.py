@@ -9,6 +9,7 @@ import typer
 from eyechart.evaluators.commands import leaderboard
 from eyechart.evaluators.commands import store
 from eyechart.evaluators.commands import text_to_score
+from eyechart.evaluators.commands.compare import compare
 from eyechart.evaluators.commands.export import export
 from eyechart.evaluators.commands.publish import publish
 from eyechart.evaluators.commands.report import report
@@ -24,6 +25,7 @@ app.command("score")(score)
 app.command("tasks")(list_tasks)
 app.command("export")(export)
 app.command("report")(report)
+app.command("compare")(compare)
 app.command("publish")(publish)
 app.add_typer(leaderboard.app, name="leaderboard")
 app.add_typer(store.app, name="store")

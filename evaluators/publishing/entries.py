@@ -37,7 +37,7 @@ def index_entries(published: Sequence[Published], repos: Mapping[str, str], sour
     """
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    entries = []
+    entries: list[dict[str, Any]] = []
     for one in published:
         results = [] if one.is_average else _eval_results(one.result, repos.get(one.result.subset), source)
         # One by one: together, the library would join tasks on the same data.

@@ -232,6 +232,23 @@ def bootstrap_srcc_pairs(
     return score_resamples(score, n, rng, resamples)
 
 
+def bootstrap_plcc_pairs(
+    first: ArrayLike, second: ArrayLike, references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> FloatArray:
+    """Bootstrap replicates of the PLCC of two predictions of the same references; as `bootstrap_srcc_pairs`.
+
+    Examples:
+        >>> found = bootstrap_plcc_pairs([1, 2, 3], [3, 2, 1], [2, 4, 6], np.random.default_rng(1), resamples=2)
+        >>> found.round(6).tolist()
+        [[1.0, 1.0], [-1.0, -1.0]]
+    """
+    names = ("first", "second", "references")
+    columns = [check_numbers(name, values) for name, values in zip(names, (first, second, references), strict=True)]
+    n = check_lengths(**dict(zip(names, columns, strict=True)))
+    moments = [_moments(column, columns[2]) for column in columns[:2]]
+    return score_resamples(lambda block: np.stack([_weighted_plcc(rows, block) for rows in moments]), n, rng, resamples)
+
+
 class _Ranking:
     """A column's order, from which follow its mid-ranks in resamples; nothing is sorted again."""
 

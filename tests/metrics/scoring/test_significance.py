@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
+from scipy.stats import pearsonr
 from scipy.stats import spearmanr
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.intervals import bootstrap_plcc_pairs
 from eyechart.metrics.scoring.intervals import bootstrap_srcc_pairs
 from eyechart.metrics.scoring.resampling import resampled_counts
 from eyechart.metrics.scoring.significance import bootstrap_srcc_difference
@@ -109,13 +111,16 @@ def test_false_positives_of_mcnemar() -> None:
     assert 0.01 < rate < 0.05
 
 
-def test_replicates_are_spearman_of_the_resampled_items() -> None:
+@pytest.mark.parametrize(
+    ("bootstrap", "correlation"), [(bootstrap_srcc_pairs, spearmanr), (bootstrap_plcc_pairs, pearsonr)]
+)
+def test_replicates_are_correlations_of_the_resampled_items(bootstrap, correlation) -> None:
     rng = np.random.default_rng(5)
     first, second, y = rng.integers(0, 12, size=(3, 40)).astype(float)
-    found = bootstrap_srcc_pairs(first, second, y, np.random.default_rng(8), resamples=20)
+    found = bootstrap(first, second, y, np.random.default_rng(8), resamples=20)
     for index, counts in enumerate(resampled_counts(40, np.random.default_rng(8), 20)):
         rows = np.repeat(np.arange(40), counts.astype(int))
-        expected = [spearmanr(x[rows], y[rows]).statistic for x in (first, second)]
+        expected = [correlation(x[rows], y[rows]).statistic for x in (first, second)]
         np.testing.assert_allclose(found[:, index], expected, atol=1e-12)
 
 

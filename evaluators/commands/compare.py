@@ -1,0 +1,124 @@
+"""`eyechart compare`: whether two runs differ."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.commands.arguments import Seed
+from eyechart.evaluators.console import checked
+from eyechart.evaluators.console import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from eyechart.evaluators.comparison.compare import Comparison
+    from eyechart.evaluators.comparison.differences import Difference
+
+_SHOWN = 5
+"""So many ids of items that flipped are shown."""
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    second: Annotated[Path, typer.Argument(help="Folder of another one.")],
+    task: Annotated[list[str] | None, typer.Option(help="Compare this task alone. Repeatable.")] = None,
+    common: Annotated[
+        bool, typer.Option("--common", help="Compare the items that both have, where they do not have the same.")
+    ] = False,
+    allow: Annotated[
+        list[str] | None, typer.Option(metavar="SETTING", help="Compare although this setting differs. Repeatable.")
+    ] = None,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write what was found: .json, or .csv with the items that flipped."),
+    ] = None,
+) -> None:
+    """Test item by item whether two runs differ, corrected for the number of tests; exits with 1 if a task cannot be.
+
+    Differences are those of the first run less the second.
+    """
+
+    def work() -> "Comparison":
+        from eyechart.evaluators.comparison.compare import compare as compare_runs
+        from eyechart.evaluators.comparison.files import write_comparison
+
+        if seed < 0:
+            raise UsageError(f"--seed is {seed}; it must be at least 0")
+        found = compare_runs(first, second, task or [], common=common, allowed=allow or [], seed=seed)
+        if out is not None:
+            write_comparison(found, out)
+        return found
+
+    found = checked(work)
+    if found.differences:
+        console().print(_table(found))
+        tests = sum(not math.isnan(one.p_value) for one in found.differences)
+        _say(
+            f"p (Holm) is corrected for {tests} tests; flips are items that only the first, only the second has right."
+        )
+    for one in found.differences:
+        _say_flips(one)
+    if found.only_in_one:
+        _say(f"only in one of the runs: {', '.join(found.only_in_one)}")
+    for refused in found.refused:
+        _say(f"not compared: {refused.title}: {'; '.join(refused.reasons)}")
+    if any(refused.can_be_allowed for refused in found.refused):
+        _say("--allow SETTING compares although a setting differs; the difference is then also that of the setting.")
+    if out is not None:
+        _say(f"Written to {out}")
+    if found.refused:
+        raise typer.Exit(1)
+
+
+def _table(found: "Comparison") -> "Table":
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(f"first: {found.first}; second: {found.second}"), title_justify="left")
+    for name in ("task", "data", "score"):
+        table.add_column(name, no_wrap=name == "task")
+    for name in ("first", "second", "difference", "95 % interval", "p", "p (Holm)", "flips", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in found.differences:
+        flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test.startswith("McNemar") else ""
+        table.add_row(
+            escape(one.task),
+            escape(f"{one.subset} ({one.split})"),
+            one.score,
+            _number(one.first),
+            _number(one.second),
+            _number(one.difference, "+"),
+            f"{_number(one.interval[0], '+')} to {_number(one.interval[1], '+')}",
+            _p_value(one.p_value),
+            _p_value(one.p_holm),
+            flips,
+            f"{one.n:,}",
+        )
+    return table
+
+
+def _say_flips(one: "Difference") -> None:
+    if one.note:
+        _say(f"{one.task} on {one.subset} ({one.split}): {one.score}: {one.note}")
+    for side, items in (("first", one.only_first), ("second", one.only_second)):
+        if items:
+            more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+            place = f"{one.task} on {one.subset} ({one.split}): {one.score}"
+            _say(f"{place}: right in the {side} run alone: {', '.join(items[:_SHOWN])}{more}")
+
+
+def _say(text: str) -> None:
+    console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _number(value: float, sign: str = "") -> str:
+    return "undef." if math.isnan(value) else f"{value:{sign}.3f}"
+
+
+def _p_value(value: float) -> str:
+    return "" if math.isnan(value) else "< 0.0001" if value < 0.0001 else f"{value:.4f}"

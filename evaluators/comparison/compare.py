@@ -1,0 +1,135 @@
+"""Two runs, task by task."""
+
+from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.averages import AVERAGE
+from eyechart.evaluators.comparison.differences import Difference
+from eyechart.evaluators.comparison.differences import corrected
+from eyechart.evaluators.comparison.differences import differences
+from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.items import item_scores
+from eyechart.evaluators.comparison.settings import breaking_differences
+from eyechart.evaluators.comparison.settings import setting_names
+from eyechart.evaluators.report.runs import Run
+from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.report.runs import read_runs
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A task of both runs that cannot be compared."""
+
+    title: str
+    reasons: tuple[str, ...]
+    can_be_allowed: bool
+    """Whether `common` or `allowed` lets it be compared all the same."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two runs differ in."""
+
+    first: str
+    """What the first run is called."""
+    second: str
+    differences: tuple[Difference, ...]
+    refused: tuple[Refused, ...]
+    only_in_one: tuple[str, ...]
+    """Tasks that the other run does not have."""
+
+
+def compare(
+    first: str | Path,
+    second: str | Path,
+    tasks: Sequence[str] = (),
+    *,
+    common: bool = False,
+    allowed: Collection[str] = (),
+    seed: int = 0,
+) -> Comparison:
+    """Compare two runs, item by item.
+
+    Args:
+        first: Folder of a finished run.
+        second: Another one.
+        tasks: Names of tasks; all that both have if empty.
+        common: Compare the items that both have, where they do not have the same.
+        allowed: Names of settings that may differ.
+        seed: Seed of the bootstrap intervals, at least 0.
+
+    Returns:
+        Differences of all tasks that can be compared, corrected over all of them, and why others cannot.
+
+    Raises:
+        UsageError: A task is in none of them, they have no task in common, or an allowed setting is none.
+        DataError: A run cannot be read.
+    """
+    one, other = read_runs([first, second])
+    keys = [key for key in one.tasks if key in other.tasks and key.subset != AVERAGE]
+    known = dict.fromkeys(key.task for key in (*one.tasks, *other.tasks))
+    for name in tasks:
+        if name not in known:
+            raise unknown_name("task in these runs", name, known)
+    settings = setting_names([*one.results.tasks, *other.results.tasks])
+    for name in allowed:
+        if name not in settings:
+            raise unknown_name("setting in --allow", name, sorted(settings))
+    wanted = [key for key in keys if not tasks or key.task in tasks]
+    if not wanted:
+        raise UsageError(f"{one.folder} and {other.folder} have no task on the same data in common; nothing to compare")
+    found: list[Difference] = []
+    refused: list[Refused] = []
+    for key in wanted:
+        made = _compare_task(key, one, other, common, allowed, seed)
+        if isinstance(made, Refused):
+            refused.append(made)
+        else:
+            found += made
+    alone = [
+        key.title
+        for run, rest in ((one, other), (other, one))
+        for key in run.tasks
+        if key not in rest.tasks and (not tasks or key.task in tasks)
+    ]
+    return Comparison(one.label, other.label, tuple(corrected(found)), tuple(refused), tuple(alone))
+
+
+def _compare_task(
+    key: TaskKey, one: Run, other: Run, common: bool, allowed: Collection[str], seed: int
+) -> list[Difference] | Refused:
+    reasons = breaking_differences(one.tasks[key], other.tasks[key], allowed)
+    if reasons:
+        return Refused(key.title, tuple(reasons), True)
+    try:
+        scores = [_scores(run, key) for run in (one, other)]
+    except DataError as error:
+        return Refused(key.title, (error.reason,), False)
+    ids = [scores[0].references.keys(), scores[1].references.keys()]
+    shared = sorted(ids[0] & ids[1])
+    if ids[0] != ids[1] and not common:
+        counts = f"the first has {len(ids[0])} items and the second {len(ids[1])}, {len(shared)} of them in common"
+        return Refused(key.title, (f"other items: {counts}; --common compares these",), True)
+    if not shared:
+        return Refused(key.title, ("they have no item in common",), False)
+    changed = [item for item in shared if scores[0].references[item] != scores[1].references[item]]
+    if changed:
+        told = f"{len(changed)} items, '{changed[0]}' first, have another right answer: the data are not the same"
+        return Refused(key.title, (told,), False)
+    return differences((key.task, key.subset, key.split), scores[0], scores[1], shared, seed)
+
+
+def _scores(run: Run, key: TaskKey) -> ItemScores:
+    answers = run.answers(key)
+    if answers is None:
+        several = "the run has it several times" if key._replace(repeat=1) in run.tasks else "there are no predictions"
+        raise DataError(f"{run.label}: {several}, so single items cannot be compared")
+    try:
+        return item_scores(run.tasks[key], answers)
+    except DataError as error:
+        raise DataError(f"{run.label}: {error.reason}") from error

@@ -1,0 +1,153 @@
+"""Paired tests of what the items gave in two runs.
+
+Shares by McNemar's exact test, with a bootstrap interval of the difference; SRCC by a paired bootstrap; PLCC by
+Williams' test, with a bootstrap interval. Holm's correction is over all tests of a comparison.
+"""
+
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace
+
+import numpy as np
+
+from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.items import Qualities
+from eyechart.evaluators.comparison.items import Share
+from eyechart.metrics.scoring.correlation import plcc
+from eyechart.metrics.scoring.correlation import srcc
+from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.intervals import bootstrap_mean
+from eyechart.metrics.scoring.intervals import bootstrap_plcc_pairs
+from eyechart.metrics.scoring.intervals import part_generator
+from eyechart.metrics.scoring.intervals import percentile_interval
+from eyechart.metrics.scoring.significance import bootstrap_srcc_difference
+from eyechart.metrics.scoring.significance import holm
+from eyechart.metrics.scoring.significance import mcnemar
+from eyechart.metrics.scoring.significance import williams
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One score of one task in two runs."""
+
+    task: str
+    subset: str
+    split: str
+    score: str
+    """What it is, for people."""
+    first: float
+    second: float
+    difference: float
+    """The first run's score less the second's."""
+    interval: tuple[float, float]
+    """95 % interval of the difference."""
+    p_value: float
+    """Two-sided."""
+    test: str
+    n: int
+    """Items in both runs."""
+    only_first: tuple[str, ...] = ()
+    """Items that only the first run has right."""
+    only_second: tuple[str, ...] = ()
+    p_holm: float = math.nan
+    """Corrected for all tests of the comparison."""
+    note: str = ""
+    """Why there is no test, where the difference is undefined."""
+
+
+def differences(
+    place: tuple[str, str, str], first: ItemScores, second: ItemScores, items: Sequence[str], seed: int
+) -> list[Difference]:
+    """Test every score of a task.
+
+    Args:
+        place: Task, subset and split.
+        first: What the items gave in the first run.
+        second: The same of the second.
+        items: The items to compare, which both have.
+        seed: Seed of the bootstrap.
+    """
+    found = [
+        _share_difference(
+            place, one, other, [item for item in items if item in one.right and item in other.right], seed
+        )
+        for one, other in zip(first.shares, second.shares, strict=True)
+    ]
+    if first.qualities is not None and second.qualities is not None:
+        found += _quality_differences(place, first.qualities, second.qualities, items, seed)
+    return found
+
+
+def corrected(found: Sequence[Difference]) -> list[Difference]:
+    """The same with p-values of Holm's correction over those that have one."""
+    tested = [one for one in found if not math.isnan(one.p_value)]
+    values = dict(zip(map(id, tested), holm([one.p_value for one in tested]) if tested else (), strict=True))
+    return [replace(one, p_holm=values.get(id(one), math.nan)) for one in found]
+
+
+def _share_difference(
+    place: tuple[str, str, str], one: Share, other: Share, items: Sequence[str], seed: int
+) -> Difference:
+    a, b = (np.array([share.right[item] for item in items], dtype=bool) for share in (one, other))
+    test = mcnemar(a, b)
+    rng = part_generator(seed, "/".join((*place, one.key)))
+    replicates = bootstrap_mean(a.astype(float) - b.astype(float), rng)
+    return Difference(
+        *place,
+        score=one.label,
+        first=float(a.mean()),
+        second=float(b.mean()),
+        difference=test.difference,
+        interval=percentile_interval(replicates),
+        p_value=test.p_value,
+        test="McNemar, exact",
+        n=test.n,
+        only_first=tuple(item for item, x, y in zip(items, a, b, strict=True) if x and not y),
+        only_second=tuple(item for item, x, y in zip(items, a, b, strict=True) if y and not x),
+    )
+
+
+def _quality_differences(
+    place: tuple[str, str, str], one: Qualities, other: Qualities, items: Sequence[str], seed: int
+) -> list[Difference]:
+    human = _column(one.human, items)
+    beside = ", all images together" if one.averaged or other.averaged else ""
+
+    def made(
+        score: str, scores: Sequence[float], interval: tuple[float, float], p_value: float, test: str
+    ) -> Difference:
+        gap = scores[0] - scores[1]
+        name = f"{score}{beside}"
+        return Difference(*place, name, scores[0], scores[1], gap, interval, p_value, test, len(items))
+
+    found = []
+    first, second = _column(one.ranking, items), _column(other.ranking, items)
+    try:
+        rng = part_generator(seed, "/".join((*place, "srcc")))
+        by_rank = bootstrap_srcc_difference(first, second, human, rng)
+        scores = (srcc(first, human), srcc(second, human))
+        found.append(made("SRCC", scores, by_rank.interval, by_rank.p_value, "paired bootstrap"))
+    except ScoringError as error:
+        found.append(_undefined(place, "SRCC", len(items), error))
+    first, second = _column(one.values, items), _column(other.values, items)
+    try:
+        linear = williams(first, second, human)
+        rng = part_generator(seed, "/".join((*place, "plcc")))
+        replicates = bootstrap_plcc_pairs(first, second, human, rng)
+        scores = (plcc(first, human), plcc(second, human))
+        interval = percentile_interval(replicates[0] - replicates[1])
+        found.append(made("PLCC", scores, interval, linear.p_value, "Williams"))
+    except ScoringError as error:
+        found.append(_undefined(place, "PLCC", len(items), error))
+    return found
+
+
+def _column(values: Mapping[str, float], items: Sequence[str]) -> list[float]:
+    return [values[item] for item in items]
+
+
+def _undefined(place: tuple[str, str, str], score: str, n: int, error: ScoringError) -> Difference:
+    nan = math.nan
+    return Difference(*place, score, nan, nan, nan, (nan, nan), nan, "none", n, note=str(error))

@@ -1,0 +1,53 @@
+"""What a comparison found, as a file: JSON with everything, or CSV with a line for each item that flipped."""
+
+import csv
+import io
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.comparison.compare import Comparison
+
+_COLUMNS = ("task", "subset", "split", "score", "id", "right_in")
+
+
+def write_comparison(found: Comparison, path: Path) -> None:
+    """Write a comparison; the file's ending says how.
+
+    Raises:
+        UsageError: The ending is neither .json nor .csv, or the file cannot be written.
+    """
+    writers = {".json": _json, ".csv": _csv}
+    if path.suffix not in writers:
+        raise UsageError(f"--out {path}: the ending must be one of {', '.join(writers)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(writers[path.suffix](found), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--out {path} cannot be written: {error.strerror or error}") from error
+
+
+def _json(found: Comparison) -> str:
+    return json.dumps(_defined(asdict(found)), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _csv(found: Comparison) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for one in found.differences:
+        for side, items in (("first", one.only_first), ("second", one.only_second)):
+            writer.writerows((one.task, one.subset, one.split, one.score, item, side) for item in items)
+    return text.getvalue()
+
+
+def _defined(value: Any) -> Any:
+    """The same with null for nan."""
+    if isinstance(value, dict):
+        return {name: _defined(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_defined(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

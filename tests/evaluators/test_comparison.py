@@ -1,0 +1,283 @@
+"""Comparisons of runs whose answers are made up, against SciPy and hand computations."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.comparison.compare import Comparison
+from eyechart.evaluators.comparison.compare import compare
+from eyechart.evaluators.comparison.settings import IGNORED
+from eyechart.evaluators.comparison.settings import MATTERS
+from eyechart.evaluators.options import option_names
+from eyechart.metrics.scoring.pooling import pool
+from tests.evaluators.finished_runs import answer
+from tests.evaluators.finished_runs import evaluated
+from tests.evaluators.finished_runs import write
+
+OPTIONS = ["Good", "Fair", "Poor"]
+
+
+def choices(right: str, first: int = 0, **fields: Any) -> Any:
+    """Questions answered right ("1") or wrong ("0"), or with nothing ("-")."""
+    letters = {"1": "A", "0": "B", "-": None}
+    rows = [
+        answer(f"q{first + place}", options=OPTIONS, answer="A", extracted=letters[mark])
+        for place, mark in enumerate(right)
+    ]
+    scores = {"accuracy": right.count("1") / len(right), "n": len(right), "fallback": "wrong"}
+    return evaluated(**{"predictions": rows, "scores": scores, **fields})
+
+
+def qualities(logits: Sequence[Sequence[float]], human: Sequence[float], **fields: Any) -> Any:
+    rows = [
+        answer(f"p{place}", logits={"good": good, "poor": poor}, quality=quality)
+        for place, ((good, poor), quality) in enumerate(zip(logits, human, strict=True))
+    ]
+    pooled = pool(logits)
+    scores = {
+        "srcc": float(stats.spearmanr(pooled.ranking, human).statistic),
+        "plcc": float(stats.pearsonr(pooled.values, human).statistic),
+        **{"n": len(rows), "temperature": 100.0, "ties": "exact", "average_over": None},
+    }
+    settings = {"prediction": "pooled logits of words", "words": "good/poor"}
+    made = {"predictions": rows, "scores": scores, "settings": settings}
+    return evaluated("q_bench/assessment", "koniq10k", "test", **{**made, **fields})
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Any:
+    def call(first: Sequence[Any], second: Sequence[Any], **arguments: Any) -> Comparison:
+        return compare(write(tmp_path / "a", first), write(tmp_path / "b", second), **arguments)
+
+    return call
+
+
+def test_right_and_wrong_answers(compared: Any) -> None:
+    found = compared([choices("1111111100-1")], [choices("1100000001-1")])
+    (one,) = found.differences
+    assert (one.first, one.second, one.n) == (9 / 12, 4 / 12, 12)
+    assert one.only_first == ("q2", "q3", "q4", "q5", "q6", "q7") and one.only_second == ("q9",)
+    assert one.difference == pytest.approx(5 / 12)
+    assert one.p_value == pytest.approx(stats.binomtest(6, 7).pvalue) == one.p_holm
+    # Normal approximation of the paired difference.
+    margin = 1.96 * np.std([0, 0, *[1] * 6, 0, -1, 0, 0]) / np.sqrt(12)
+    assert np.allclose(one.interval, (5 / 12 - margin, 5 / 12 + margin), atol=0.1)
+    assert not found.refused and not found.only_in_one
+
+
+def test_holm_is_over_all_tests(compared: Any) -> None:
+    def runs(*marks: str) -> list[Any]:
+        return [choices(one, split=split) for one, split in zip(marks, ("dev", "test"), strict=True)]
+
+    found = compared(runs("1" * 8 + "0", "1" * 7 + "0"), runs("0" * 9, "0" * 7 + "1"))
+    raw = [stats.binomtest(8, 8).pvalue, stats.binomtest(7, 8).pvalue]
+    assert [one.p_value for one in found.differences] == pytest.approx(raw)
+    assert [one.p_holm for one in found.differences] == pytest.approx([2 * raw[0], raw[1]])
+
+
+def test_qualities(compared: Any) -> None:
+    rng = np.random.default_rng(0)
+    human = np.arange(80.0)
+    logits = [np.column_stack([human + rng.normal(0, noise, 80), np.zeros(80)]).tolist() for noise in (5, 60)]
+    found = compared(*([qualities(one, human.tolist())] for one in logits))
+    by_rank, linear = found.differences
+    for one, statistic, pick in ((by_rank, stats.spearmanr, "ranking"), (linear, stats.pearsonr, "values")):
+        expected = [statistic(getattr(pool(values), pick), human).statistic for values in logits]
+        assert (one.first, one.second) == pytest.approx(expected)
+        assert one.interval[0] < one.difference < one.interval[1] and one.interval[0] > 0
+        assert one.p_value < 0.01 and one.n == 80 and one.only_first == ()
+    assert (by_rank.score, by_rank.test) == ("SRCC", "paired bootstrap")
+    assert (linear.score, linear.test) == ("PLCC", "Williams")
+
+
+def test_equal_predictions_have_no_test_of_plcc(compared: Any) -> None:
+    logits = [[float(place), 0.0] for place in range(10)]
+    first, second = compared([qualities(logits, range(10))], [qualities(logits, range(10))]).differences
+    assert (first.difference, first.p_value) == (0.0, 1.0)
+    assert np.isnan(second.p_value) and np.isnan(second.p_holm) and "have no test" in second.note
+
+
+def rotated(item: str, marks: str) -> list[dict[str, Any]]:
+    """Passes of a question with as many options; right "1", wrong "0", not asked " "."""
+    names = ["main", "rotation:1", "rotation:2"]
+    return [
+        answer(item, **{"pass": name}, options=OPTIONS, answer="A", extracted="A", correct=mark == "1")
+        for name, mark in zip(names, marks, strict=True)
+        if mark != " "
+    ]
+
+
+def test_rotations(compared: Any) -> None:
+    def run(*marks: str) -> Any:
+        rows = [row for place, one in enumerate(marks) for row in rotated(f"q{place}", one)]
+        scores = {
+            "circular_accuracy": sum("0" not in one for one in marks) / len(marks),
+            "vanilla_accuracy": sum(one[0] == "1" for one in marks) / len(marks),
+        }
+        return evaluated("mmbench/en", "mmbench", predictions=rows, scores=scores)
+
+    circular, vanilla = compared([run("111", "111", "10 ", "0  ")], [run("110", "111", "111", "000")]).differences
+    assert (circular.first, circular.second) == (0.5, 0.5)
+    assert circular.only_first == ("q0",) and circular.only_second == ("q2",)
+    assert (vanilla.first, vanilla.second) == (0.75, 0.75) and vanilla.only_first == vanilla.only_second == ()
+
+
+def test_refusals(compared: Any) -> None:
+    options = ["Good", "Fair", "I don't know"]
+
+    def run(*replies: tuple[str | None, str | None]) -> Any:
+        rows = []
+        for place, (first, forced) in enumerate(replies):
+            rows.append(answer(f"q{place}", options=options, answer="A", extracted=first))
+            if first == "C":
+                again = {"pass": "forced", "options": options[:2], "answer": "A", "extracted": forced}
+                rows.append(answer(f"q{place}", **again))
+        known = sum(first == "A" or (first == "C" and forced == "B") for first, forced in replies)
+        return evaluated(
+            "ql_bench/single", "llsavisionqa", predictions=rows, scores={"score_sa": 100 * known / len(replies)}
+        )
+
+    # Right; refused and wrong; refused though known; refused and unreadable; wrong.
+    first = run(("A", None), ("C", "B"), ("C", "A"), ("C", None), ("B", None))
+    second = run(("B", None), ("A", None), ("C", "B"), ("C", "B"), ("B", None))
+    (one,) = compared([first], [second]).differences
+    assert (one.first, one.second) == (0.4, 0.6)
+    assert one.only_first == ("q0",) and one.only_second == ("q2", "q3")
+
+
+def test_pairs(compared: Any) -> None:
+    def run(*replies: tuple[str | None, str | None], answers: str = "fffe") -> Any:
+        right = {"f": ("first", "second"), "e": ("", "")}
+        rows = [
+            answer(f"p{place}", **{"pass": name}, answer=told, extracted=reply, first_id="i", second_id="j")
+            for place, (pair, kind) in enumerate(zip(replies, answers, strict=True))
+            for name, reply, told in zip(("main", "reversed"), pair, right[kind], strict=True)
+        ]
+        agreed = [None not in pair and pair[0] != pair[1] for pair in replies]
+        good = [
+            ok and pair[0] == "first" for ok, pair, kind in zip(agreed, replies, answers, strict=True) if kind == "f"
+        ]
+        scores = {"consistency": sum(agreed) / 4, "accuracy_all": sum(good) / 3}
+        return evaluated("two_afc/coarse", "two_afc", "test", predictions=rows, scores=scores)
+
+    first = run(("first", "second"), ("second", "first"), ("first", "first"), ("first", "second"))
+    second = run(("first", "second"), ("first", "second"), (None, "second"), (None, None))
+    consistent, right = compared([first], [second]).differences
+    assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("p3",))
+    assert (right.first, right.second, right.n, right.only_second) == (1 / 3, 2 / 3, 3, ("p1",))
+
+
+@pytest.mark.parametrize(
+    ("settings", "data", "name"),
+    [
+        ({"prompt_id": "q_bench_a1/1/answer-mark"}, {}, "prompt_id"),
+        ({"shuffle_seed": 3}, {}, "shuffle_seed"),
+        ({"max_new_tokens": 512}, {}, "max_new_tokens"),
+        ({"judge": {"name": "other"}}, {}, "judge.name"),
+        ({"a_setting_of_tomorrow": 1}, {}, "a_setting_of_tomorrow"),
+        ({}, {"is_mini": True}, "data.is_mini"),
+        ({}, {"options": {"refusal_position": 0}}, "data.options"),
+    ],
+)
+def test_settings_that_break_comparability(compared: Any, settings: dict, data: dict, name: str) -> None:
+    runs = [choices("1100")], [choices("1010", settings=settings, data=data)]
+    found = compared(*runs)
+    assert not found.differences
+    assert found.refused[0].reasons[0].startswith(f"{name} is ") and len(found.refused[0].reasons) == 1
+    assert len(compared(*runs, allowed=[name]).differences) == 1
+
+
+def test_settings_that_do_not(compared: Any) -> None:
+    settings = {"seed": 7, "limit": 4, "model": {"dtype": "float16"}, "judge": {"cost": 1.5}}
+    second = choices("1010", settings=settings, data={"source": "/elsewhere", "rows": 9})
+    assert len(compared([choices("1100")], [second]).differences) == 1
+    assert len(compared([choices("1100", settings={"judge": {"cost": 2}})], [second]).differences) == 1
+
+
+def test_the_table_names_every_option_of_tasks() -> None:
+    elsewhere = {"wording": "prompt_id"}
+    assert {elsewhere.get(name, name) for name in option_names()} <= MATTERS.keys() | IGNORED.keys()
+    assert not MATTERS.keys() & IGNORED.keys()
+
+
+def test_other_items(compared: Any) -> None:
+    runs = [choices("110011")], [choices("1010", first=2)]
+    (refused,) = compared(*runs).refused
+    assert refused.reasons == (
+        "other items: the first has 6 items and the second 4, 4 of them in common; --common compares these",
+    )
+    (one,) = compared(*runs, common=True).differences
+    assert (one.first, one.second, one.n) == (0.5, 0.5, 4)
+    (refused,) = compared([choices("11")], [choices("11", first=5)], common=True).refused
+    assert refused.reasons == ("they have no item in common",)
+
+
+def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
+    turned = choices("10")
+    for row in turned.predictions:
+        row.update(options=["Poor", "Fair", "Good"], answer="C", extracted="C" if row["extracted"] == "A" else "A")
+    assert len(compared([choices("10")], [turned]).differences) == 1
+    for row in turned.predictions:
+        row["options"] = ["Poor", "Good", "Fair"]
+    (refused,) = compared([choices("10")], [turned]).refused
+    assert "2 items, 'q0' first, have another right answer" in refused.reasons[0]
+
+
+def test_what_the_predictions_do_not_tell(compared: Any) -> None:
+    judged = choices("110-", scores={"accuracy": 0.75, "n": 4, "fallback": "wrong"})
+    described = evaluated("q_bench/description", "lldescribe", scores={"sum": 1.0}, predictions=[answer("x")])
+    private = evaluated("mmbench/en", "mmbench", scores=None)
+    found = compared([judged, described, private], [choices("1100"), described, private])
+    reasons = [refused.reasons[0] for refused in found.refused]
+    assert "give 0.5 as accuracy and its results say 0.75: a judge or chance decided some" in reasons[0]
+    assert "judged in several rounds" in reasons[1] and "there are no predictions" in reasons[2]
+
+
+def call(*arguments: Any, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["compare", *map(str, arguments)])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_the_command(tmp_path: Path) -> None:
+    first, second = (
+        write(tmp_path / name, [choices(marks)]) for name, marks in (("a", "1" * 9 + "0"), ("b", "0" * 10))
+    )
+    shown = call(first, second, "--out", tmp_path / "found.json")
+    assert "│ 0.900 │  0.000 │     +0.900 │" in shown and "0.0039" in shown and "9 / 0" in shown
+    assert "right in the first run alone: q0, q1, q2, q3, q4 and 4 more" in shown
+    (found,) = json.loads((tmp_path / "found.json").read_text())["differences"]
+    assert found["only_first"] == [f"q{place}" for place in range(9)] and found["p_value"] == pytest.approx(0.00390625)
+    call(first, second, "--out", tmp_path / "found.csv")
+    rows = list(csv.DictReader((tmp_path / "found.csv").read_text().splitlines()))
+    assert len(rows) == 9 and rows[0] == {
+        **{"task": "q_bench/perception", "subset": "llvisionqa", "split": "dev"},
+        **{"score": "accuracy", "id": "q0", "right_in": "first"},
+    }
+    assert shown == call(first, second, "--out", tmp_path / "found.json")
+
+
+def test_what_the_command_refuses(tmp_path: Path) -> None:
+    first = write(tmp_path / "a", [choices("1100")])
+    other = write(tmp_path / "b", [choices("1100", settings={"blind": True})])
+    shown = call(first, other, code=1)
+    assert "not compared: q_bench/perception on llvisionqa (dev): blind is None in the first and True in the" in shown
+    assert "--allow SETTING" in shown
+    call(first, other, "--allow", "blind")
+    assert "did you mean 'blind'?" in call(first, other, "--allow", "blnd", code=2)
+    assert "unknown task" in call(first, other, "--task", "q_bench/x", code=2)
+    assert "the ending must be one of .json, .csv" in call(
+        first, other, "--allow", "blind", "--out", tmp_path / "x.txt", code=2
+    )
+    assert "--seed is -1" in call(first, other, "--seed", "-1", code=2)
+    assert "not there" in call(first, tmp_path / "nowhere", code=1)
+    alone = write(tmp_path / "c", [choices("1100", split="test")])
+    assert "nothing to compare" in call(first, alone, code=2)
