@@ -56,9 +56,9 @@ BROKEN = """
 import os, signal, sys
 from pathlib import Path
 from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.plan import make_plan
 from eyechart.evaluators.processes import join_processes
 from eyechart.evaluators.run import RunOptions, execute
-from eyechart.evaluators.tasks import get_task
 
 def answer(messages):
     if os.environ["RANK"] == "1":
@@ -67,9 +67,9 @@ def answer(messages):
         raise RuntimeError("this process has a broken accelerator")
     return "A"
 
-plan = [(get_task("q_bench/perception"), "llvisionqa", "dev", None)]
+plan = make_plan(["q_bench/perception"], limit=8)
 folder = Path(sys.argv[1])
-done = execute(plan, lambda: FunctionBackend(answer), RunOptions(limit=8), folder, processes=join_processes())
+done = execute(plan, lambda: FunctionBackend(answer), RunOptions(), folder, processes=join_processes())
 sys.exit(0 if done else 1)
 """
 
