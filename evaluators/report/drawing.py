@@ -57,6 +57,24 @@ _STYLE = {
 
 
 @dataclass(frozen=True)
+class _Margins:
+    """Inches around the axes, for labels."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+_AROUND = _Margins(0.95, 0.95, 0.5, 0.5)
+_LEFT_AND_BELOW = _Margins(0.65, 0.12, 0.12, 0.62)
+_WIDTH, _PLOT_HEIGHT, _LEGEND_LINE = 4.8, 2.6, 0.19
+"""Inches."""
+_DOTS_PER_INCH = 150
+_FITTED = "fitted logistic"
+
+
+@dataclass(frozen=True)
 class Drawing:
     """One chart, drawn."""
 
@@ -73,13 +91,18 @@ def draw(chart: Chart | Scatter, *, png: bool) -> Drawing:
         chart: What to draw.
         png: Whether a PNG is wanted too.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    svg, image = io.StringIO(), io.BytesIO()
     with _style():
         figure = _DRAWN[chart.kind](chart)
-        svg = io.StringIO()
-        figure.savefig(svg, format="svg", bbox_inches="tight", pad_inches=0.05, metadata=_NO_METADATA)
-        image = io.BytesIO()
+        # `savefig` would lay everything out twice, which takes as long again.
+        FigureCanvasSVG(figure).print_svg(svg, metadata=_NO_METADATA)
         if png:
-            figure.savefig(image, format="png", dpi=150, bbox_inches="tight", facecolor="white")
+            figure.set_facecolor("white")
+            figure.set_dpi(_DOTS_PER_INCH)
+            FigureCanvasAgg(figure).print_png(image)
     return Drawing(svg.getvalue(), image.getvalue())
 
 
@@ -96,16 +119,21 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _figure(width: float, height: float, **subplot: Any) -> "tuple[Figure, Axes]":
+def _figure(names: Sequence[str], margins: _Margins, **subplot: Any) -> "tuple[Figure, Axes]":
+    """A figure with room for what stands around its axes and for a legend of some names below them."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height))
-    return figure, figure.add_subplot(**subplot)
+    below = margins.bottom + _LEGEND_LINE * _legend_lines(names)
+    height = margins.top + _PLOT_HEIGHT + below
+    width = _WIDTH - margins.left - margins.right
+    figure = Figure(figsize=(_WIDTH, height))
+    place = (margins.left / _WIDTH, below / height, width / _WIDTH, _PLOT_HEIGHT / height)
+    return figure, figure.add_axes(place, **subplot)
 
 
 def _radar(chart: Chart) -> "Figure":
     count = len(chart.labels)
-    figure, plain = _figure(4.4, 3.6, projection="polar")
+    figure, plain = _figure(_names(chart), _AROUND, projection="polar")
     axes = cast("PolarAxes", plain)
     angles = [2 * math.pi * place / count for place in range(count)]
     low, high = _range(chart)
@@ -125,14 +153,17 @@ def _radar(chart: Chart) -> "Figure":
     axes.set_rlabel_position(180 / count)
     axes.tick_params(axis="y", labelsize=7)
     axes.set_xticks(angles, [_wrapped(label) for label in chart.labels])
-    axes.tick_params(axis="x", pad=10)
-    _legend(axes, chart.series, below=0.16)
+    axes.tick_params(axis="x", pad=4)
+    for text, angle in zip(axes.get_xticklabels(), angles, strict=True):
+        aside = math.sin(angle)
+        text.set_horizontalalignment("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
+    _legend(figure, axes, _names(chart))
     return figure
 
 
 def _bars(chart: Chart) -> "Figure":
     stacks = list(dict.fromkeys(series.stack or series.name for series in chart.series))
-    figure, axes = _figure(4.8, 3.2)
+    figure, axes = _figure(_names(chart), _LEFT_AND_BELOW)
     width = 0.8 / len(stacks)
     tops: dict[str, Any] = {}
     for place, series in enumerate(chart.series):
@@ -157,12 +188,12 @@ def _bars(chart: Chart) -> "Figure":
     axes.set_ylim(*_range(chart))
     axes.axhline(0, color=INK, linewidth=0.8)
     _finish(axes, chart.unit)
-    _legend(axes, chart.series, below=0.22)
+    _legend(figure, axes, _names(chart))
     return figure
 
 
 def _lines(chart: Chart) -> "Figure":
-    figure, axes = _figure(4.8, 3.2)
+    figure, axes = _figure(_names(chart), _LEFT_AND_BELOW)
     for place, series in enumerate(chart.series):
         style = _line(place)
         if series.is_bound:
@@ -171,17 +202,17 @@ def _lines(chart: Chart) -> "Figure":
     axes.set_xticks(range(len(chart.labels)), [_cut(label, _LABEL_LENGTH) for label in chart.labels])
     axes.set_xlabel(chart.label_axis)
     _finish(axes, chart.unit)
-    _legend(axes, chart.series, below=0.22)
+    _legend(figure, axes, _names(chart))
     return figure
 
 
 def _scatter(chart: Scatter) -> "Figure":
-    figure, axes = _figure(4.4, 3.2)
+    figure, axes = _figure((_FITTED,), _LEFT_AND_BELOW)
     axes.plot(chart.predicted, chart.human, "o", color=_COLOURS[0], markersize=3, alpha=0.5, markeredgewidth=0)
     if chart.curve:
         x, y = zip(*chart.curve, strict=True)
-        axes.plot(x, y, color=INK, linewidth=1.6, label="fitted logistic")
-        _legend(axes, (), below=0.22)
+        axes.plot(x, y, color=INK, linewidth=1.6, label=_FITTED)
+        _legend(figure, axes, (_FITTED,))
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("predicted quality")
     _finish(axes, "human quality")
@@ -231,16 +262,29 @@ def _finish(axes: "Axes", unit: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _legend(axes: "Axes", series: Sequence[Series], below: float) -> None:
-    is_short = len(series) <= 2 and all(len(one.name) <= _LABEL_LENGTH for one in series)
-    axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, -below),
-        ncols=2 if is_short else 1,
+def _legend(figure: "Figure", axes: "Axes", names: Sequence[str]) -> None:
+    figure.legend(
+        *axes.get_legend_handles_labels(),
+        loc="lower center",
+        ncols=2 if _are_short(names) else 1,
         frameon=False,
         fontsize=8,
         handlelength=3,
+        borderaxespad=0.2,
     )
+
+
+def _legend_lines(names: Sequence[str]) -> int:
+    return 1 if _are_short(names) else len(names)
+
+
+def _are_short(names: Sequence[str]) -> bool:
+    """Whether names stand on one line."""
+    return len(names) <= 2 and all(len(name) <= _LABEL_LENGTH for name in names)
+
+
+def _names(chart: Chart) -> list[str]:
+    return [series.name for series in chart.series]
 
 
 def _wrapped(label: str, line: int = _LABEL_LENGTH // 2) -> str:

@@ -3,8 +3,10 @@
 import base64
 import hashlib
 import io
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
@@ -74,7 +76,8 @@ def add_images(
     if source != MINI and not Path(source).is_dir():
         return {}, f"the data are not where the run found them: {source!r}"
     try:
-        dataset = _load(key, settings)
+        with _without_bars():
+            dataset = _load(key, settings)
         wanted = set(ids)
         places = [place for place, id in enumerate(dataset["id"]) if id in wanted]
         rows = undecoded_rows(dataset.select(places))
@@ -99,6 +102,20 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
         skip_missing=True,
         skip_bad=True,
     ).dataset
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Without the bars of `datasets`, one for each task."""
+    import datasets
+
+    were_on = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if were_on:
+            datasets.enable_progress_bars()
 
 
 def _images(row: Mapping[str, Any]) -> list[Any]:
