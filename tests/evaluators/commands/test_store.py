@@ -109,7 +109,7 @@ def stored_answers():
 
 def test_a_second_run_asks_only_what_is_missing_and_gives_the_same_result(tmp_path):
     def run(name, *options):
-        done = invoke("run", "--out", tmp_path / name, *options)
+        done = invoke("run", "q_bench/perception", "aes_bench/assessment", "--out", tmp_path / name, *options)
         assert done.exit_code == 0, done.output
         tasks = read_results(tmp_path / name).tasks
         table = pyarrow.parquet.read_table(tmp_path / name / "predictions.parquet").to_pylist()
