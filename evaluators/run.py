@@ -1,6 +1,7 @@
 """A whole run: several tasks on one model, with progress, results written after each, and a table at the end."""
 
 import datetime
+import shlex
 import tempfile
 import traceback
 import warnings
@@ -127,7 +128,21 @@ def execute(
     output.print(score_table(results, failed))
     for line in [*notes(results), f"Results are in {folder}"]:
         print_line(output, line)
+    if is_main:
+        _write_report(folder, output, messages)
     return not failed
+
+
+def _write_report(folder: Path, output: Console, messages: Console) -> None:
+    from eyechart.evaluators.report import write_report
+
+    try:
+        print_line(output, f"The report is in {write_report([folder], files=False)}")
+    # The run is done and its results are written: nothing that happens here may make it fail.
+    except Exception as error:
+        brief = error.explain() if isinstance(error, EyechartError) else f"{type(error).__name__}: {error}"
+        again = f"Repeat it with `eyechart report {shlex.quote(str(folder))}`"
+        print_line(messages, f"eyechart: there is no report: {brief}. {again}", "red")
 
 
 def _make_folder(folder: Path) -> None:

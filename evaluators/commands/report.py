@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from eyechart.evaluators.console import checked
+from eyechart.evaluators.report import SAMPLES
+from eyechart.evaluators.report import write_report
 
 
 def report(
@@ -16,7 +18,7 @@ def report(
     samples: Annotated[
         int,
         typer.Option(min=0, help="Show at most so many samples of each task, wrong and unmatched ones first."),
-    ] = 100,
+    ] = SAMPLES,
     files: Annotated[
         bool, typer.Option("--files/--no-files", help="Write figures and tables as files too, into report_files.")
     ] = True,
@@ -24,8 +26,6 @@ def report(
     """Make report.html from finished runs, with figures and tables in the papers' columns."""
 
     def write() -> Path:
-        from eyechart.evaluators.report import write_report
-
         return write_report(runs, out, samples=samples, files=files)
 
     print(f"The report is in {checked(write)}")

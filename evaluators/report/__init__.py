@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.report.samples import SAMPLES
 
 REPORT_FILE = "report.html"
 FILES_FOLDER = "report_files"
+SAMPLES = 50
+"""So many samples of each task are shown by default."""
 
 
 def write_report(

@@ -31,8 +31,6 @@ STEPS = {
     UNKNOWN: "no match; what followed is not recorded",
 }
 """How the report says by which step an answer was read."""
-SAMPLES = 100
-"""So many samples of a task are shown by default."""
 RULE = "wrong and unmatched ones first, then the others, each in the order of the data"
 _LONGEST = 4_000
 
