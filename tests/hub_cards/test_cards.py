@@ -1,0 +1,109 @@
+"""Cards of data sets, metrics, the model and Spaces: sections, and front matter that the Hub takes and its library reads."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import yaml
+from huggingface_hub import DatasetCard
+from huggingface_hub import ModelCard
+from huggingface_hub import RepoCard
+from huggingface_hub import SpaceCard
+
+from eyechart.datasets_scripts import SUBSETS
+from eyechart.evaluators import tiny_vlm
+
+HUB_CARDS = Path(str(files("eyechart.hub_cards")))
+METRICS = sorted(Path(str(files("eyechart.metrics"))).glob("*/README.md"))
+DATASETS = sorted((HUB_CARDS / "datasets").glob("*.md"))
+SPACES = [*METRICS, HUB_CARDS / "leaderboard" / "README.md"]
+MODEL = Path(tiny_vlm.__file__).parent / "README.md"
+# What the Hub documents: https://huggingface.co/docs/hub/spaces-config-reference and the metadata of cards.
+COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+SIZES = {"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M"}
+LICENCES = {"apache-2.0", "mit", "cc-by-nc-sa-4.0", "cc-by-nc-4.0", "cc-by-4.0", "other"}
+TASKS = {"visual-question-answering", "multiple-choice", "image-to-text", "image-classification", "image-text-to-text"}
+DATASET_SECTIONS = (
+    *("## Dataset Details", "### Source and licence", "### How to obtain", "## Uses", "## Dataset Structure"),
+    *("### Splits", "### Columns", "## Bias, Risks, and Limitations", "Known traps:", "## Citation"),
+)
+METRIC_SECTIONS = (
+    *("## Metric description", "## How to use", "## Inputs", "## Output values", "## Values from the paper"),
+    *("## Limitations", "## Citation"),
+)
+
+
+def name(path: Path) -> str:
+    return path.stem if path.stem != "README" else path.parent.name
+
+
+def read(kind: type[RepoCard], path: Path) -> RepoCard:
+    """A card as the Hub's library reads it; what it writes again must be the same facts."""
+    text = path.read_text(encoding="utf-8")
+    card = kind.load(path)
+    facts = yaml.safe_load(text.split("---\n", 2)[1])
+    assert text.startswith("---\n") and facts and card.data.to_dict() == facts
+    assert yaml.safe_load(card.data.to_yaml()) == facts
+    assert set(card.data.get("tags", [])) == set(dict.fromkeys(facts.get("tags", [])))
+    return card
+
+
+def test_every_card_is_looked_at() -> None:
+    fronted = {
+        path
+        for folder in (HUB_CARDS, Path(str(files("eyechart.metrics"))), Path(str(files("eyechart.evaluators"))))
+        for path in folder.rglob("*.md")
+        if path.read_text(encoding="utf-8").startswith("---\n")
+    }
+    assert fronted == {*DATASETS, *SPACES, MODEL}
+    assert {path.stem for path in DATASETS} == set(SUBSETS)
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=name)
+def test_a_data_set(path: Path) -> None:
+    card = read(DatasetCard, path)
+    facts = card.data
+    assert facts.license in LICENCES and facts.pretty_name
+    assert set(facts.size_categories) <= SIZES and set(facts.task_categories or []) <= TASKS
+    assert all(re.fullmatch("[a-z]{2}", language) for language in facts.language or [])
+    positions = [card.text.find(section) for section in DATASET_SECTIONS]
+    assert -1 not in positions and positions == sorted(positions)
+    assert f'load_dataset("{path.stem}"' in card.text and card.text.count("```bibtex") >= 1
+    splits = card.text.partition("### Splits")[2].partition("### ")[0]
+    subset = SUBSETS[path.stem]
+    assert all(f"`{split}`" in splits for split in subset.private or ("test",))
+    assert len(subset.configs) == 1 or all(f"`{config}`" in splits for config in subset.configs)
+    assert re.search(r"\d", splits) and "- " in card.text.partition("Known traps:")[2].partition("## ")[0]
+
+
+@pytest.mark.parametrize("path", SPACES, ids=name)
+def test_a_space(path: Path) -> None:
+    facts = read(SpaceCard, path).data
+    assert facts["title"] and facts["emoji"] and facts["license"] in LICENCES
+    assert {facts["colorFrom"], facts["colorTo"]} <= COLOURS and type(facts["pinned"]) is bool
+    assert len(facts.get("short_description", "")) <= 60
+    assert facts["sdk"] in ("gradio", "static")
+    if facts["sdk"] == "gradio":
+        assert re.fullmatch(r"\d+\.\d+\.\d+", facts["sdk_version"])
+    assert (path.parent / facts.get("app_file", "index.html")).is_file()
+
+
+@pytest.mark.parametrize("path", METRICS, ids=name)
+def test_a_metric(path: Path) -> None:
+    card = read(SpaceCard, path)
+    assert card.data["tags"] == ["evaluate", "metric"] and card.data["description"]
+    positions = [card.text.find(section) for section in METRIC_SECTIONS]
+    assert -1 not in positions and positions == sorted(positions)
+    assert f'load("{path.parent.name}"' in card.text
+
+
+def test_there_is_a_card_for_every_metric() -> None:
+    folder = Path(str(files("eyechart.metrics")))
+    modules = {path.parent.name for path in folder.glob("*/*.py") if path.stem == path.parent.name}
+    assert {path.parent.name for path in METRICS} == modules and len(modules) == 7
+
+
+def test_the_model() -> None:
+    facts = read(ModelCard, MODEL).data
+    assert facts.license in LICENCES and facts.library_name == "transformers" and facts.pipeline_tag in TASKS
