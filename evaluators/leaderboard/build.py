@@ -1,4 +1,4 @@
-"""Builds the folder of the Space: the page, the boards as `results/index.json`, and the results that stand on them."""
+"""Builds the folder of the Space: the page, the boards it shows, and the results that stand on them."""
 
 import datetime
 import json
@@ -34,6 +34,7 @@ from eyechart.evaluators.leaderboard.submissions import read_submission
 from eyechart.evaluators.results import TaskResult
 
 INDEX = "results/index.json"
+BOARD_FOLDER = "results/boards"
 SCHEMA = 1
 PAGE = (
     *("index.html", "icon.svg", "leaderboard.css"),
@@ -86,12 +87,12 @@ def build(folder: Path, out: Path, now: datetime.datetime) -> Outcome:
     pages = resources.files("eyechart.hub_cards") / "leaderboard"
     if (out / "results").exists():
         shutil.rmtree(out / "results")
-    (out / "results").mkdir(parents=True)
+    (out / BOARD_FOLDER).mkdir(parents=True)
     for name in PAGE:
         (out / name).write_bytes((pages / name).read_bytes())
     for digest, content in _runs(outcome.accepted).items():
         (out / "results" / f"{digest}.json").write_text(content, encoding="utf-8")
-    (out / INDEX).write_text(json.dumps(_index(outcome.accepted), ensure_ascii=True, indent=1), encoding="utf-8")
+    _write_boards(outcome.accepted, out)
     return outcome
 
 
@@ -200,15 +201,24 @@ def _file_name(digest: str) -> str:
     return digest[:20]
 
 
-def _index(accepted: Sequence[Entry]) -> dict[str, Any]:
+def _write_boards(accepted: Sequence[Entry], out: Path) -> None:
+    """The list of boards, and a file for each, as a reader wants one at a time."""
     by_board: dict[str, list[Entry]] = {board.name: [] for board in BOARDS}
     for entry in accepted:
         by_board[entry.board.name].append(entry)
-    return {
-        "schema": SCHEMA,
-        "eyechart": metadata.version("eyechart"),
-        "boards": [_board(board, by_board[board.name]) for board in BOARDS],
-    }
+    listed = []
+    for board in BOARDS:
+        entries = by_board[board.name]
+        file = f"{BOARD_FOLDER}/{board.name.replace('/', '-')}.json"
+        (out / file).write_text(_json(_board(board, entries)), encoding="ascii")
+        about = {name: getattr(board, name) for name in ("name", "benchmark", "title")}
+        listed.append({**about, "models": len(entries), "file": file})
+    index = {"schema": SCHEMA, "eyechart": metadata.version("eyechart"), "boards": listed}
+    (out / INDEX).write_text(_json(index), encoding="ascii")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def _board(board: Board, entries: Sequence[Entry]) -> dict[str, Any]:
@@ -268,7 +278,13 @@ def _values(column: Column, entry: Entry) -> list[Any]:
     """The score with its interval, `[value, low, high]`, undefined parts as None."""
     scores = entry.result.scores or {}
     interval = look_up(scores, column.interval) if column.interval else None
-    return [look_up(scores, column.path), *(interval or (None, None))]
+    value, low, high = look_up(scores, column.path), *(interval or (None, None))
+    return [_short(value), _short(low), _short(high)]
+
+
+def _short(value: float | None) -> float | None:
+    """A number with two digits more than any column shows, as a page of many is read over a network."""
+    return None if value is None else round(value, 6)
 
 
 def _interval(column: Column, entry: Entry) -> tuple[float, float] | None:

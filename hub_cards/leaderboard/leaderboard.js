@@ -1,4 +1,4 @@
-// The page: benchmarks, boards, filters and the table, all of results/index.json and of the address.
+// The page: benchmarks, boards, filters and the table, all of the files in results/ and of the address.
 
 import { link, make, named } from "./elements.js";
 import { readState, writeState } from "./state.js";
@@ -8,20 +8,22 @@ const SCHEMA = 1;
 const at = (id) => document.getElementById(id);
 let index = null;
 let state = readState();
+/** The board whose tabs are shown, as results/index.json lists it. */
+let listed = null;
+/** The board whose table is shown, with its rows. */
 let board = null;
 let table = null;
+/** Boards that were read, by name; null while one is on its way. */
+const loaded = new Map();
 /** Tables already made, by board and by whether breakdowns are shown. */
 const tables = new Map();
 
 async function start() {
   try {
-    const answer = await fetch("results/index.json");
-    if (!answer.ok) throw new Error(`the server says ${answer.status}`);
-    index = await answer.json();
+    index = await readJson("results/index.json");
     if (index.schema !== SCHEMA) throw new Error(`its schema is ${index.schema}, and this page reads ${SCHEMA}`);
   } catch (error) {
-    at("problem").hidden = false;
-    at("problem").textContent = `results/index.json cannot be shown: ${error.message}`;
+    showProblem("results/index.json", error);
     return;
   }
   at("controls").addEventListener("submit", (event) => event.preventDefault());
@@ -42,6 +44,17 @@ async function start() {
   show();
 }
 
+async function readJson(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`the server says ${answer.status}`);
+  return answer.json();
+}
+
+function showProblem(address, error) {
+  at("problem").hidden = false;
+  at("problem").textContent = `${address} cannot be shown: ${error.message}`;
+}
+
 function change(changes, isStep) {
   state = { ...state, ...changes };
   writeState(state, isStep);
@@ -49,18 +62,53 @@ function change(changes, isStep) {
 }
 
 function show() {
-  const found = index.boards.find((one) => one.name === state.board) ?? index.boards[0];
-  if (found !== board) {
-    board = found;
+  const wanted = index.boards.find((one) => one.name === state.board) ?? index.boards[0];
+  if (wanted !== listed) {
+    listed = wanted;
+    showTabs();
+  }
+  if (loaded.get(listed.name)) showTable(loaded.get(listed.name));
+  else load(listed);
+}
+
+async function load(entry) {
+  setBusy(true);
+  if (loaded.has(entry.name)) return;
+  loaded.set(entry.name, null);
+  try {
+    loaded.set(entry.name, await readJson(entry.file));
+  } catch (error) {
+    loaded.delete(entry.name);
+    showProblem(entry.file, error);
+    return;
+  }
+  // Meanwhile another board may have been opened.
+  if (entry === listed) show();
+}
+
+/** Whether rows are still to come: for readers of the screen aloud, and for tests. */
+function setBusy(isBusy) {
+  at("table").setAttribute("aria-busy", String(isBusy));
+}
+
+function showTable(wanted) {
+  at("problem").hidden = true;
+  if (wanted !== board) {
+    board = wanted;
     showBoard();
   }
-  table = tableOf(board, state.parts === "1");
-  if (at("table").firstChild !== table.element) at("table").replaceChildren(table.element);
+  const found = tableOf(board, state.parts === "1");
+  if (found !== table) {
+    table?.stop();
+    table = found;
+  }
   const sort = table.sorts(state.sort) ? state.sort : board.columns[0].name;
   const order = ["ascending", "descending"].includes(state.order) ? state.order : table.firstOrder(sort);
   const shown = { sort, order, query: state.q, judge: state.judge, papers: state.papers === "1" };
-  const counts = table.show(shown);
-  at("query").value = state.q;
+  const counts = table.show(shown, setBusy);
+  // Only now, so that a table is laid out once.
+  if (at("table").firstChild !== table.element) at("table").replaceChildren(table.element);
+  if (at("query").value !== state.q) at("query").value = state.q;
   at("judge").value = state.judge;
   at("papers").checked = shown.papers;
   at("parts").checked = state.parts === "1";
@@ -91,7 +139,6 @@ function showStatus({ submissions, references }) {
 }
 
 function showBoard() {
-  showTabs();
   document.title = `${board.benchmark}: ${board.title} · eyechart leaderboard`;
   at("title").textContent = `${board.benchmark}: ${board.title}`;
   at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
@@ -116,9 +163,9 @@ function showTabs() {
     return make("li", {}, button);
   };
   const first = (name) => index.boards.find((one) => one.benchmark === name);
-  at("benchmarks").replaceChildren(...benchmarks.map((name) => tab(name, first(name), name === board.benchmark, 0)));
-  const own = index.boards.filter((one) => one.benchmark === board.benchmark);
-  at("boards").replaceChildren(...own.map((one) => tab(one.title, one, one === board, one.rows.length)));
+  at("benchmarks").replaceChildren(...benchmarks.map((name) => tab(name, first(name), name === listed.benchmark, 0)));
+  const own = index.boards.filter((one) => one.benchmark === listed.benchmark);
+  at("boards").replaceChildren(...own.map((one) => tab(one.title, one, one === listed, one.models)));
 }
 
 function open(target) {

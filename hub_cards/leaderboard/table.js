@@ -1,8 +1,10 @@
-// The table of a board: its rows are made once and then only moved and hidden.
+// The table of a board. A row is made when it is first seen; many rows come in steps, the first of them at once.
 
 import { link, make, named } from "./elements.js";
 
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+/** So many rows are laid out before the page answers again. */
+const STEP = 60;
 const MODEL = "model";
 const DATE = "date";
 
@@ -30,7 +32,8 @@ export class BoardTable {
     ];
     this.headings = new Map();
     this.body = make("tbody");
-    this.element = make("table", {}, this.#head(onSort), this.body);
+    this.element = make("table", {}, this.#widths(), this.#head(onSort), this.body);
+    this.pending = 0;
   }
 
   /** Whether there is such a column to sort by. */
@@ -43,8 +46,13 @@ export class BoardTable {
     return name === MODEL ? "ascending" : "descending";
   }
 
-  /** Order and choose the rows; returns how many submissions and rows of papers are shown. */
-  show({ sort, order, query, judge, papers }) {
+  /**
+   * Order and choose the rows.
+   *
+   * @param setBusy called with whether rows are still to come
+   * @returns how many submissions and rows of papers are shown
+   */
+  show({ sort, order, query, judge, papers }, setBusy) {
     for (const [name, heading] of this.headings) {
       if (name === sort) heading.setAttribute("aria-sort", order);
       else heading.removeAttribute("aria-sort");
@@ -55,9 +63,32 @@ export class BoardTable {
       (!judge || entry.isReference || entry.row.judge === judge) &&
       (!wanted || entry.search.includes(wanted));
     const visible = this.entries.filter(fits).sort(this.#comparison(sort, order));
-    this.body.replaceChildren(...visible.map((entry) => entry.element));
+    this.stop();
+    this.body.replaceChildren(...visible.slice(0, STEP).map((entry) => this.#row(entry)));
+    this.#showRest(visible, STEP, setBusy);
     const references = visible.filter((entry) => entry.isReference).length;
     return { submissions: visible.length - references, references };
+  }
+
+  /** Let rows that are still to come be. */
+  stop() {
+    cancelAnimationFrame(this.pending);
+  }
+
+  #showRest(entries, from, setBusy) {
+    setBusy(from < entries.length);
+    if (from >= entries.length) return;
+    this.pending = requestAnimationFrame(() => {
+      this.body.append(...entries.slice(from, from + STEP).map((entry) => this.#row(entry)));
+      this.#showRest(entries, from + STEP, setBusy);
+    });
+  }
+
+  /** The columns' widths, given so that rows that come later move nothing. */
+  #widths() {
+    const scores = this.columns.map((column, place) => (place ? "score" : "main"));
+    const names = ["rank", "name", ...scores, "items", ...(this.hasJudge ? ["judge"] : []), "run"];
+    return make("colgroup", {}, ...names.map((name) => make("col", { className: `of-${name}` })));
   }
 
   #comparison(sort, order) {
@@ -96,6 +127,16 @@ export class BoardTable {
   }
 
   #entry(row, isReference) {
+    const search = `${row.model}\n${row.judge ?? ""}\n${row.table ?? ""}`.toLowerCase();
+    return { row, isReference, search, time: Date.parse(row.started), element: null };
+  }
+
+  #row(entry) {
+    entry.element ??= this.#makeRow(entry.row, entry.isReference);
+    return entry.element;
+  }
+
+  #makeRow(row, isReference) {
     const element = make("tr", { className: isReference ? "reference" : "" });
     element.append(isReference ? make("td", { className: "rank" }, "paper") : rankCell(row));
     const name = named(row.model);
@@ -105,8 +146,7 @@ export class BoardTable {
     element.append(make("td", {}, typeof row.n === "number" ? row.n.toLocaleString("en") : ""));
     if (this.hasJudge) element.append(make("td", { className: "model" }, named(row.judge ?? "")));
     element.append(isReference ? this.#sourceCell(row) : runCell(row));
-    const search = `${row.model}\n${row.judge ?? ""}\n${row.table ?? ""}`.toLowerCase();
-    return { row, isReference, element, search, time: Date.parse(row.started) };
+    return element;
   }
 
   #scoreCell(row, column) {
@@ -114,8 +154,8 @@ export class BoardTable {
     const text = shown(value, column);
     const hasInterval = typeof low === "number" && typeof high === "number";
     const isMain = column === this.columns[0];
-    const cell = make("td", { className: isMain ? "pair main" : "pair" });
-    cell.textContent = hasInterval ? `${text}\n${shown(low, column)} to ${shown(high, column)}` : text;
+    const cell = make("td", isMain ? { className: "main" } : {}, text);
+    if (hasInterval) cell.append(make("small", {}, `${shown(low, column)} to ${shown(high, column)}`));
     if (isMain && text) cell.append(this.#bar(value, hasInterval ? low : value, hasInterval ? high : value));
     return cell;
   }
@@ -151,7 +191,7 @@ function rankCell(row) {
 
 function runCell(row) {
   const day = String(row.started).slice(0, 10);
-  const cell = make("td", { className: "made" }, link(day, row.run));
+  const cell = make("td", { className: "made" }, link(day, row.run), " ");
   if (row.run_url) cell.append(link("more", row.run_url));
   return cell;
 }

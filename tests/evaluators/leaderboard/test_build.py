@@ -34,7 +34,9 @@ def space(tmp_path, folder):
         outcome = build(folder, tmp_path / "space", NOW)
         index = json.loads((tmp_path / "space" / "results" / "index.json").read_text())
         assert index["schema"] == 1
-        return outcome, {board["name"]: board for board in index["boards"]}
+        boards = [json.loads((tmp_path / "space" / one["file"]).read_text()) for one in index["boards"]]
+        assert [len(board["rows"]) for board in boards] == [one["models"] for one in index["boards"]]
+        return outcome, {board["name"]: board for board in boards}
 
     return run
 
@@ -59,7 +61,7 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_pat
     published = read_results(built / second["run"])
     assert [task.model for task in published.tasks] == ["org/b"]
     assert sorted(path.name for path in (built / "results").iterdir()) == sorted(
-        ["index.json", *(row["run"].removeprefix("results/") for row in (first, second))]
+        ["boards", "index.json", *(row["run"].removeprefix("results/") for row in (first, second))]
     )
 
 
@@ -250,7 +252,7 @@ def test_a_build_can_be_repeated_and_gives_the_same(folder, space, tmp_path):
     (folder / "a.json").unlink()
     submit(folder, "b", [result_on(PERCEPTION, "org/b")])
     space()
-    assert len(list((tmp_path / "space" / "results").iterdir())) == 2
+    assert len(list((tmp_path / "space" / "results").glob("*.json"))) == 2
 
 
 def test_other_folders_are_not_overwritten(folder, tmp_path):

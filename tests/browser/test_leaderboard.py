@@ -1,0 +1,465 @@
+import datetime
+import json
+import random
+import re
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from eyechart.evaluators.leaderboard.boards import BOARDS
+from eyechart.evaluators.leaderboard.build import build
+from tests.evaluators.leaderboard.submitted import board_named
+from tests.evaluators.leaderboard.submitted import result_on
+from tests.evaluators.leaderboard.submitted import submit
+
+PERCEPTION = board_named("q_bench/perception")
+MODELS = 12
+HOSTILE = {
+    "script": "<script>window.hacked = 1</script>",
+    "image": "<img src=x onerror='window.hacked = 1'>",
+    "long": "long" * 2500,
+    "turned": "evil \N{RIGHT-TO-LEFT OVERRIDE}ledom",
+    "lines": "one\ntwo\n\n\nthree",
+    "arabic": "نموذج الرؤية",
+    "template": "${window.hacked = 1} {{7*7}}",
+}
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory):
+    """Twelve models on every board, the first two of which no interval tells apart."""
+    folder = tmp_path_factory.mktemp("leaderboard")
+    for place in range(MODELS):
+        score = 0.80 - 0.01 * place - 0.04 * (place > 1)
+        name = f"org-{place % 3}/model-{place:02}"
+        submit(folder / "in", name.replace("/", "_"), [result_on(board, name, score) for board in BOARDS])
+    build(folder / "in", folder / "space", datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC))
+    return folder / "space"
+
+
+@pytest.fixture
+def open_page(space, serve, browser):
+    """Opens the page, its data changed where that is asked for, and waits for the table."""
+
+    def start(hash_="", size=(1200, 900), dark=False, change=None):
+        folder = space
+        if change is not None:
+            folder = space.parent / f"changed_{random.random()}"
+            folder.mkdir()
+            for file in space.iterdir():
+                (folder / file.name).symlink_to(file)
+            (folder / "results").unlink()
+            (folder / "results" / "boards").mkdir(parents=True)
+            index = json.loads((space / "results" / "index.json").read_text())
+            boards = {one["name"]: json.loads((space / one["file"]).read_text()) for one in index["boards"]}
+            change(index, boards)
+            (folder / "results" / "index.json").write_text(json.dumps(index))
+            for one in index["boards"]:
+                (folder / one["file"]).write_text(json.dumps(boards[one["name"]]))
+        driver = browser(*size, dark=dark)
+        driver.get(serve(folder) + hash_)
+        settle(driver)
+        return driver
+
+    return start
+
+
+def wait(driver, condition):
+    WebDriverWait(driver, 20, poll_frequency=0.05).until(lambda _: condition())
+
+
+def settle(driver):
+    """Wait until the table is whole, or the page says why there is none."""
+    wait(driver, lambda: find(driver, "#table[aria-busy=false]") or driver.find_element(By.ID, "problem").text)
+
+
+def find(driver, selector):
+    return driver.find_elements(By.CSS_SELECTOR, selector)
+
+
+def column(driver, place):
+    """The first lines of a column's cells; the model's is the first header cell of its row."""
+    script = (
+        "return [...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[arguments[0]].innerText"
+        ".split('\\n')[0].trim())"
+    )
+    return driver.execute_script(script, place)
+
+
+def models(driver):
+    return column(driver, 1)
+
+
+def button(driver, text):
+    (found,) = [one for one in find(driver, "button") if one.text.split("\n")[-1].strip() == text]
+    return found
+
+
+def natural(name):
+    """By letters without their case, numbers by their value."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name.lower())]
+
+
+def sorted_by(driver):
+    return {one.text.split("\n")[-1].strip(): one.get_attribute("aria-sort") for one in find(driver, "th[aria-sort]")}
+
+
+def test_it_opens_without_errors_and_shows_every_board(open_page, console_errors, screenshot):
+    driver = open_page()
+    assert driver.title == "Q-Bench: A1 perception · eyechart leaderboard"
+    assert len(find(driver, "#benchmarks button")) == 5
+    seen = set()
+    for place in range(5):
+        find(driver, "#benchmarks button")[place].click()
+        for number in range(len(find(driver, "#boards button"))):
+            find(driver, "#boards button")[number].click()
+            settle(driver)
+            seen.add(driver.title)
+            assert sum(name.startswith("org-") for name in models(driver)) == MODELS
+    assert len(seen) == len(BOARDS)
+    assert console_errors(driver) == []
+    screenshot(driver, "last_board")
+
+
+def test_ranks_intervals_ties_and_links_are_shown(open_page, screenshot, space):
+    driver = open_page()
+    first, second, third = find(driver, "#table tbody tr:not(.reference)")[:3]
+    assert [row.find_element(By.CSS_SELECTOR, ".rank").text for row in (first, second, third)] == ["1 =", "1 =", "3 ="]
+    assert first.find_element(By.CSS_SELECTOR, ".main").text == "80.00\n78.00 to 82.00"
+    model, run = first.find_elements(By.CSS_SELECTOR, "a")
+    assert (model.text, model.get_attribute("href")) == ("org-0/model-00", "https://huggingface.co/org-0/model-00")
+    assert model.get_attribute("rel") == "noopener noreferrer nofollow"
+    address = run.get_attribute("href")
+    assert (space / "results" / address.rpartition("/")[2]).is_file()
+    references = find(driver, "#table tbody tr.reference")
+    assert len(references) == 15
+    assert references[0].text.split("\n")[0].startswith("paper") and "Table 7" in references[0].text
+    assert "Table 2: Perception, test subset" in driver.find_element(By.ID, "apart").text
+    screenshot(driver, "page")
+
+
+def test_private_tables_of_ql_bench_stand_apart(open_page):
+    driver = open_page("#board=ql_bench%2Fsingle")
+    assert find(driver, "#table tr.reference") == []
+    apart = driver.find_element(By.ID, "apart")
+    apart.find_element(By.CSS_SELECTOR, "summary").click()
+    assert "private test answers" in apart.text and "LLaVA-Next (8B)" in apart.text
+
+
+def test_headings_sort_and_say_so(open_page):
+    driver = open_page()
+    everything = models(driver)
+    assert sorted_by(driver) == {"Accuracy, %": "descending"}
+    button(driver, "Accuracy, %").click()
+    assert sorted_by(driver) == {"Accuracy, %": "ascending"}
+    assert models(driver)[-2:] == ["org-1/model-01", "org-0/model-00"]
+    button(driver, "Model").click()
+    assert sorted_by(driver) == {"Model": "ascending"}
+    assert models(driver) == sorted(everything, key=natural)
+    button(driver, "Model").click()
+    assert models(driver) == sorted(everything, key=natural, reverse=True)
+    # The papers' rows have no such score: they come last in both orders.
+    for _ in range(2):
+        button(driver, "Yes/no, unbiased, %").click()
+        assert all(name.startswith("org-") for name in models(driver)[:MODELS])
+        assert not any(name.startswith("org-") for name in models(driver)[MODELS:])
+
+
+def test_filters_choose_rows_and_are_counted(open_page):
+    driver = open_page()
+    query, status = driver.find_element(By.ID, "query"), driver.find_element(By.ID, "status")
+    assert status.text == "12 of 12 models, 15 rows of papers"
+    query.send_keys("ORG-1/")
+    assert models(driver) == ["org-1/model-01", "org-1/model-04", "org-1/model-07", "org-1/model-10"]
+    assert status.text == "4 of 12 models"
+    query.send_keys("nothing of that name")
+    assert models(driver) == [] and "Nothing fits" in driver.find_element(By.ID, "empty").text
+    query.clear()
+    query.send_keys("llava")
+    assert all("llava" in name.lower() for name in models(driver)) and len(models(driver)) == 3
+    query.clear()
+    query.send_keys(" ", Keys.BACKSPACE)
+    driver.find_element(By.ID, "papers").click()
+    assert len(models(driver)) == MODELS and not find(driver, "tr.reference")
+
+
+def test_judges_can_be_told_apart(open_page):
+    def change(index, boards):
+        for place, row in enumerate(boards["q_bench/description"]["rows"]):
+            row["judge"] = f"judge-{place % 2}"
+
+    driver = open_page("#board=q_bench%2Fdescription&papers=0", change=change)
+    assert len(models(driver)) == MODELS
+    driver.find_element(By.CSS_SELECTOR, "#judge option[value='judge-1']").click()
+    assert len(models(driver)) == MODELS // 2
+    driver.refresh()
+    settle(driver)
+    assert len(models(driver)) == MODELS // 2
+
+
+def test_the_address_holds_the_state_and_back_returns_to_it(open_page, console_errors):
+    driver = open_page()
+    button(driver, "MMBench").click()
+    settle(driver)
+    driver.find_element(By.ID, "parts").click()
+    button(driver, "AR").click()
+    button(driver, "AR").click()
+    driver.find_element(By.ID, "query").send_keys("model-0")
+
+    def state():
+        wait(driver, lambda: find(driver, "#table table"))
+        return (
+            driver.title,
+            sorted_by(driver),
+            models(driver),
+            driver.find_element(By.ID, "query").get_property("value"),
+        )
+
+    before, address = state(), driver.current_url
+    assert before[1] == {"AR": "ascending"} and before[2][0] == "org-0/model-09"
+    driver.refresh()
+    assert state() == before
+    driver.get("about:blank")
+    driver.get(address)
+    assert state() == before and driver.find_element(By.ID, "parts").is_selected()
+    driver.find_element(By.ID, "query").clear()
+    button(driver, "CP").click()
+    assert sorted_by(driver) == {"CP": "descending"}
+    driver.back()
+    wait(driver, lambda: sorted_by(driver) == {"AR": "ascending"})
+    assert console_errors(driver) == []
+
+
+@pytest.mark.parametrize(
+    "hash_",
+    [
+        "#board=nowhere&sort=nothing&order=up&parts=7",
+        "#%",
+        "#board=%3Cscript%3E&q=%3Cimg%20src%3Dx%3E",
+        "#" + "x" * 20_000,
+    ],
+)
+def test_an_address_that_makes_no_sense_shows_the_first_board(open_page, console_errors, hash_):
+    driver = open_page(hash_)
+    assert driver.title.startswith("Q-Bench: A1 perception")
+    assert sorted_by(driver) == {"Accuracy, %": "descending"}
+    assert console_errors(driver) == []
+
+
+def test_everything_can_be_done_by_keyboard(open_page, screenshot):
+    driver = open_page()
+
+    def focused():
+        return driver.switch_to.active_element
+
+    def press(*keys):
+        for key in keys:
+            focused().send_keys(key)
+
+    press(Keys.TAB)
+    assert focused().text == "Skip to the table"
+    press(Keys.TAB, Keys.TAB)
+    assert focused().text == "MMBench"
+    press(Keys.ENTER)
+    settle(driver)
+    assert driver.title.startswith("MMBench: English") and focused().text == "MMBench"
+    outline = "const s = getComputedStyle(document.activeElement); return [s.outlineStyle, s.outlineWidth]"
+    assert driver.execute_script(outline) == ["solid", "3px"]
+    screenshot(driver, "focus")
+    while focused().get_attribute("id") != "query":
+        press(Keys.TAB)
+    press("model-1", Keys.TAB, Keys.SPACE)
+    assert not driver.find_element(By.ID, "papers").is_selected()
+    assert models(driver) == ["org-1/model-10", "org-2/model-11"]
+    while focused().text != "CircularEval, %":
+        press(Keys.TAB)
+    press(Keys.SPACE)
+    assert sorted_by(driver) == {"CircularEval, %": "ascending"} and focused().text == "CircularEval, %"
+    assert models(driver) == ["org-2/model-11", "org-1/model-10"]
+    driver.execute_script("document.activeElement.blur(); scrollTo(0, 0)")
+    driver.find_element(By.ID, "skip").send_keys(Keys.ENTER)
+    assert focused().get_attribute("id") == "table"
+
+
+@pytest.mark.parametrize("board", ["q_bench/perception", "q_bench/assessment", "two_afc/coarse"])
+@pytest.mark.parametrize("width", [400, 320])
+def test_narrow_screens_scroll_the_table_and_not_the_page(open_page, screenshot, console_errors, board, width):
+    driver = open_page(f"#board={board.replace('/', '%2F')}&parts=1", size=(width, 800))
+    for one in find(driver, "summary"):
+        driver.execute_script("arguments[0].parentElement.open = true", one)
+    widths = (
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth, document.body.scrollWidth]"
+    )
+    page, shown, body = driver.execute_script(widths)
+    assert page <= shown <= width and body <= shown
+    table, room = driver.execute_script(
+        "const t = document.getElementById('table'); return [t.scrollWidth, t.clientWidth]"
+    )
+    assert table > room
+    # The names stay in sight while the scores move below them.
+    driver.execute_script("document.getElementById('table').scrollLeft = 300")
+    name = driver.execute_script("return document.querySelector('#table tbody th').getBoundingClientRect().left")
+    assert 0 <= name < 60
+    driver.execute_script("document.getElementById('table').scrollIntoView()")
+    screenshot(driver, f"{board.replace('/', '_')}_{width}")
+    assert console_errors(driver) == []
+
+
+def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot):
+    def contrasts(driver):
+        """Of text to what is behind it, as WCAG 2 computes it, for each kind of text."""
+        script = """
+        const parts = (color) => color.match(/[\\d.]+/g).slice(0, 3).map(Number);
+        const light = (color) => parts(color).map((v) => v / 255)
+          .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+          .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+        const behind = (element) => {
+          const color = getComputedStyle(element).backgroundColor;
+          return /, 0\\)$/.test(color) ? behind(element.parentElement) : color;
+        };
+        const found = {};
+        for (const selector of ["body", "#about", "#status", ".legend", "td.rank", "td.main", "td small",
+            ".reference td.rank", ".name a", "thead button", "thead small", ".pills [aria-current]", ".tabs button", "dt"]) {
+          const element = document.querySelector(selector);
+          const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
+          found[selector] = (a + 0.05) / (b + 0.05);
+        }
+        return found;
+        """
+        return driver.execute_script(script)
+
+    for dark in (False, True):
+        driver = open_page("#parts=1", dark=dark)
+        background = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+        channels = [int(value) for value in background.strip("rgb()").split(",")]
+        assert all(value < 64 for value in channels) if dark else all(value > 192 for value in channels)
+        assert {selector: value for selector, value in contrasts(driver).items() if value < 4.5} == {}
+        screenshot(driver, "dark" if dark else "light")
+
+
+def test_hostile_names_stay_text(open_page, console_errors, screenshot):
+    def change(index, boards):
+        rows = boards["q_bench/perception"]["rows"]
+        for row, name in zip(rows, HOSTILE.values(), strict=False):
+            row["model"] = name
+        rows[0]["model_url"] = "javascript:window.hacked=1"
+        rows[1]["run_url"] = "data:text/html,<script>window.hacked=1</script>"
+        rows[2]["run"] = "javascript:window.hacked=1"
+        rows[3]["run"] = "../../etc/passwd"
+        rows[4]["model_url"] = "https://user:secret@example.org/"
+        rows[5]["judge"] = HOSTILE["script"]
+        index["boards"][0]["title"] = boards["q_bench/perception"]["title"] = HOSTILE["image"]
+
+    driver = open_page(change=change)
+    names = driver.execute_script("return [...document.querySelectorAll('tbody bdi')].map((name) => name.textContent)")
+    assert set(HOSTILE.values()) <= set(names)
+    assert driver.execute_script("return window.hacked ?? null") is None
+    assert find(driver, "main script, main img, main iframe") == []
+    addresses = [one.get_attribute("href") for one in find(driver, "a:not(#skip)")]
+    assert all(one.startswith(("https://", driver.current_url + "results/")) for one in addresses)
+    assert not any("example.org" in one or "passwd" in one for one in addresses)
+    rows = driver.execute_script(
+        "return [...document.querySelectorAll('#table tbody tr')].map((row) => row.offsetHeight)"
+    )
+    assert max(rows) < 120
+    assert console_errors(driver) == []
+    screenshot(driver, "page")
+    narrow = open_page(size=(400, 800), change=change)
+    assert narrow.execute_script("return document.documentElement.scrollWidth") <= 400
+
+
+def test_the_policy_refuses_html_and_inline_code(open_page):
+    driver = open_page()
+    with pytest.raises(Exception, match="TrustedHTML"):
+        driver.execute_script("document.body.innerHTML = '<b>x</b>'")
+    driver.execute_script(
+        "const s = document.createElement('img'); s.src = 'https://example.org/x.png'; document.body.append(s)"
+    )
+    wait(driver, lambda: any("Content Security Policy" in entry["message"] for entry in driver.get_log("browser")))
+
+
+def test_a_board_without_submissions_says_so(open_page, console_errors):
+    def change(index, boards):
+        for board in boards.values():
+            board["rows"], board["references"] = [], []
+
+    driver = open_page(change=change)
+    assert driver.find_element(By.ID, "empty").text == "There is no submission yet."
+    assert console_errors(driver) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"), [(lambda index, boards: index.update(schema=2), "its schema is 2, and this page reads 1")]
+)
+def test_data_of_another_schema_are_not_shown(open_page, change, reason):
+    driver = open_page(change=change)
+    assert reason in driver.find_element(By.ID, "problem").text
+    assert find(driver, "table") == []
+
+
+def test_missing_data_are_named(serve, browser, tmp_path, space):
+    for name in ("index.html", "leaderboard.css", "leaderboard.js", "elements.js", "state.js", "table.js", "icon.svg"):
+        (tmp_path / name).write_bytes((space / name).read_bytes())
+    driver = browser()
+    driver.get(serve(tmp_path))
+    problem = driver.find_element(By.ID, "problem")
+    wait(driver, lambda: problem.text)
+    assert problem.text == "results/index.json cannot be shown: the server says 404"
+
+
+def test_five_hundred_models_are_shown_sorted_and_searched_without_lag(open_page, record_property, screenshot):
+    rng = random.Random(0)
+
+    def change(index, boards):
+        for board in boards.values():
+            row = board["rows"][0]
+            board["rows"] = [
+                {
+                    **row,
+                    "model": f"org/{rng.randrange(10**9)}-{place}",
+                    "rank": place,
+                    "values": [[value := rng.random(), value - 0.02, value + 0.02] for _ in board["columns"]],
+                }
+                for place in range(500)
+            ]
+
+    # Both boards were read before, so that no answer of the server is timed.
+    driver = open_page(change=change)
+    button(driver, "MMBench").click()
+    settle(driver)
+    driver.refresh()
+    settle(driver)
+
+    def press(text):
+        return f"[...document.querySelectorAll('button')].find((one) => one.textContent.startsWith('{text}')).click()"
+
+    def search(text):
+        return f"q.value = '{text}'; q.dispatchEvent(new Event('input'))"
+
+    figures = {}
+    for name, action in {
+        "breakdowns": "document.getElementById('parts').click()",
+        "no breakdowns": "document.getElementById('parts').click()",
+        "sort by score": press("CircularEval"),
+        "sort by name": press("Model"),
+        "search": search("77"),
+        "search ended": search(""),
+    }.items():
+        timed = f"""
+        const q = document.getElementById('query');
+        const start = performance.now();
+        {action};
+        document.body.offsetHeight;
+        return performance.now() - start;
+        """
+        figures[name] = driver.execute_script(timed)
+        settle(driver)
+    assert len(models(driver)) == 518
+    for name, value in figures.items():
+        record_property(name, f"{value:.0f} ms")
+        print(f"{name}: {value:.0f} ms")
+    # 200 ms is the aim; a busy machine may take some times as long.
+    assert max(figures.values()) < 1000, figures
+    screenshot(driver, "page")
