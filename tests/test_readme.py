@@ -14,6 +14,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.suite_file import read_suite
 from tests.evaluators.scripted_server import Script
 from tests.evaluators.scripted_server import always
+from tests.evaluators.tasks.test_q_bench_assessment import PUBLISHED
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 
@@ -84,3 +85,11 @@ def test_every_link_leads_to_a_file():
     assert links
     for link in links:
         assert (root / link).exists(), link
+
+
+def test_published_numbers_are_those_that_are_recomputed():
+    names = {"idefics": "IDEFICS-Instruct", "llava_v1.5": "LLaVA-v1.5", "qwen-vl": "Qwen-VL"}
+    names["instructblip_t5"] = "InstructBLIP-T5 (high/low)"
+    databases = {"agi": "AGIQA-3K", "livec": "LIVE-itw", "cgi": "CGIQA-6K"}
+    rows = dict(re.findall(r"^\| (.+? on .+?) \| .+? \| (\d\.\d+/\d\.\d+)", README, flags=re.MULTILINE))
+    assert rows == {f"{names[model]} on {databases[name]}": scores for model, name, scores in PUBLISHED}
