@@ -153,7 +153,8 @@ def _notes(result: TaskResult) -> Iterator[str]:
     if (result.scores or {}).get("judge") == LEXICAL:
         yield f"Judged by `{LEXICAL}`, which compares words; not comparable with published scores."
     if result.left_out:
-        yield f"{len(result.left_out):,} items were left out, see below."
+        count = len(result.left_out)
+        yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
     yield from (f"Warning: {text}" for text in result.warnings)
 
 
