@@ -44,7 +44,7 @@ def build(
             print(_plain(f"    {reason}"))
     for former in outcome.replaced:
         print(_plain(f"replaced {former['file']}, {former['board']}, {former['model']}: by {former['by']}"))
-    file = outcome_file or out.with_name(f"{out.name}_outcome.json")
+    file = outcome_file or out.resolve().with_name(f"{out.resolve().name}_outcome.json")
     report = {"rejected": outcome.rejected, "replaced": outcome.replaced}
     file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)

@@ -9,8 +9,8 @@ from typing import Any
 
 from eyechart.evaluators.averages import AVERAGE
 from eyechart.evaluators.averages import AVERAGED_SCORES
-from eyechart.evaluators.leaderboard.boards import Board
-from eyechart.evaluators.leaderboard.boards import Settings
+from eyechart.evaluators.leaderboard.board import Board
+from eyechart.evaluators.leaderboard.board import Settings
 from eyechart.evaluators.leaderboard.columns import COUNTS
 from eyechart.evaluators.leaderboard.columns import RANGES
 from eyechart.evaluators.leaderboard.columns import look_up

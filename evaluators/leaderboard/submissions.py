@@ -1,5 +1,6 @@
-"""Submissions: results files or folders of runs, each perhaps with a file of links beside it."""
+"""Submissions: results files or folders of runs, each perhaps with a file of links beside it; and their entries."""
 
+import datetime
 import hashlib
 import unicodedata
 from collections.abc import Iterator
@@ -15,8 +16,11 @@ from pydantic import field_validator
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.evaluators.leaderboard.board import Board
+from eyechart.evaluators.leaderboard.checks import judge_of
 from eyechart.evaluators.results import RESULTS_FILE
 from eyechart.evaluators.results import Results
+from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.results import read_results
 
 LINKS_FILE = "submission.json"
@@ -53,6 +57,21 @@ class Submission:
     """SHA-256 of its bytes."""
     results: Results
     links: Links
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One result on its board."""
+
+    board: Board
+    result: TaskResult
+    submission: Submission
+    started: datetime.datetime
+
+    @property
+    def judge(self) -> str:
+        """The judge that its scores are of, where those of several are not to be mixed; else ""."""
+        return judge_of(self.result) if self.board.judged else ""
 
 
 def find_files(folder: Path) -> Iterator[Path]:

@@ -147,7 +147,8 @@ function showBoard() {
   at("legend").textContent =
     `Ranked by ${board.columns[0].label}, ${board.task} on ${board.split}` +
     `${board.items ? ` (${board.items.toLocaleString("en")} items)` : ""}. A score shares the rank of the best one ` +
-    "whose 95 % interval holds it, or that is printed alike (=). Below a score stands its interval.";
+    "whose 95 % interval holds it, or that is printed alike (=). Below a score stands its interval; the bar goes from " +
+    "the lowest score of the board to the highest.";
   showSources();
   showSettings();
   at("apart").replaceChildren(...(board.set_apart.length ? apartTables() : []));

@@ -119,9 +119,9 @@ export class BoardTable {
       const isPlain = column.part || !column.unit;
       add(column.name, isPlain ? column.label : `${column.label}, ${column.unit}`, column.part, "");
     }
-    const plain = (label) => row.append(make("th", { scope: "col" }, make("span", {}, label)));
-    plain("Items");
-    if (this.hasJudge) plain("Judge");
+    const plain = (label, className) => row.append(make("th", { scope: "col", className }, make("span", {}, label)));
+    plain("Items", "");
+    if (this.hasJudge) plain("Judge", "judge");
     add(DATE, "Run", "", "");
     return make("thead", {}, row);
   }
@@ -144,7 +144,7 @@ export class BoardTable {
     element.append(make("th", { scope: "row", className: "model" }, name));
     for (const column of this.columns) element.append(this.#scoreCell(row, column));
     element.append(make("td", {}, typeof row.n === "number" ? row.n.toLocaleString("en") : ""));
-    if (this.hasJudge) element.append(make("td", { className: "model" }, named(row.judge ?? "")));
+    if (this.hasJudge) element.append(make("td", { className: "judge" }, named(row.judge ?? "")));
     element.append(isReference ? this.#sourceCell(row) : runCell(row));
     return element;
   }

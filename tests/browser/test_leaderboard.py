@@ -321,7 +321,8 @@ def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot):
         };
         const found = {};
         for (const selector of ["body", "#about", "#status", ".legend", "td.rank", "td.main", "td small",
-            ".reference td.rank", ".name a", "thead button", "thead small", ".pills [aria-current]", ".tabs button", "dt"]) {
+            ".reference td.rank", ".name a", "thead button", "thead small", ".pills [aria-current]", ".tabs button",
+            "dt"]) {
           const element = document.querySelector(selector);
           const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
           found[selector] = (a + 0.05) / (b + 0.05);

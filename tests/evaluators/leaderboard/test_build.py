@@ -245,6 +245,8 @@ def test_only_plain_https_addresses_are_safe(url, is_safe):
 
 def test_a_build_can_be_repeated_and_gives_the_same(folder, space, tmp_path):
     submit(folder, "a", [result_on(PERCEPTION, "org/a")])
+    (tmp_path / "space" / ".git").mkdir(parents=True)
+    (tmp_path / "space" / ".git" / "HEAD").write_text("ref: refs/heads/main")
     space()
     before = {path: path.read_bytes() for path in sorted((tmp_path / "space").rglob("*")) if path.is_file()}
     space()
@@ -260,7 +262,11 @@ def test_other_folders_are_not_overwritten(folder, tmp_path):
     taken = tmp_path / "taken"
     taken.mkdir()
     (taken / "thesis.txt").write_text("years of work")
+    other = tmp_path / "other"
+    (other / "results").mkdir(parents=True)
+    (other / "results" / "index.json").write_text("{}")
     for out, reason in (
+        (other, "holds something else than a leaderboard"),
         (taken, "holds something else than a leaderboard"),
         (taken / "thesis.txt", "is a file"),
         (folder / "space", "lies among the submissions"),
