@@ -210,24 +210,22 @@ def test_the_command_explains_a_newer_results_file_in_a_line(make_run):
 def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page):
     predictions = [choice(f"{i:05}", "A" * 200, extracted="A") for i in range(10_000)]
     folder = make_run(changed(predictions=predictions))
-    start = time.perf_counter()
+    start = time.process_time()
     page = read_page(write_report([folder], samples=10_000, files=False))
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert len(page.samples["samples"]) == 10_000
     assert len(page.text) < 6e6
 
 
 def test_fifty_megabytes_of_results_are_reported_within_seconds(make_run, read_page):
-    scores = {**PERCEPTION.scores, "scores": {f"images/{i:07}.png": i / 7 for i in range(1_300_000)}}
+    scores = ",".join(f'"{image:0160}.png": {image / 7}' for image in range(300_000))
     folder = make_run(PERCEPTION)
     file = folder / "results.json"
-    raw = json.loads(file.read_text())
-    raw["tasks"][0]["scores"] = scores
-    file.write_text(json.dumps(raw))
+    file.write_text(file.read_text().replace('"scores": {', f'"scores": {{"scores": {{{scores}}},', 1))
     assert file.stat().st_size > 50e6
-    start = time.perf_counter()
+    start = time.process_time()
     page = read_page(write_report([folder], files=False))
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 10
     assert page.holds("75.00 %")
     assert len(page.text) < 1e6
 
