@@ -130,14 +130,21 @@ def interface(name: str, configurations: Sequence[str] = ()) -> "gradio.Blocks":
     shown = examples(name)
     with gradio.Blocks(title=f"{name} (eyechart)", analytics_enabled=False) as page:
         gradio.Markdown(f"# {name}\n\nPut the metric's arguments in as JSON and press the button.")
-        configuration = gradio.Dropdown(
-            list(configurations) or ["default"], label="configuration", visible=bool(configurations)
-        )
         with gradio.Row():
-            given = gradio.Code(shown[0], language="json", label="arguments", lines=12, max_lines=40)
-            scores = gradio.Code(language="json", label="scores", lines=12, max_lines=40, interactive=False)
-        button = gradio.Button("Compute", variant="primary")
-        messages = gradio.Textbox(label="messages", lines=2, interactive=False)
+            # What is wrong stands right under the button, however long the scores beside it are.
+            with gradio.Column():
+                configuration = gradio.Dropdown(
+                    list(configurations) or ["default"], label="configuration", visible=bool(configurations)
+                )
+                given = gradio.Code(
+                    shown[0], language="json", label="arguments", lines=12, max_lines=24, wrap_lines=True
+                )
+                button = gradio.Button("Compute", variant="primary")
+                messages = gradio.Textbox(label="messages", lines=2, interactive=False)
+            with gradio.Column():
+                scores = gradio.Code(
+                    language="json", label="scores", lines=24, max_lines=36, wrap_lines=True, interactive=False
+                )
         gradio.Markdown(card(name))
         button.click(
             lambda text, chosen: compute(name, text, chosen if configurations else None),

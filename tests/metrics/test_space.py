@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
+from packaging.requirements import Requirement
 
 import eyechart.metrics
 from eyechart.metrics import space
@@ -97,10 +99,13 @@ def test_files_of_a_space(name: str) -> None:
         for line in (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
         if not line.startswith("#")
     )
-    front = (folder / "README.md").read_text(encoding="utf-8").split("\n---\n")[0]
-    assert requirements["gradio"] == "==" + re.search("^sdk_version: (.*)$", front, re.MULTILINE)[1]
+    front = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
+    assert front["sdk"] == "gradio" and (folder / front["app_file"]).is_file()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert requirements == {"gradio": requirements["gradio"], "eyechart": f">={project['version']}"}
+    assert requirements == {"gradio": f"=={front['sdk_version']}", "eyechart": f">={project['version']}"}
+    # The pages are tested with what the extra installs.
+    (extra,) = map(Requirement, project["optional-dependencies"]["space"])
+    assert extra.name == "gradio" and extra.specifier.contains(front["sdk_version"])
     (call,) = _interface_calls(name)
     assert ast.literal_eval(call.args[0]) == name
     assert len(space.examples(name)) == (len(_configurations(name)) if len(call.args) > 1 else 1)
