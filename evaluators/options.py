@@ -21,6 +21,8 @@ _ALLOWED = {
 PATHS = ("without_blind", "human_letters")
 """Options that name a file or folder."""
 _AT_LEAST = {"shuffle_seed": 0, "rounds": 1, "max_new_tokens": 1}
+_TEXTS = (*_ALLOWED, "wording", "words")
+_FLAGS = ("blind", "marking", "early_stop")
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,13 @@ class TaskOptions:
             UsageError: A value is not one of those allowed, or out of range.
         """
         for name, value in self.given().items():
+            _check_type(name, value)
             if name in _ALLOWED and value not in _ALLOWED[name]:
                 raise unknown_name(f"value of {name}", value, _ALLOWED[name])
             if name in _AT_LEAST and (type(value) is not int or value < _AT_LEAST[name]):
                 raise UsageError(f"{name} is {value!r}; it must be a whole number from {_AT_LEAST[name]}")
-        if self.temperature is not None and not (math.isfinite(self.temperature) and self.temperature > 0):
-            raise UsageError(f"temperature is {self.temperature!r}; it must be a positive number")
+            if name == "temperature" and not _is_positive(value):
+                raise UsageError(f"temperature is {value!r}; it must be a positive number")
 
     def given(self) -> dict[str, Any]:
         """Those that are not None."""
@@ -100,6 +103,22 @@ class TaskOptions:
             if name not in names:
                 taken = ", ".join(names) or "none"
                 raise UsageError(f"{name}={value!r} has no effect on task {task}; options that it takes: {taken}")
+
+
+def _check_type(name: str, value: Any) -> None:
+    """Refuse what is no text, flag or path, as a suite file may hold anything."""
+    expected = (
+        ("a text", str, _TEXTS),
+        ("true or false", bool, _FLAGS),
+        ("the path of a file or folder", str | Path, PATHS),
+    )
+    for what, kind, names in expected:
+        if name in names and not isinstance(value, kind):
+            raise UsageError(f"{name} is {value!r}; it must be {what}")
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def option_names() -> tuple[str, ...]:

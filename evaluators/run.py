@@ -96,6 +96,8 @@ def execute(
     messages = console(stderr=True, quiet=not is_main)
     if not messages.is_terminal:
         _disable_progress_bars()
+    # Made now, so that an option that is not allowed shows before a model is loaded.
+    bound = [evaluator(p.task.name, seed=options.seed, options=p.options) for p in plan]
     backend = make_backend()
     if store is not None:
         backend = StoredBackend(backend, store)
@@ -103,8 +105,6 @@ def execute(
         backend = DistributedBackend(backend, processes)
     if is_main:
         _make_folder(folder)
-    # Made now, so that an option that is not allowed shows before anything runs.
-    bound = [evaluator(p.task.name, seed=options.seed, options=p.options) for p in plan]
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
     failed: list[FailedTask] = []

@@ -14,11 +14,12 @@
         limit: 500
 """
 
-from dataclasses import fields
+from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import BaseModel
 from pydantic import ConfigDict
 from pydantic import Field
@@ -28,10 +29,11 @@ from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.loading import load_builder
+from eyechart.evaluators import evaluator
 from eyechart.evaluators.options import PATHS
 from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.options import option_names
 from eyechart.evaluators.plan import Planned
-from eyechart.evaluators.plan import distribute_options
 from eyechart.evaluators.plan import plan_task
 from eyechart.evaluators.tasks import get_task
 
@@ -42,10 +44,10 @@ class SuiteTask(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     task: str
-    subset: str | None = None
+    subset: str | None = Field(default=None, min_length=1)
     """Data set to run on; each of the task's own where none is named."""
-    split: str | None = None
-    data_dir: str | None = None
+    split: str | None = Field(default=None, min_length=1)
+    data_dir: str | None = Field(default=None, min_length=1)
     """Folder of the release, relative to the suite file; the mini release where none is named."""
     data_options: dict[str, Any] = {}
     """Settings of the data set's own."""
@@ -96,17 +98,35 @@ def read_suite(path: str | Path) -> tuple[Suite, list[Planned]]:
     return suite, plan
 
 
-def _parse(path: Path) -> Suite:
-    import yaml
+class _Loader(yaml.SafeLoader):
+    """Refuses equal keys, of which PyYAML keeps the last without a word."""
 
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """The mapping.
+
+        Raises:
+            ConstructorError: A key is there twice.
+        """
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                problem = f"found the key {key.value!r} for the second time"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _parse(path: Path) -> Suite:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the suite file {path} cannot be read: {error}") from error
     try:
-        return Suite.model_validate(yaml.safe_load(text))
+        return Suite.model_validate(yaml.load(text, Loader=_Loader))
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is not YAML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path} is too deeply nested for a suite file") from error
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()]
         raise UsageError(f"{path} is not a suite file. " + "; ".join(problems)) from error
@@ -120,25 +140,27 @@ def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path) -> list[Planned]:
         raise UsageError(f"data_dir {str(data_dir)!r} does not exist")
     if data_dir is not None and entry.subset is None and len(task.default_subsets) > 1:
         raise UsageError(f"data_dir needs subset, one of: {', '.join(task.subsets)}")
-    known = [field.name for field in fields(TaskOptions)]
     for name in entry.options:
-        if name not in known:
-            raise unknown_name("option", name, known)
+        if name not in option_names():
+            raise unknown_name("option", name, option_names())
     limit = entry.limit or suite.limit
     where = None if data_dir is None else str(data_dir)
     plan = [plan_task(task, subset, entry.split, where, limit=limit) for subset in subsets]
     plan = [replace(planned, data_options=entry.data_options) for planned in plan]
     for planned in plan:
         load_builder(planned.subset, task.config, data_dir=planned.data_dir, options=planned.data_options)
-    return distribute_options(plan, TaskOptions(**_with_paths(entry.options, folder)))
+    options = TaskOptions(**_with_paths(entry.options, folder))
+    # An evaluator knows best which of the task's options go together.
+    evaluator(task.name, options=options)
+    return [replace(planned, options=options) for planned in plan]
 
 
 def _with_paths(options: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Options whose files are looked for beside the suite file."""
     found = dict(options)
     for name in PATHS:
-        if name in options:
-            found[name] = folder / Path(str(options[name])).expanduser()
+        if name in options and isinstance(options[name], str):
+            found[name] = folder / Path(options[name]).expanduser()
             if not found[name].exists():
                 raise UsageError(f"{name} {str(found[name])!r} does not exist")
     return found

@@ -67,6 +67,19 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ("tasks: [{task: q_bench/perception, options: {shuffle_seed: -1}}]", "shuffle_seed is -1"),
         ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of subset 'llvisionqa'"),
         ("tasks: [{task: q_bench/perception}, {task: q_bench/perception}]", "is listed 2 times"),
+        ("tasks: [{task: q_bench/perception, limit: 2, limit: 3}]", "found the key 'limit' for the second time"),
+        ("tasks: [{task: !!python/name:os.system }]", "could not determine a constructor"),
+        ("tasks: " + "[" * 5_000, "too deeply nested"),
+        ("tasks: [{task: q_bench/perception, data_dir: ''}]", "tasks.0.data_dir: String should have at least 1"),
+        ("tasks: [{task: q_bench/assessment, options: {temperature: hot}}]", "task 1 .*temperature is 'hot'"),
+        ("tasks: [{task: q_bench/perception, options: {wording: nonsense}}]", "task 1 .*unknown wording of q_bench"),
+        (
+            "tasks: [{task: q_bench/assessment, options: {words: [good, poor]}}]",
+            r"words is \['good', 'poor'\]; it must",
+        ),
+        ("tasks: [{task: q_bench/perception, options: {inference: 1}}]", "inference is 1; it must be a text"),
+        ("tasks: [{task: mmbench/en, options: {blind: 'no'}}]", "blind is 'no'; it must be true or false"),
+        ("tasks: [{task: mmbench/en, options: {human_letters: [a]}}]", "human_letters is"),
     ],
 )
 def test_what_is_wrong_is_named_before_anything_runs(tmp_path, text, problem):
