@@ -204,7 +204,9 @@ function apartTables() {
   const details = board.set_apart.map((one) => {
     const head = make("tr", {}, ...["Model", ...one.columns].map((label) => make("th", { scope: "col" }, make("span", {}, label))));
     head.firstChild.className = "model";
-    const decimals = one.unit === "percent" ? 2 : 3;
+    // As many as the paper prints.
+    const printed = one.rows.flatMap((row) => row.slice(1)).map((value) => String(value).split(".")[1] ?? "");
+    const decimals = Math.max(...printed.map((part) => part.length));
     const rows = one.rows.map(([model, ...values]) =>
       make(
         "tr",

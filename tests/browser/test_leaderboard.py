@@ -146,6 +146,7 @@ def test_private_tables_of_ql_bench_stand_apart(open_page):
     apart = driver.find_element(By.ID, "apart")
     apart.find_element(By.CSS_SELECTOR, "summary").click()
     assert "private test answers" in apart.text and "LLaVA-Next (8B)" in apart.text
+    assert "68.784" in apart.text
 
 
 def test_headings_sort_and_say_so(open_page):
@@ -283,8 +284,9 @@ def test_everything_can_be_done_by_keyboard(open_page, screenshot):
     assert focused().get_attribute("id") == "table"
 
 
-@pytest.mark.parametrize("board", ["q_bench/perception", "q_bench/assessment", "two_afc/coarse"])
-@pytest.mark.parametrize("width", [400, 320])
+@pytest.mark.parametrize(
+    ("board", "width"), [("q_bench/perception", 400), ("two_afc/coarse", 400), ("mmbench/en", 320)]
+)
 def test_narrow_screens_scroll_the_table_and_not_the_page(open_page, screenshot, console_errors, board, width):
     driver = open_page(f"#board={board.replace('/', '%2F')}&parts=1", size=(width, 800))
     for one in find(driver, "summary"):
@@ -414,24 +416,19 @@ def test_five_hundred_models_are_shown_sorted_and_searched_without_lag(open_page
     rng = random.Random(0)
 
     def change(index, boards):
-        for board in boards.values():
-            row = board["rows"][0]
-            board["rows"] = [
-                {
-                    **row,
-                    "model": f"org/{rng.randrange(10**9)}-{place}",
-                    "rank": place,
-                    "values": [[value := rng.random(), value - 0.02, value + 0.02] for _ in board["columns"]],
-                }
-                for place in range(500)
-            ]
+        board = boards["mmbench/en"]
+        row = board["rows"][0]
+        board["rows"] = [
+            {
+                **row,
+                "model": f"org/{rng.randrange(10**9)}-{place}",
+                "rank": place,
+                "values": [[value := rng.random(), value - 0.02, value + 0.02] for _ in board["columns"]],
+            }
+            for place in range(500)
+        ]
 
-    # Both boards were read before, so that no answer of the server is timed.
-    driver = open_page(change=change)
-    button(driver, "MMBench").click()
-    settle(driver)
-    driver.refresh()
-    settle(driver)
+    driver = open_page("#board=mmbench%2Fen", change=change)
 
     def press(text):
         return f"[...document.querySelectorAll('button')].find((one) => one.textContent.startsWith('{text}')).click()"
