@@ -41,7 +41,12 @@ _NUMBERS = frozenset(
 """Scores, as the metrics call them, that are numbers wherever they stand."""
 _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 """What becomes nan or an infinity when it is read."""
-_OBJECTS = frozenset({"yes_no", "extraction", "completeness", "preciseness", "precision", "relevance"})
+_HOLDS = {
+    "yes_no": ("mean", "n_yes", "n_no"),
+    "extraction": (),
+    **dict.fromkeys(("completeness", "preciseness", "precision", "relevance"), ("score",)),
+}
+"""Scores that are objects, and what each holds."""
 _PACKAGES = ("eyechart", "torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pillow", "tokenizers")
 
 
@@ -168,7 +173,7 @@ def read_results(path: str | Path) -> Results:
     except ValidationError as error:
         raise _bad(file, _first_misfit(error)) from error
     for place, task in enumerate(results.tasks):
-        for name, scores in (("scores", task.scores or {}), ("variants", task.variants)):
+        for name, scores in (("scores", task.scores or {}), *((f"variants.{k}", v) for k, v in task.variants.items())):
             misfit = _score_misfit(scores)
             if misfit:
                 raise _bad(file, f"key tasks[{place}].{name}{misfit}")
@@ -193,19 +198,29 @@ def _first_misfit(error: ValidationError) -> str:
 def _score_misfit(scores: dict[str, Any]) -> str:
     """Where a text or a list stands in place of a number, with which what reads results calculates; "" if nowhere."""
     for key, value in scores.items():
-        # Nearly all values are numbers, and there may be very many.
-        if type(value) is float:
-            continue
-        if isinstance(value, dict):
-            inner = _score_misfit(value)
-            if inner:
-                return f".{key}{inner}"
-        elif key in _OBJECTS or (key.startswith("by_") and value is not None):
-            return f".{key}: expected an object; it is {value!r:.60}"
-        elif key in _NUMBERS and not _is_number(value):
-            return f".{key}: expected a number or null; it is {value!r:.60}"
-        elif key.endswith("_ci95") and not _is_interval(value):
-            return f".{key}: expected [low, high] or null; it is {value!r:.60}"
+        misfit = _value_misfit(key, value)
+        if misfit:
+            return f".{key}{misfit}"
+    return ""
+
+
+def _value_misfit(key: str, value: Any) -> str:
+    if key in _NUMBERS:
+        return "" if _is_number(value) else f": expected a number or null; it is {value!r:.60}"
+    if key.endswith("_ci95"):
+        return "" if _is_interval(value) else f": expected [low, high] or null; it is {value!r:.60}"
+    if key in _HOLDS:
+        lacking = [name for name in _HOLDS[key] if not isinstance(value, dict) or name not in value]
+        if lacking or not isinstance(value, dict):
+            return f": expected an object with {', '.join(_HOLDS[key]) or 'numbers'}; it is {value!r:.60}"
+        return _score_misfit(value)
+    if key.startswith("by_") and value is not None:
+        if not isinstance(value, dict):
+            return f": expected an object; it is {value!r:.60}"
+        for name, part in value.items():
+            misfit = _score_misfit(part) if isinstance(part, dict) else f": expected an object; it is {part!r:.60}"
+            if misfit:
+                return f".{name}{misfit}"
     return ""
 
 

@@ -166,9 +166,10 @@ def _is_mini(result: TaskResult) -> bool:
 
 
 def _with_nan(value: Any) -> Any:
-    """The same with nan for null, as the metric returned it."""
+    """The same with nan for null, as the metric returned it, and without intervals that are null as a whole."""
     if isinstance(value, dict):
-        return {key: _with_nan(item) for key, item in value.items()}
+        given = {key: item for key, item in value.items() if item is not None or not key.endswith("_ci95")}
+        return {key: _with_nan(item) for key, item in given.items()}
     if isinstance(value, list):
         return [_with_nan(item) for item in value]
     return math.nan if value is None else value
