@@ -104,10 +104,16 @@ class PairedComparisonEvaluator(Evaluator):
             mixed = [item for item in answered if _is_mixed(item.row)]
             inputs[MIXED_POOL] = self._inputs(mixed, self._aggregator)
         metric = self.prepare_metric(None)
-        with warnings.catch_warnings():
-            # The number of images was warned of already.
-            warnings.simplefilter("ignore", SmallSampleWarning)
-            return {name: metric.compute(**arguments) for name, arguments in inputs.items()}
+        found = {}
+        for name, arguments in inputs.items():
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                # The number of images was warned of already.
+                warnings.simplefilter("ignore", SmallSampleWarning)
+                found[name] = metric.compute(**arguments)
+            for warning in caught:
+                warnings.warn(f"variant {name}: {warning.message}", warning.category, stacklevel=2)
+        return found
 
     def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """The rows of the paper's tables with their averages, and the curve of convergence."""

@@ -122,7 +122,10 @@ def execute(
             print_line(messages, text, "red")
         if is_main:
             results = with_averages(evaluations)
-            write_run(folder, collect(results, failed, started, options.suite), results)
+            try:
+                write_run(folder, collect(results, failed, started, options.suite), results)
+            except OSError as error:
+                raise _unwritable(folder, error) from error
     output = console(quiet=not is_main)
     results = with_averages(evaluations)
     output.print(score_table(results, failed))
@@ -152,7 +155,11 @@ def _make_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UsageError(f"the results folder {folder} cannot be written: {error.strerror or error}") from error
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> UsageError:
+    return UsageError(f"the results folder {folder} cannot be written: {error.strerror or error}")
 
 
 def _disable_progress_bars() -> None:

@@ -6,21 +6,16 @@ not say, is an option of the data set (`refusal_position`), as in `eyechart run 
 refusal_position=first`.
 """
 
+from dataclasses import replace
+
 from eyechart.evaluators.tasks import q_bench
 from eyechart.evaluators.tasks.task import Kind
 from eyechart.evaluators.tasks.task import Task
 
-_PAPER = "QL-Bench (Sun et al., 2024), Sec. III"
-_NOTE = (
-    "Only the dev answers are public. Tables I to IV of the paper also count the private test answers, so these scores "
-    "are not to be set beside them."
-)
-_GROUPS = ("question_type", "concern")
-
 SINGLE = Task(
     name="ql_bench/single",
     description="self-awareness: right answers and right refusals on LLSAVisionQA, one image",
-    paper=_PAPER,
+    paper="QL-Bench (Sun et al., 2024), Sec. III",
     evaluator=Kind.SELF_AWARENESS,
     subsets=("llsavisionqa",),
     splits=("dev", "test"),
@@ -29,22 +24,14 @@ SINGLE = Task(
     metric_config=None,
     prompt=q_bench.perception_prompt,
     prompt_id=q_bench.PERCEPTION.prompt_id,
-    groups=_GROUPS,
-    note=_NOTE,
+    groups=("question_type", "concern"),
+    note="Only the dev answers are public. Tables I to IV of the paper also count the private test answers, so these "
+    "scores are not to be set beside them.",
 )
 
-PAIR = Task(
+PAIR = replace(
+    SINGLE,
     name="ql_bench/pair",
     description="self-awareness: right answers and right refusals on LLSAVisionQA, two images",
-    paper=_PAPER,
-    evaluator=Kind.SELF_AWARENESS,
-    subsets=("llsavisionqa",),
-    splits=("dev", "test"),
     config="pair",
-    metric="self_awareness",
-    metric_config=None,
-    prompt=q_bench.perception_prompt,
-    prompt_id=q_bench.PERCEPTION.prompt_id,
-    groups=_GROUPS,
-    note=_NOTE,
 )
