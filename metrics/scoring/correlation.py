@@ -138,7 +138,7 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
         fit: "logistic4" or "logistic5".
 
     Returns:
-        The best fit. It inflates small samples: at n = 5 random scores reach 0.67 on average.
+        The best fit. It inflates small samples: at n = 5 random scores reach 0.74 on average.
 
     Raises:
         InputError: The lengths differ, or a value is not finite.
