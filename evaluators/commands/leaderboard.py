@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.console import checked
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def build(
     def run() -> "Outcome":
         from eyechart.evaluators.leaderboard.build import build as build_space
 
-        return build_space(submissions, out, datetime.datetime.now(datetime.UTC))
+        try:
+            return build_space(submissions, out, datetime.datetime.now(datetime.UTC))
+        except OSError as error:
+            raise UsageError(f"the Space cannot be written to '{out}': {error}") from error
 
     outcome = checked(run)
     for lost in outcome.rejected:

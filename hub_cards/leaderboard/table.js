@@ -33,6 +33,7 @@ export class BoardTable {
     this.headings = new Map();
     this.body = make("tbody");
     this.element = make("table", {}, this.#widths(), this.#head(onSort), this.body);
+    this.element.setAttribute("aria-labelledby", "title");
     this.pending = 0;
   }
 

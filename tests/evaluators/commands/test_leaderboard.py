@@ -69,6 +69,14 @@ def test_wrong_usage(arguments, code, reason):
     assert reason in done.output
 
 
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    (tmp_path / "file").write_text("x")
+    done = invoke("build", tmp_path / "in", "--out", tmp_path / "file" / "space")
+    assert done.exit_code == 2
+    assert "the Space cannot be written to" in done.output
+
+
 def test_serve_shows_the_folder_on_this_machine_alone_until_it_is_ended(tmp_path):
     submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     assert invoke("build", tmp_path / "in", "--out", tmp_path / "space").exit_code == 0

@@ -26,6 +26,8 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         put(scores, column.path, round(score * unit, 6))
         if column.interval:
             put(scores, column.interval, [max(0.0, score - width) * unit, min(1.0, score + width) * unit])
+    if "yes_no" in scores:
+        scores["yes_no"] |= {"n_yes": 300, "n_no": 250}
     for name, allowed in board.score_settings.items():
         put(scores, tuple(name.split(".")), allowed[0])
     if board.subset == AVERAGE:
