@@ -153,6 +153,12 @@ def test_undefined_scores_are_called_so(make_run, read_page):
     assert "NaN" not in page.text
 
 
+def test_an_interval_that_is_null_is_left_out(make_run, read_page):
+    page = read_page(write_report([make_run(changed(scores={**PERCEPTION.scores, "accuracy_ci95": None}))]))
+    assert page.holds("75.00 %")
+    assert not page.holds("65.00 to 85.00")
+
+
 def test_empty_settings_are_pointed_out(make_run, read_page):
     page = read_page(write_report([make_run(changed(settings={}))]))
     assert page.holds("The results hold no settings")
