@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.averages import AVERAGE
@@ -74,7 +75,7 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False) -> str:
     count = len(left_out_public(result))
     if "is_mini" not in data:
         return "its settings do not tell its data; a results file is not to be edited, so repeat the run"
-    if data["is_mini"]:
+    if data["is_mini"] is not False or mini.is_release(data.get("source")):
         return "it is of a mini release, which holds made-up items; repeat it on the real data with --data-dir"
     if result.settings.get("limit") is not None:
         return f"it is of the first {result.settings['limit']} items alone; repeat it without --limit"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
@@ -135,7 +136,7 @@ def _check_result(key: TaskKey, result: TaskResult, task: Task) -> None:
     if not takes_submissions(task):
         takes = ", ".join(task.name for task in TASKS if takes_submissions(task))
         raise UsageError(f"{key.title}: the benchmark takes no answers to it; those that are taken: {takes}")
-    if not isinstance(data, Mapping) or data.get("is_mini") is not False:
+    if not isinstance(data, Mapping) or data.get("is_mini") is not False or mini.is_release(data.get("source")):
         raise UsageError(f"{key.title}: it is of a mini release, not of the benchmark; run it with --data-dir")
     if result.settings.get("limit") is not None:
         raise UsageError(

@@ -1,5 +1,6 @@
 """The command and the files that it makes, read by the Hub's own library; uploads to what stands in for the Hub."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from huggingface_hub import ModelCard
 from huggingface_hub import parse_eval_result_entries
 from typer.testing import CliRunner
 
+from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.publishing.publication import ENTRIES
 from tests.evaluators.finished_runs import ACCURACY
@@ -146,6 +148,8 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
     ("fields", "reason"),
     [
         ({"data": {"is_mini": True}}, "it is of a mini release"),
+        ({"data": {"is_mini": "no"}}, "it is of a mini release"),
+        ({"data": {"source": str(mini.release("llvisionqa"))}}, "it is of a mini release"),
         ({"settings": {"limit": 5}}, "it is of the first 5 items alone; repeat it without --limit"),
         ({"scores": None, "note": "The answers are private."}, "it has no score, as The answers are private."),
         ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),
@@ -218,3 +222,18 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
     assert "of several models" in call(run, foreign, *card, code=2)
     assert "not there" in call(tmp_path / "nowhere", *card, code=1)
     assert "cannot be read as a card" in call(run, "--model-repo", MODEL, "--card", tmp_path / "none.md", code=1)
+
+
+def test_results_without_settings_or_of_another_schema(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    card = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
+    path = run / "results.json"
+    whole = json.loads(path.read_text())
+    for task in whole["tasks"]:
+        task["settings"] = {}
+    path.write_text(json.dumps(whole))
+    assert "its settings do not tell its data" in call(run, *card, code=2)
+    path.write_text(json.dumps({**whole, "schema": 9}))
+    assert "its schema is 9" in call(run, *card, code=1)
+    path.write_text("{")
+    assert "cannot be read as results" in call(run, *card, code=1)
