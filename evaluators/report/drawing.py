@@ -67,8 +67,8 @@ class _Margins:
 
 
 _AROUND = _Margins(0.95, 0.95, 0.5, 0.5)
-_LEFT_AND_BELOW = _Margins(0.65, 0.12, 0.12, 0.62)
-_WIDTH, _PLOT_HEIGHT, _LEGEND_LINE = 4.8, 2.6, 0.19
+_LEFT_AND_BELOW = _Margins(0.65, 0.28, 0.12, 0.62)
+_WIDTH, _PLOT_HEIGHT, _LEGEND_LINE = 4.4, 2.4, 0.19
 """Inches."""
 _DOTS_PER_INCH = 150
 _FITTED = "fitted logistic"
@@ -208,7 +208,7 @@ def _lines(chart: Chart) -> "Figure":
 
 def _scatter(chart: Scatter) -> "Figure":
     figure, axes = _figure((_FITTED,), _LEFT_AND_BELOW)
-    axes.plot(chart.predicted, chart.human, "o", color=_COLOURS[0], markersize=3, alpha=0.5, markeredgewidth=0)
+    axes.plot(chart.predicted, chart.human, "o", color=_COLOURS[0], markersize=3, alpha=0.7, markeredgewidth=0)
     if chart.curve:
         x, y = zip(*chart.curve, strict=True)
         axes.plot(x, y, color=INK, linewidth=1.6, label=_FITTED)
