@@ -106,7 +106,8 @@ def ask_rows(
     answered = _with_an_answer(answered, state, skip_bad)
     failed = [left_out_item(row, state.failed[row["id"]]) for row in rows if row["id"] in state.failed]
     if not answered:
-        raise DataError(f"none of the {len(rows)} items could be asked; the first: {failed[0]}")
+        first = failed[0]
+        raise DataError(f"none of the {len(rows)} items could be asked; the first: '{first['id']}': {first['reason']}")
     return answered, failed
 
 

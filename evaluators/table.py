@@ -115,6 +115,12 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
                 f"{evaluation.task}: {dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and "
                 "with none that is wrong, left out of CircularEval."
             )
+        unscored = (evaluation.scores or {}).get("unscored")
+        if unscored:
+            lines.append(
+                f"{evaluation.task}: {unscored} text{'s' if unscored > 1 else ''} without a readable reply of the "
+                "judge in a dimension, whose score is that of the others."
+            )
         count = len(evaluation.left_out)
         if count:
             first = evaluation.left_out[0]

@@ -88,6 +88,13 @@ def test_the_number_of_rounds_reaches_the_judge(described):
     assert (found.scores["rounds"], found.scores["failed_rounds"]) == (3, 0)
 
 
+def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
+    replies = iter(["nonsense"])
+    found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
+    assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
+    assert any("1 text without a readable reply of the judge in a dimension" in line for line in notes([found]))
+
+
 def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):
     found = run(described)
     assert found.scores["judge"] == "lexical" and found.settings["judge"] == {"name": "lexical"}
