@@ -66,7 +66,7 @@ class _Margins:
     bottom: float
 
 
-_AROUND = _Margins(0.95, 0.95, 0.5, 0.5)
+_AROUND = _Margins(1.05, 1.05, 0.45, 0.45)
 _LEFT_AND_BELOW = _Margins(0.65, 0.28, 0.12, 0.62)
 _WIDTH, _PLOT_HEIGHT, _LEGEND_LINE = 4.4, 2.4, 0.19
 """Inches."""
@@ -153,7 +153,7 @@ def _radar(chart: Chart) -> "Figure":
     axes.set_rlabel_position(180 / count)
     axes.tick_params(axis="y", labelsize=7)
     axes.set_xticks(angles, [_wrapped(label) for label in chart.labels])
-    axes.tick_params(axis="x", pad=4)
+    axes.tick_params(axis="x", pad=4, labelsize=8)
     for text, angle in zip(axes.get_xticklabels(), angles, strict=True):
         aside = math.sin(angle)
         text.set_horizontalalignment("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
@@ -184,7 +184,7 @@ def _bars(chart: Chart) -> "Figure":
     line = _LABEL_LENGTH // 2 if len(chart.labels) <= _FEW else 0
     axes.set_xticks(range(len(chart.labels)), [_wrapped(label, line) for label in chart.labels])
     if len(chart.labels) > _FEW:
-        axes.tick_params(axis="x", labelsize=7.5)
+        axes.tick_params(axis="x", labelsize=7)
     axes.set_ylim(*_range(chart))
     axes.axhline(0, color=INK, linewidth=0.8)
     _finish(axes, chart.unit)
