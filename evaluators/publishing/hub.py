@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import HubError
 from eyechart.datasets_scripts.common.errors import UsageError
 
@@ -34,6 +35,7 @@ def read_files(repo: str, paths: Sequence[str], *, endpoint: str | None = None) 
 
     Raises:
         UsageError: `repo` cannot be a repository's name.
+        DataError: A file is no UTF-8.
         HubError: There is no such repository for who is logged in, or the Hub cannot be reached.
     """
     from huggingface_hub import HfApi
@@ -47,7 +49,13 @@ def read_files(repo: str, paths: Sequence[str], *, endpoint: str | None = None) 
             for path in paths
             if path in held
         }
-    return Held({path: content.decode(errors="replace") for path, content in files.items()}, revision)
+    texts = {}
+    for path, content in files.items():
+        try:
+            texts[path] = content.decode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"is no UTF-8: {error}; correct it on the Hub first", path=f"{repo}/{path}") from error
+    return Held(texts, revision)
 
 
 def push_files(

@@ -224,6 +224,13 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
     assert "cannot be read as a card" in call(run, "--model-repo", MODEL, "--card", tmp_path / "none.md", code=1)
 
 
+def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> None:
+    for content, message in ((b"# caf\xe9", "is no UTF-8"), (b"---\na: [\n---\n", "metadata are no YAML")):
+        hub.make(MODEL, {"README.md": content})
+        assert message in call(run, "--model-repo", MODEL, "--push", code=1)
+        assert hub.repos[MODEL]["files"] == {"README.md": content}
+
+
 def test_results_without_settings_or_of_another_schema(run: Path, tmp_path: Path) -> None:
     (tmp_path / "card.md").write_text(CARD)
     card = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
