@@ -30,8 +30,8 @@ class StandIn(ThreadingHTTPServer):
         self.repos[name] = {"private": private, "files": files, "commits": [], "pull_requests": 0, "parents": []}
 
     def revision(self, name: str) -> str:
-        """The repository's newest commit."""
-        return f"{len(self.repos[name]['commits']):040x}"
+        """The repository's newest commit, as a name that tells its contents: the client keeps files by it."""
+        return hashlib.sha1(repr(sorted(self.repos[name]["files"].items())).encode()).hexdigest()
 
 
 class _Handler(BaseHTTPRequestHandler):
