@@ -247,10 +247,15 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
     _replace(folder / RESULTS_FILE, lambda path: path.write_text(text, encoding="utf-8"))
     _replace(folder / PREDICTIONS_FILE, lambda path: _write_predictions(path, evaluations))
     for evaluation in evaluations:
-        own = folder / evaluation.task / evaluation.subset
+        own = folder / task_folder(evaluation)
         for name, content in evaluation.files.items():
             own.mkdir(parents=True, exist_ok=True)
             _replace(own / name, partial(_write_bytes, content))
+
+
+def task_folder(evaluation: Evaluation) -> Path:
+    """Where a task's own files are, within the folder of the run."""
+    return Path(evaluation.task, evaluation.subset)
 
 
 def _replace(target: Path, write: Callable[[Path], object]) -> None:

@@ -10,8 +10,11 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from eyechart.evaluators.circular_eval import MARKING
+from eyechart.evaluators.circular_eval import WITHOUT_BLIND
 from eyechart.evaluators.console import printable
 from eyechart.evaluators.results import FailedTask
+from eyechart.evaluators.results import task_folder
 from eyechart.evaluators.types import LEXICAL
 from eyechart.evaluators.types import MINI
 from eyechart.evaluators.types import Evaluation
@@ -56,6 +59,8 @@ _SCORES = (
         _Score(dimension, f"  {dimension}", "score_ci95", inner="score")
         for dimension in ("completeness", "preciseness", "precision", "relevance")
     ),
+    _Score("mean_score", "mean mark (1 to 5)", "mean_score_ci95"),
+    _Score("exact_match", "exact match", "exact_match_ci95", "", 100),
     _Score("consistency", "consistency", "consistency_ci95", "", 100, "n_pairs"),
     _Score("accuracy_all", "accuracy, all pairs", "accuracy_all_ci95", 0.25, 100, "n_pairs"),
     _Score("accuracy_consistent", "accuracy, consistent pairs", "accuracy_consistent_ci95", 0.5, 100, "n_consistent"),
@@ -66,6 +71,8 @@ _SCORES = (
 )
 _WITH_BREAKDOWN = 3
 """Up to so many results are shown with their groups."""
+_ASKED_FOR = (WITHOUT_BLIND, MARKING)
+"""Variants that are there because an option asks for them, and shown beside the scores."""
 
 
 def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask]) -> Table:
@@ -102,7 +109,8 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
         lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
         lines.append("Breakdowns by two groups at once are in the results.")
-    lexical = [e.task for e in evaluations if (e.scores or {}).get("judge") == LEXICAL]
+    lines += _other_ways(evaluations)
+    lexical = [e.task for e in evaluations if _is_lexical(e)]
     if lexical:
         lines.append(
             f"{', '.join(lexical)}: judged by `{LEXICAL}`, which compares words and stands in where no judge is given; "
@@ -121,6 +129,8 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
                 f"{evaluation.task}: {unscored} text{'s' if unscored > 1 else ''} without a readable reply of the "
                 "judge in a dimension, whose score is that of the others."
             )
+        for name in evaluation.files:
+            lines.append(f"{evaluation.task}: the submission file is {task_folder(evaluation) / name}")
         count = len(evaluation.left_out)
         if count:
             first = evaluation.left_out[0]
@@ -136,6 +146,23 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
     return lines
 
 
+def _other_ways(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Names of the variants that the table does not show, for each task."""
+    names: dict[str, dict[str, None]] = {}
+    for evaluation in evaluations:
+        others = [name for name in evaluation.variants if name not in _ASKED_FOR]
+        names.setdefault(evaluation.task, {}).update(dict.fromkeys(others))
+    return [
+        f"{task}: the same answers are scored in other ways in the results: {', '.join(others)}."
+        for task, others in names.items()
+        if others
+    ]
+
+
+def _is_lexical(evaluation: Evaluation) -> bool:
+    return any(scores.get("judge") == LEXICAL for scores in (evaluation.scores or {}, *evaluation.variants.values()))
+
+
 def _title(evaluations: Sequence[Evaluation]) -> str:
     models = sorted({e.model for e in evaluations})
     return f"model: {', '.join(models)}" if models else ""
@@ -144,9 +171,12 @@ def _title(evaluations: Sequence[Evaluation]) -> str:
 def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str, str, str]]:
     scores = evaluation.scores
     if scores is None:
-        yield ("no score, see below", "", "", "", str(len(evaluation.predictions) or ""))
+        items = {answer["id"] for answer in evaluation.predictions}
+        yield ("no score, see below", "", "", "", f"{len(items):,}" if items else "")
         return
     yield from score_rows(scores)
+    for name in _ASKED_FOR:
+        yield from score_rows(evaluation.variants.get(name, {}), name)
     if groups:
         for name, part in _parts(evaluation, scores):
             yield from score_rows(part, name)

@@ -5,8 +5,10 @@ from rich.console import Console
 
 from eyechart.evaluators.console import print_line
 from eyechart.evaluators.results import FailedTask
+from eyechart.evaluators.table import notes
 from eyechart.evaluators.table import score_table
 from tests.evaluators.finished_runs import ACCURACY
+from tests.evaluators.finished_runs import answer
 from tests.evaluators.finished_runs import evaluated
 
 HOSTILE = ["[red]", "[/red] and [/x]", "\x1b[2J\x07\x9b31m", "a\\", "a\\[b]", "[link=http://x]y[/link]"]
@@ -34,3 +36,25 @@ def test_a_line_holds_nothing_that_a_terminal_obeys():
     to = io.StringIO()
     print_line(Console(file=to, width=20, force_terminal=True, color_system=None), "[red]\x1b[2J" + "x" * 30)
     assert to.getvalue() == "[red]\\x1b[2J" + "x" * 30 + "\n"
+
+
+MARKS = {"mean_score": 3.25, "mean_score_ci95": [3.0, 3.5], "exact_match": 0.5, "n": 12, "judge": "lexical"}
+
+
+def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
+    variants = {"without blind-solvable questions": ACCURACY | {"n": 7}, "marking of open answers": MARKS}
+    found = evaluated("mmbench/en", "mmbench", variants=variants | {"argmax": ACCURACY})
+    lines = printed(score_table([found], []))
+    for expected in ("without blind-solvable questions: accuracy", "marking of open answers: mean mark", "exact match"):
+        assert expected in lines
+    assert "argmax" not in lines
+    below = notes([found])
+    assert "mmbench/en: the same answers are scored in other ways in the results: argmax." in below
+    assert any(line.startswith("mmbench/en: judged by `lexical`") for line in below)
+
+
+def test_a_private_split_counts_items_and_names_its_files():
+    answers = [answer("1"), answer("1", **{"pass": "rotation:1"}), answer("2")]
+    found = evaluated("mmbench/en", "mmbench", "test", scores=None, predictions=answers, files={"mmbench.xlsx": b""})
+    assert next(row for row in printed(score_table([found], [])).splitlines() if "no score" in row).split()[-2] == "2"
+    assert "mmbench/en: the submission file is mmbench/en/mmbench/mmbench.xlsx" in notes([found])
