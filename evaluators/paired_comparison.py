@@ -105,6 +105,7 @@ class PairedComparisonEvaluator(Evaluator):
             inputs[MIXED_POOL] = self._inputs(mixed, self._aggregator)
         metric = self.prepare_metric(None)
         found = {}
+        told: dict[tuple[str, type[Warning]], list[str]] = {}
         for name, arguments in inputs.items():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -112,7 +113,10 @@ class PairedComparisonEvaluator(Evaluator):
                 warnings.simplefilter("ignore", SmallSampleWarning)
                 found[name] = metric.compute(**arguments)
             for warning in caught:
-                warnings.warn(f"variant {name}: {warning.message}", warning.category, stacklevel=2)
+                told.setdefault((str(warning.message), warning.category), []).append(name)
+        for (text, category), names in told.items():
+            # What several variants share is about the answers, of which the scores themselves told the same.
+            warnings.warn(text if len(names) > 1 else f"variant {names[0]}: {text}", category, stacklevel=2)
         return found
 
     def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:

@@ -175,6 +175,15 @@ def test_maximum_likelihood_without_an_optimum_is_said_once():
     assert len(told) == 1 and told[0].startswith("variant mle: ") and "never won: i0; never lost: i5" in told[0]
 
 
+@pytest.mark.filterwarnings("default::eyechart.metrics.scoring.errors.ScoringWarning")
+def test_what_all_variants_share_is_not_said_of_each():
+    with pytest.warns(UndefinedScoreWarning) as caught:
+        run(Judge(by_quality), make([(0, 1), (1, 2), (2, 0)]))
+    told = {str(warning.message) for warning in caught if issubclass(warning.category, UndefinedScoreWarning)}
+    (shared,) = [text for text in told if "logistic4 needs at least" in text]
+    assert not shared.startswith("variant")
+
+
 def test_images_are_ranked_within_pools():
     pairs = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]
     found = run(Judge(by_quality), make(pairs, pools=["low"] * 3 + ["high"] * 3))
