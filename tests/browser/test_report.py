@@ -1,0 +1,136 @@
+"""The report of a real run of three tasks, in a browser."""
+
+import json
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+
+pytestmark = pytest.mark.slow
+
+TASKS = ("q_bench/perception", "ql_bench/single", "q_bench/description")
+LIMIT = 40
+PAGE = 25
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report") / "run"
+    done = CliRunner().invoke(app, ["run", *TASKS, "--limit", str(LIMIT), "--out", str(folder)])
+    assert done.exit_code == 0, done.output
+    return folder / "report.html"
+
+
+@pytest.fixture
+def opened(report, browser, console_errors):
+    """Opens the report and, at the end, wants nothing to have gone wrong in it."""
+    drivers = []
+
+    def start(*size, dark=False):
+        driver = browser(*size, dark=dark)
+        driver.get(report.as_uri())
+        drivers.append(driver)
+        return driver
+
+    yield start
+    for driver in drivers:
+        assert console_errors(driver) == []
+
+
+def by_id(driver, id):
+    return driver.find_element(By.ID, id)
+
+
+def shown(driver):
+    return driver.find_elements(By.CSS_SELECTOR, "#samples-table tbody tr")
+
+
+def carried(driver):
+    """The samples in the page's data."""
+    return json.loads(by_id(driver, "samples-data").get_attribute("textContent"))["samples"]
+
+
+def test_it_opens_with_scores_figures_and_samples(opened, screenshot):
+    driver = opened(1200, 900)
+    assert "91" in by_id(driver, "summary").text or "accuracy" in by_id(driver, "summary").text
+    figures = driver.find_elements(By.CSS_SELECTOR, "#figures figure[data-chart] svg")
+    assert figures and all(figure.size["height"] > 100 for figure in figures)
+    assert len(shown(driver)) == PAGE
+    pictures = driver.find_elements(By.CSS_SELECTOR, "#samples-table img")
+    loaded = "return arguments[0].complete && arguments[0].naturalWidth > 0"
+    assert pictures and all(driver.execute_script(loaded, picture) for picture in pictures)
+    assert by_id(driver, "settings").text and by_id(driver, "left-out").text
+    screenshot(driver, "top")
+    driver.execute_script("document.getElementById('samples').scrollIntoView()")
+    screenshot(driver, "samples")
+
+
+def test_nothing_is_asked_of_any_network(opened, report):
+    driver = opened(1200, 900)
+    entries = driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert [name for name in entries if not name.startswith(("data:", "blob:", report.parent.as_uri()))] == []
+
+
+@pytest.mark.parametrize("kind", ["wrong", "unmatched", "judged"])
+def test_filters_leave_what_they_say(opened, kind):
+    driver = opened(1200, 900)
+    matching = {
+        "wrong": lambda sample: sample.get("correct") is False,
+        "unmatched": lambda sample: sample["step"] == "unmatched",
+        "judged": lambda sample: sample["step"] in ("judge", "text"),
+    }
+    expected = [sample["id"] for sample in carried(driver) if matching[kind](sample)]
+    box = driver.find_element(By.CSS_SELECTOR, f'#samples [data-filter="{kind}"]')
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", box)
+    box.click()
+    assert [row.get_attribute("data-id") for row in shown(driver)] == expected[:PAGE]
+    assert by_id(driver, "samples-status").text.startswith(f"{len(expected)} of ")
+
+
+def test_tasks_and_words_narrow_the_samples(opened):
+    driver = opened(1200, 900)
+    Select(by_id(driver, "samples-task")).select_by_index(1)
+    first = len(shown(driver))
+    texts = [row.text for row in shown(driver)]
+    assert first and all("q_bench/perception" in text for text in texts)
+    word = carried(driver)[0]["id"]
+    Select(by_id(driver, "samples-task")).select_by_index(0)
+    by_id(driver, "samples-search").send_keys(word)
+    assert {row.get_attribute("data-id") for row in shown(driver)} == {word}
+
+
+def test_pages_turn_by_keyboard(opened):
+    driver = opened(1200, 900)
+    before = [row.get_attribute("data-id") for row in shown(driver)]
+    following = by_id(driver, "samples-next")
+    following.send_keys(Keys.ENTER)
+    after = [row.get_attribute("data-id") for row in shown(driver)]
+    assert after and after != before and by_id(driver, "samples-page").text.startswith("page 2 of ")
+    by_id(driver, "samples-previous").send_keys(Keys.SPACE)
+    assert [row.get_attribute("data-id") for row in shown(driver)] == before
+
+
+def test_every_control_is_reached_by_tab(opened):
+    driver = opened(1200, 900)
+    reached = set()
+    for _ in range(60):
+        driver.switch_to.active_element.send_keys(Keys.TAB)
+        focused = driver.switch_to.active_element
+        reached.add(focused.get_attribute("id") or focused.get_attribute("data-filter"))
+    assert {"wrong", "unmatched", "judged", "samples-task", "samples-search", "samples-next"} <= reached
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_narrow_screen_is_not_wider_than_itself(opened, screenshot, dark):
+    driver = opened(400, 800, dark=dark)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 400
+    colour = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    light = sum(int(part) for part in colour.removeprefix("rgb(").rstrip(")").split(",")[:3]) > 382
+    assert light != dark
+    screenshot(driver, "narrow_dark" if dark else "narrow")
+    driver.execute_script("document.getElementById('samples').scrollIntoView()")
+    screenshot(driver, "narrow_samples_dark" if dark else "narrow_samples")
