@@ -65,7 +65,7 @@ def test_it_opens_with_scores_figures_and_samples(opened, screenshot):
     assert pictures and all(driver.execute_script(loaded, picture) for picture in pictures)
     assert by_id(driver, "settings").text and by_id(driver, "left-out").text
     screenshot(driver, "top")
-    driver.execute_script("document.getElementById('samples').scrollIntoView()")
+    driver.execute_script("document.getElementById('samples').scrollIntoView({behavior: 'instant'})")
     screenshot(driver, "samples")
 
 
@@ -132,5 +132,5 @@ def test_a_narrow_screen_is_not_wider_than_itself(opened, screenshot, dark):
     light = sum(int(part) for part in colour.removeprefix("rgb(").rstrip(")").split(",")[:3]) > 382
     assert light != dark
     screenshot(driver, "narrow_dark" if dark else "narrow")
-    driver.execute_script("document.getElementById('samples').scrollIntoView()")
+    driver.execute_script("document.getElementById('samples').scrollIntoView({behavior: 'instant'})")
     screenshot(driver, "narrow_samples_dark" if dark else "narrow_samples")
