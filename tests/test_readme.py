@@ -58,7 +58,7 @@ def test_every_task_is_listed():
 def test_every_command_and_option_exists():
     for line in re.findall(r"^    (eyechart .*)$", README, flags=re.MULTILINE):
         words = line.split()[1:]
-        command = words[:2] if words[0] in ("store", "text-to-score") else words[:1]
+        command = words[:2] if words[0] in ("store", "text-to-score", "leaderboard") else words[:1]
         shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).output
         for option in re.findall(r"--[a-z-]+", line):
             assert option in shown, line
