@@ -54,7 +54,6 @@ from eyechart.evaluators.suites import list_suites
 from eyechart.evaluators.suites import suite_tasks
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.run import RunOptions
     from eyechart.evaluators.suite_file import Suite
     from eyechart.evaluators.types import Backend
@@ -192,8 +191,8 @@ def run(
 
     suite_file, plan = checked(plan_run)
 
-    def plan_judge() -> "JudgeOptions | None":
-        return judge_options(
+    judging = checked(
+        lambda: judge_options(
             judge,
             judge_base_url,
             judge_temperature,
@@ -202,8 +201,7 @@ def run(
             judge_max_cost,
             judge_prices,
         )
-
-    judging = checked(plan_judge)
+    )
     endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))
 
     def make_backend(own_device: str | None) -> "Backend":

@@ -43,7 +43,6 @@ from eyechart.evaluators.plan import Planned
 from eyechart.evaluators.plan import make_plan
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.run import RunOptions
     from eyechart.evaluators.types import Backend
 
@@ -121,8 +120,8 @@ def score(
 
     plan = checked(plan_scoring)
 
-    def plan_judge() -> "JudgeOptions | None":
-        return judge_options(
+    judging = checked(
+        lambda: judge_options(
             judge,
             judge_base_url,
             judge_temperature,
@@ -131,8 +130,7 @@ def score(
             judge_max_cost,
             judge_prices,
         )
-
-    judging = checked(plan_judge)
+    )
 
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
