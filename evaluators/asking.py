@@ -9,6 +9,7 @@ from typing import Any
 from typing import Protocol
 
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.datasets_scripts.common.errors import MissingPredictionError
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Request
@@ -29,7 +30,7 @@ class Asker(Protocol):
         """What to ask about all rows next, given all responses so far."""
 
     def is_optional(self, request: Request) -> bool:
-        """Whether the row can be scored although a predictions file lacks the answer to this request."""
+        """Whether the row can be scored without an answer to this request."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,10 @@ def _receive(response: Response, state: _State, asker: Asker, skip_bad: bool) ->
     state.responses[request.id, request.pass_name] = response
     if response.error is None:
         return
-    # What a file does not hold may be spared; an image that cannot be read or a server that fails may not.
-    if not (isinstance(response.error, MissingPredictionError) and asker.is_optional(request)):
+    # What a file does not hold may be spared, and where rows may be left out, what a server does not answer; an image
+    # that cannot be read may not.
+    spared = (MissingPredictionError, EndpointError) if skip_bad else MissingPredictionError
+    if not (isinstance(response.error, spared) and asker.is_optional(request)):
         _fail(request.id, response.error, state, skip_bad)
 
 

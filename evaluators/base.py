@@ -105,9 +105,10 @@ class Evaluator(evaluate.Evaluator):
         return [request for item in answered for request in self.follow_ups(item.row, item.responses)]
 
     def is_optional(self, request: Request) -> bool:
-        """Whether the row can be scored although a predictions file lacks the answer to this request.
+        """Whether the row can be scored without an answer to this request.
 
-        Its response then holds the error. Any other error is the row's, and so is the lack of all answers.
+        A predictions file may then lack it, and with `skip_bad` a server may fail to give it; the response holds the
+        error. Any other error is the row's, and so is the lack of all answers.
         """
         return False
 

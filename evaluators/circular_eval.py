@@ -57,7 +57,8 @@ class CircularEvaluator(MultipleChoiceEvaluator):
     request is paid for, a question is asked no further after a wrong pass; what is wrong is decided as the metric
     decides it, so that neither CircularEval nor VanillaEval changes. Questions whose answers are private are asked in
     all passes. A pass that a predictions file lacks leaves a question that has a wrong pass wrong; another such
-    question is an error, or has no part in CircularEval, and is counted, where bad rows are skipped.
+    question is an error, or has no part in CircularEval, and is counted, where bad rows are skipped. There the same
+    holds for a pass that a server does not answer.
     """
 
     takes: ClassVar[tuple[str, ...]] = (

@@ -7,12 +7,15 @@ import datasets
 import numpy as np
 import pytest
 from hypothesis import HealthCheck
+from hypothesis import assume
+from hypothesis import example
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.rotations import rotate
@@ -27,6 +30,7 @@ from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import read_results
 from eyechart.evaluators.results import write_run
 from eyechart.evaluators.table import notes
+from eyechart.evaluators.types import Response
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.scripted_server import PATH
 from tests.evaluators.scripted_server import completion
@@ -308,7 +312,9 @@ def test_options_as_another_tool_showed_them_may_turn_the_other_way(tmp_path, da
     assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
 
 
-def test_a_server_that_fails_in_a_later_pass_fails_the_question(http, data):
+def test_a_server_that_fails_in_a_later_pass_leaves_the_question_open(http):
+    data = make_data(category=["OCR"] * 3)
+
     def respond(request):
         messages = json.loads(request.data)["messages"]
         id, options = shown(messages)
@@ -319,8 +325,45 @@ def test_a_server_that_fails_in_a_later_pass_fails_the_question(http, data):
     with pytest.raises(DataError, match=r"item 'q4'.*400"):
         run(server, data)
     done = run(server, data, skip_bad=True)
-    assert [item["id"] for item in done.left_out] == ["q4"]
-    assert (done.scores["circular_accuracy"], done.scores["n_questions"]) == (1.0, 2)
+    assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
+    assert ["400" in (line["error"] or "") for line in done.predictions if line["id"] == "q4"].count(True) == 1
+
+
+class Failing(Server):
+    """A server that gives no answer to some passes and a wrong one to others."""
+
+    def __init__(self, fates):
+        super().__init__(knows)
+        self.fates = fates
+
+    def answer(self, requests):
+        for request in requests:
+            fate = self.fates[PASSES.index((request.id, tuple(request.options)))]
+            error = EndpointError("timed out") if fate == "failed" else None
+            right = "ABCD"[request.options.index(RIGHT[request.id])]
+            yield Response(request, text=None if error else right if fate == "right" else "none", error=error)
+
+
+@pytest.mark.filterwarnings("ignore:category=")
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["right", "right", "wrong", "failed"]), min_size=len(PASSES), max_size=len(PASSES)))
+@example(["right"] * 5 + ["wrong", "failed", "right", "right"])
+@example(["right"] * 5 + ["right", "failed", "right", "wrong"])
+@example(["right"] * 5 + ["failed"] * 4)
+def test_early_stop_changes_no_score_of_a_server_that_fails(data, fates):
+    def score(early_stop):
+        found = run(Failing(fates), data, options={"early_stop": early_stop}, skip_bad=True)
+        assert len(found.left_out) + found.scores["n_questions"] + found.scores["dropped"] == len(QUESTIONS)
+        return {
+            name: found.scores[name] for name in ("circular_accuracy", "vanilla_accuracy", "n_questions", "dropped")
+        }
+
+    of_question = [[fate for fate, (of, _) in zip(fates, PASSES, strict=True) if of == id] for id in QUESTIONS]
+    decided = [of_one for of_one in of_question if "wrong" in of_one or "failed" not in of_one]
+    assume(decided and any(of_one[0] != "failed" for of_one in of_question))
+    stopped = score(True)
+    assert stopped == score(False)
+    assert stopped["circular_accuracy"] == sum("wrong" not in of_one for of_one in decided) / len(decided)
 
 
 @pytest.mark.parametrize(
