@@ -116,6 +116,16 @@ class Evaluator(evaluate.Evaluator):
         """The evaluator with the settings that depend on who answers; itself where none does."""
         return self
 
+    def for_data(self, loaded: LoadedData, *, skip_bad: bool, limit: int | None) -> "Evaluator":
+        """The evaluator with what it has to know of the data before anything is asked; itself where that is nothing.
+
+        Args:
+            loaded: The data, which have the required columns.
+            skip_bad: As for `run`, as is `limit`.
+            limit: Only the first so many rows are asked.
+        """
+        return self
+
     def unusable(self, answered: Answered) -> str:
         """Why a row's answers cannot be scored, so that the scores are made of the others; "" where they can."""
         return ""
@@ -252,7 +262,9 @@ class Evaluator(evaluate.Evaluator):
         Returns:
             Scores, predictions, settings, what was left out, timings.
         """
-        return self.for_backend(backend)._run(backend, loaded, metric, skip_bad, limit, progress)
+        self._check_columns(loaded.dataset)
+        bound = self.for_data(loaded, skip_bad=skip_bad, limit=limit).for_backend(backend)
+        return bound._run(backend, loaded, metric, skip_bad, limit, progress)
 
     def _run(
         self,
@@ -263,7 +275,6 @@ class Evaluator(evaluate.Evaluator):
         limit: int | None,
         progress: Progress | None,
     ) -> Evaluation:
-        self._check_columns(loaded.dataset)
         rows, malformed = self._usable_rows(undecoded_rows(loaded.dataset, limit), skip_bad)
         if not rows:
             raise DataError("there are no rows to evaluate", path=loaded.source)

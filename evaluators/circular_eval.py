@@ -7,13 +7,10 @@ from string import ascii_uppercase
 from typing import Any
 from typing import ClassVar
 
-import evaluate
-
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.rotations import rotate
 from eyechart.evaluators.asking import Answered
-from eyechart.evaluators.asking import Progress
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.blind_run import BlindRun
 from eyechart.evaluators.blind_run import read_blind_run
@@ -36,7 +33,6 @@ from eyechart.evaluators.multiple_choice import shown_options
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Backend
-from eyechart.evaluators.types import Evaluation
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
@@ -114,35 +110,19 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             bound._early_stop = backend.asks_singly
         return bound
 
-    def run(
-        self,
-        backend: Backend,
-        loaded: LoadedData,
-        *,
-        metric: str | evaluate.EvaluationModule | None = None,
-        skip_bad: bool = False,
-        limit: int | None = None,
-        progress: Progress | None = None,
-    ) -> Evaluation:
-        """Evaluate a backend on loaded data.
+    def for_data(self, loaded: LoadedData, *, skip_bad: bool, limit: int | None) -> "CircularEvaluator":
+        """With the files that the options name, checked against the data, and a memory of the judge's replies.
 
-        Args:
-            backend: As for `Evaluator.run`, as are `loaded`, `metric`, `limit` and `progress`.
-            loaded: The data.
-            metric: The task's own by default.
-            skip_bad: Also leaves questions out of CircularEval of which passes are missing and none is wrong, and those
-                that the blind run was not asked out of the score without blind-solvable questions.
-            limit: Ask only the first so many rows.
-            progress: Called with (done, total) after each response.
+        With `skip_bad`, questions of which passes are missing and none is wrong are left out of CircularEval, and those
+        that the blind run was not asked out of the score without blind-solvable questions.
 
         Raises:
             UsageError: The blind run is none of this task and split.
-            DataError: Something is wrong with the data, or with the files that the options name.
+            DataError: Something is wrong with the data, or with the files.
         """
         bound = copy(self)
         bound._missing = "drop" if skip_bad else "error"
         bound._remembering = None if self.judge is None else RememberingJudge(self.judge)
-        self._check_columns(loaded.dataset)
         questions = dict(zip(loaded.dataset["id"][:limit], loaded.dataset["question"][:limit], strict=True))
         if self.options.without_blind is not None:
             bound._blind_run = read_blind_run(self.options.without_blind, self.definition.name, loaded.split)
@@ -151,9 +131,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         if self.options.human_letters is not None:
             bound._letters = read_human_letters(self.options.human_letters)
             bound._letters.check_known(questions)
-        return super(CircularEvaluator, bound).run(
-            backend, loaded, metric=metric, skip_bad=skip_bad, limit=limit, progress=progress
-        )
+        return bound
 
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """One row for each pass that was answered: reply, letter and options as shown, question and rotation.
