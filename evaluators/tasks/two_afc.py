@@ -6,6 +6,8 @@ ranked within pools: databases (coarse, Table II), or a content under one distor
 level, and intervals of scores (fine, Tables III and IV).
 """
 
+from dataclasses import replace
+
 from eyechart.evaluators.tasks.task import Kind
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
@@ -59,49 +61,29 @@ COARSE = Task(
     metric_arguments={"pool_weights": "images"},
 )
 
-FINE_LEVELS = Task(
+FINE_LEVELS = replace(
+    COARSE,
     name="two_afc/fine_levels",
     description="which of two images is better: one content and distortion type, two levels",
     paper=f"{_PAPER}, Sec. III-C",
-    evaluator=Kind.PAIRED_COMPARISON,
-    subsets=("two_afc",),
-    splits=("test",),
-    metric="paired_comparison",
-    metric_config=None,
-    prompt=released_prompt,
-    prompt_id="two_afc/1",
     config="fine_levels",
-    wordings={"paper": paper_prompt},
     part_of_pool=distortion_type,
+    # Rows and averages of Tables III and IV count alike.
+    metric_arguments={},
 )
 
-FINE_TYPES = Task(
+FINE_TYPES = replace(
+    FINE_LEVELS,
     name="two_afc/fine_types",
     description="which of two images is better: one content and distortion level, two types",
-    paper=f"{_PAPER}, Sec. III-C",
-    evaluator=Kind.PAIRED_COMPARISON,
-    subsets=("two_afc",),
-    splits=("test",),
-    metric="paired_comparison",
-    metric_config=None,
-    prompt=released_prompt,
-    prompt_id="two_afc/1",
     config="fine_types",
-    wordings={"paper": paper_prompt},
     part_of_pool=distortion_level,
 )
 
-FINE_MOS = Task(
+FINE_MOS = replace(
+    FINE_LEVELS,
     name="two_afc/fine_mos",
     description="which of two images is better: scores of one interval",
-    paper=f"{_PAPER}, Sec. III-C",
-    evaluator=Kind.PAIRED_COMPARISON,
-    subsets=("two_afc",),
-    splits=("test",),
-    metric="paired_comparison",
-    metric_config=None,
-    prompt=released_prompt,
-    prompt_id="two_afc/1",
     config="fine_mos",
-    wordings={"paper": paper_prompt},
+    part_of_pool=None,
 )
