@@ -7,6 +7,7 @@ import math
 import os
 import platform
 import re
+import sys
 from collections.abc import Callable
 from collections.abc import Sequence
 from functools import partial
@@ -172,6 +173,9 @@ def read_results(path: str | Path) -> Results:
         results = Results.model_validate(_without_nan(raw) if _NOT_FINITE.search(content) else raw)
     except ValidationError as error:
         raise _bad(file, _first_misfit(error)) from error
+    packages = results.environment.get("packages", {})
+    if not isinstance(packages, dict):
+        raise _bad(file, f"key environment.packages: expected an object; it is {packages!r:.60}")
     for place, task in enumerate(results.tasks):
         for name, scores in (("scores", task.scores or {}), *((f"variants.{k}", v) for k, v in task.variants.items())):
             misfit = _score_misfit(scores)
@@ -225,7 +229,9 @@ def _value_misfit(key: str, value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    # A whole number of JSON can be larger than any float, with which no score can be calculated.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (is_number and abs(value) <= sys.float_info.max)
 
 
 def _is_interval(value: Any) -> bool:

@@ -45,7 +45,7 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
         return [*reasons, "it has no scores, as of a private split"]
     if not result.complete:
         reasons.append("its scores were made of less than was to be asked (complete is false)")
-    reasons += _range_misfits(result.scores, "scores")
+    reasons += range_misfits(result.scores)
     main = look_up(result.scores, board.main.path)
     if not _is_number(main):
         reasons.append(f"scores.{'.'.join(board.main.path)}, which ranks, is undefined or not there")
@@ -108,12 +108,21 @@ def _differences(expected: Settings, given: Mapping[str, Any], where: str) -> It
             yield f"{where}.{name} is {_brief(value)}; the board takes {choice}"
 
 
-def _range_misfits(scores: Mapping[str, Any], where: str) -> Iterator[str]:
+def range_misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
+    """Every score that no metric returns.
+
+    Args:
+        scores: Of a result from `read_results`.
+        where: Their place in the result.
+
+    Yields:
+        The place, the value and what was expected.
+    """
     for key, value in scores.items():
         place = f"{where}.{_brief(key)[1:-1]}"
         # The scores of single images have names as keys.
         if isinstance(value, Mapping) and key != "scores":
-            yield from _range_misfits(value, place)
+            yield from range_misfits(value, place)
         elif key in COUNTS:
             if not (_is_number(value) and value >= 0 and value == int(value)):
                 yield f"{place} is {_brief(value)}; expected a whole number from 0 on"

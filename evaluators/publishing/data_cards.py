@@ -2,12 +2,14 @@
 
 from importlib.resources import files
 
+from eyechart.datasets_scripts.subsets import SUBSETS
+
 
 def pretty_name(subset: str) -> str:
     """What a data set's card calls it; our own name where there is no card."""
     from huggingface_hub import DatasetCard
 
-    card = files("eyechart.hub_cards") / "datasets" / f"{subset}.md"
-    if not subset.isidentifier() or not card.is_file():
+    if subset not in SUBSETS:
         return subset
+    card = files("eyechart.hub_cards") / "datasets" / f"{subset}.md"
     return str(DatasetCard(card.read_text(encoding="utf-8")).data["pretty_name"])

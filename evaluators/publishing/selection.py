@@ -1,8 +1,8 @@
 """Which results of a run are published, and why some must not be.
 
-Refused are results that do not say what a published number says: of made-up data, of a part of the data, of answers
-that are private, or judged by a comparison of words. Nothing allows these. Rows that could not be read or whose image
-was absent are left out only where that is said to be meant, and the card then tells how many these are.
+Refused are results that do not say what a published number says: out of range, of made-up data, of a part of the data,
+of answers that are private, or judged by a comparison of words. Nothing allows these. Rows that could not be read or
+whose image was absent are left out only where that is said to be meant, and the card then tells how many these are.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.averages import AVERAGE
+from eyechart.evaluators.leaderboard.checks import range_misfits
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.types import LEXICAL
@@ -79,8 +80,11 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False) -> str:
         return "it is of a mini release, which holds made-up items; repeat it on the real data with --data-dir"
     if result.settings.get("limit") is not None:
         return f"it is of the first {result.settings['limit']} items alone; repeat it without --limit"
-    if result.scores is None:
+    if not result.scores:
         return "it has no score, as " + (result.note or "its answers are private")
+    misfit = next(range_misfits(result.scores), "")
+    if misfit:
+        return f"{misfit}; a results file is not to be edited, so repeat the run"
     if not result.complete:
         return f"it is incomplete: {result.note or 'scores were made of less than was to be asked'}"
     if LEXICAL in (judge, result.scores.get("judge")):

@@ -108,6 +108,11 @@ def test_a_file_of_a_newer_schema_is_refused_and_its_version_named(edited):
         (lambda raw: raw["tasks"][0]["scores"].update(by_type={"x": 2.0}), r"by_type\.x: expected an object; it is 2"),
         (lambda raw: raw["tasks"][0]["scores"].update(by_type=3), r"scores\.by_type: expected an object; it is 3"),
         (lambda raw: raw["tasks"][0]["variants"].update(x={"n": []}), r"variants\.x\.n: expected a number"),
+        (
+            lambda raw: raw["tasks"][0]["scores"].update(srcc=10**400),
+            r"scores\.srcc: expected a number or null; it is",
+        ),
+        (lambda raw: raw["environment"].update(packages="x"), r"environment\.packages: expected an object; it is 'x'"),
         (lambda raw: raw.pop("schema") and None, 'expected an object with the key "schema"'),
         (lambda raw: '{"schema": 1,', "cannot be read as results: EOF"),
         (lambda raw: "[" * 100_000, "recursion limit"),

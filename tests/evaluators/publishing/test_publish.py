@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.publishing.publication import ENTRIES
+from eyechart.evaluators.publishing.section import markdown
 from tests.evaluators.finished_runs import ACCURACY
 from tests.evaluators.finished_runs import MODEL
 from tests.evaluators.finished_runs import evaluated
@@ -152,6 +153,9 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"data": {"source": str(mini.release("llvisionqa"))}}, "it is of a mini release"),
         ({"settings": {"limit": 5}}, "it is of the first 5 items alone; repeat it without --limit"),
         ({"scores": None, "note": "The answers are private."}, "it has no score, as The answers are private."),
+        ({"scores": {}}, "it has no score"),
+        ({"scores": {**ACCURACY, "accuracy": 5.0}}, "scores.accuracy is 5.0; expected 0 to 1; a results file is not"),
+        ({"scores": {**ACCURACY, "n": -3}}, "scores.n is -3; expected a whole number from 0 on"),
         ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),
         ({"scores": {"sum": 1.0, "judge": "lexical"}}, "it was judged by `lexical`, a comparison of words"),
         ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; --allow-left-out"),
@@ -190,6 +194,14 @@ def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
     assert "\\[x\\](javascript:1)" in text and "file.csv" in text and "\x1b" not in shown + text
     rows = [line for line in text.splitlines() if line.startswith("| `q_bench/perception`")]
     assert all(len(line.replace("\\|", "").split("|")) in (9, 5) for line in rows)
+
+
+@pytest.mark.parametrize("subset", ["x" * 400, "../model_card_section", "<b>\x00"])
+def test_a_data_set_that_is_none_of_ours_is_named_as_it_is(tmp_path: Path, subset: str) -> None:
+    run = write(tmp_path, [evaluated(subset=subset)])
+    (tmp_path / "card.md").write_text(CARD)
+    call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    assert markdown(subset) in (tmp_path / "out" / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
