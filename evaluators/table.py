@@ -117,31 +117,44 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
             "such scores are not comparable with published ones."
         )
     for evaluation in evaluations:
-        dropped = (evaluation.scores or {}).get("dropped")
-        if dropped:
-            lines.append(
-                f"{evaluation.task}: {dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and "
-                "with none that is wrong, left out of CircularEval."
-            )
-        unscored = (evaluation.scores or {}).get("unscored")
-        if unscored:
-            lines.append(
-                f"{evaluation.task}: {unscored} text{'s' if unscored > 1 else ''} without a readable reply of the "
-                "judge in a dimension, whose score is that of the others."
-            )
-        for name in evaluation.files:
-            lines.append(f"{evaluation.task}: the submission file is {task_folder(evaluation) / name}")
-        count = len(evaluation.left_out)
-        if count:
-            first = evaluation.left_out[0]
-            lines.append(
-                f"{evaluation.task}: {count} item{'s' if count > 1 else ''} left out, listed in the results; "
-                f"the first: '{first['id']}': {first['reason']}"
-            )
+        lines += _own_notes(evaluation)
     if any(e.settings["data"]["is_mini"] for e in evaluations):
         lines.append(
             f"A {MINI} holds procedurally drawn pictures, so these scores are not comparable with published ones. "
             "Give the real data with --data-dir."
+        )
+    return lines
+
+
+def _own_notes(evaluation: Evaluation) -> list[str]:
+    """What there is to know of one task: what has no part in its scores, what people read, where its files are."""
+    lines = []
+    dropped = (evaluation.scores or {}).get("dropped")
+    if dropped:
+        lines.append(
+            f"{evaluation.task}: {dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and "
+            "with none that is wrong, left out of CircularEval."
+        )
+    unscored = (evaluation.scores or {}).get("unscored")
+    if unscored:
+        lines.append(
+            f"{evaluation.task}: {unscored} text{'s' if unscored > 1 else ''} without a readable reply of the "
+            "judge in a dimension, whose score is that of the others."
+        )
+    agreement = evaluation.extras.get("extractor_agreement", {}).get("all")
+    if agreement:
+        share = _number(agreement["agreement"], 100)
+        lines.append(
+            f"{evaluation.task}: the letters found are those that people read in {share} of {agreement['n']} replies."
+        )
+    for name in evaluation.files:
+        lines.append(f"{evaluation.task}: the submission file is {task_folder(evaluation) / name}")
+    count = len(evaluation.left_out)
+    if count:
+        first = evaluation.left_out[0]
+        lines.append(
+            f"{evaluation.task}: {count} item{'s' if count > 1 else ''} left out, listed in the results; "
+            f"the first: '{first['id']}': {first['reason']}"
         )
     return lines
 

@@ -58,3 +58,9 @@ def test_a_private_split_counts_items_and_names_its_files():
     found = evaluated("mmbench/en", "mmbench", "test", scores=None, predictions=answers, files={"mmbench.xlsx": b""})
     assert next(row for row in printed(score_table([found], [])).splitlines() if "no score" in row).split()[-2] == "2"
     assert "mmbench/en: the submission file is mmbench/en/mmbench/mmbench.xlsx" in notes([found])
+
+
+def test_the_agreement_with_human_letters_is_told():
+    agreement = {"all": {"agreement": 0.875, "n": 16}, "after_exact": None, "unused": 2}
+    below = notes([evaluated("mmbench/en", "mmbench", extras={"extractor_agreement": agreement})])
+    assert "mmbench/en: the letters found are those that people read in 87.50 % of 16 replies." in below
