@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
@@ -25,6 +26,9 @@ from pydantic_core import from_json
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.types import Evaluation
+
+if TYPE_CHECKING:
+    from pyarrow import Schema
 
 RESULTS_FILE = "results.json"
 PREDICTIONS_FILE = "predictions.parquet"
@@ -277,11 +281,11 @@ def _write_bytes(content: bytes, path: Path) -> None:
     path.write_bytes(content)
 
 
-def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
+def predictions_schema() -> "Schema":
+    """The columns of `predictions.parquet`."""
     import pyarrow
-    from pyarrow import parquet
 
-    schema = pyarrow.schema(
+    return pyarrow.schema(
         {
             "task": pyarrow.string(),
             "subset": pyarrow.string(),
@@ -310,6 +314,12 @@ def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
             "second_id": pyarrow.string(),
         }
     )
+
+
+def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
     records = [
         {
             "task": e.task,
@@ -322,7 +332,7 @@ def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
         for e in evaluations
         for prediction in e.predictions
     ]
-    parquet.write_table(pyarrow.Table.from_pylist(records, schema=schema), path)
+    parquet.write_table(pyarrow.Table.from_pylist(records, schema=predictions_schema()), path)
 
 
 def _pairs(prediction: dict[str, Any]) -> list[tuple[str, float]] | None:

@@ -17,6 +17,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.results import PREDICTIONS_FILE
 from eyechart.evaluators.results import Results
 from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.results import predictions_schema
 from eyechart.evaluators.results import read_results
 
 if TYPE_CHECKING:
@@ -177,4 +178,13 @@ def _read_predictions(path: Path) -> "Table | None":
     for name in (*_KEYS, "id", "pass"):
         if name not in table.column_names:
             raise BadResultsError(f"has no column {name}; expected what `eyechart run` writes", path=path)
+    for field in predictions_schema():
+        place = table.schema.get_field_index(field.name)
+        if place >= 0 and table.schema.field(place).type != field.type:
+            try:
+                table = table.set_column(place, field.name, table[place].cast(field.type))
+            except ArrowException as error:
+                given = table.schema.field(place).type
+                reason = f"its column {field.name} holds {given}; expected {field.type}, which `eyechart run` writes"
+                raise BadResultsError(reason, path=path) from error
     return table

@@ -9,6 +9,8 @@ from base64 import b64encode
 from html import unescape
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -178,6 +180,34 @@ def test_damaged_predictions_are_an_error_that_names_the_file(make_run):
     (folder / "predictions.parquet").write_bytes(b"PAR1 and nothing more")
     with pytest.raises(BadResultsError, match=r"predictions\.parquet: cannot be read as predictions"):
         write_report([folder])
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        ("quality", ["high", "low"], r"its column quality holds string; expected double"),
+        ("options", [1, 2], r"its column options holds int64; expected list<"),
+        ("text", [["A"], ["B"]], r"its column text holds list<.*>; expected string"),
+        ("id", None, r"has no column id"),
+    ],
+)
+def test_predictions_of_other_types_are_an_error_that_names_the_column(make_run, column, values, reason):
+    folder = make_run(PERCEPTION)
+    table = pyarrow.parquet.read_table(folder / "predictions.parquet").slice(0, 2)
+    table = table.drop_columns(column)
+    if values is not None:
+        table = table.append_column(column, pyarrow.array(values))
+    pyarrow.parquet.write_table(table, folder / "predictions.parquet")
+    with pytest.raises(BadResultsError, match=rf"predictions\.parquet: {reason}"):
+        write_report([folder])
+
+
+def test_numbers_as_texts_are_shown_as_texts(make_run, read_page):
+    folder = make_run(PERCEPTION)
+    table = pyarrow.parquet.read_table(folder / "predictions.parquet")
+    table = table.drop_columns("text").append_column("text", pyarrow.array(range(77_001, 77_001 + len(table))))
+    pyarrow.parquet.write_table(table.drop_columns("losses"), folder / "predictions.parquet")
+    assert "77001" in read_page(write_report([folder])).text
 
 
 def test_wrong_use_is_refused(make_run, tmp_path):
