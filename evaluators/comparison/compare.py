@@ -103,6 +103,10 @@ def compare(
 def _compare_task(
     key: TaskKey, one: Run, other: Run, common: bool, allowed: Collection[str], seed: int
 ) -> list[Difference] | Refused:
+    unscored = [run.label for run in (one, other) if run.tasks[key].scores is None]
+    if unscored:
+        told = f"{' and '.join(unscored)}: there is no score, as of a private split, so nothing says what is right"
+        return Refused(key.title, (told,), False)
     reasons = breaking_differences(one.tasks[key], other.tasks[key], allowed)
     if reasons:
         return Refused(key.title, tuple(reasons), True)

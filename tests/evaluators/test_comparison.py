@@ -238,13 +238,22 @@ def test_what_the_predictions_do_not_tell(compared: Any) -> None:
     found = compared([judged, described, private], [choices("1100"), described, private])
     reasons = [refused.reasons[0] for refused in found.refused]
     assert "give 0.5 as accuracy and its results say 0.75: a judge or chance decided some" in reasons[0]
-    assert "judged in several rounds" in reasons[1] and "there are no predictions" in reasons[2]
+    assert "judged in several rounds" in reasons[1] and "there is no score" in reasons[2]
 
 
 def call(*arguments: Any, code: int = 0) -> str:
     done = CliRunner().invoke(app, ["compare", *map(str, arguments)])
     assert done.exit_code == code, done.output
     return done.output
+
+
+@pytest.mark.parametrize("scored", [0, 1])
+def test_a_private_split_has_nothing_to_compare(compared: Any, scored: int) -> None:
+    private = choices("1100", scores=None)
+    found = compared([choices("1100") if scored else private], [private])
+    (refused,) = found.refused
+    assert refused.reasons[0].endswith("there is no score, as of a private split, so nothing says what is right")
+    assert not refused.can_be_allowed and not found.differences
 
 
 def test_the_command(tmp_path: Path) -> None:
