@@ -46,7 +46,7 @@ class LoadedData:
             "config": self.config,
             "options": self.options,
             "rows": len(self.dataset),
-            "is_mini": self.source == MINI,
+            "is_mini": self.source == MINI or mini.is_release(self.source),
         }
 
 
