@@ -27,6 +27,8 @@ def score_private(
     def work() -> dict[str, Any]:
         from eyechart.evaluators.submissions.scoring import score_submission
 
+        if out is not None and out.resolve() in (submission.resolve(), answers.resolve()):
+            raise UsageError(f"--out is {out}, which is one of the files that are read; name another")
         found = score_submission(submission, answers)
         if out is not None:
             try:

@@ -43,7 +43,9 @@ def read_submission(name: str, content: bytes) -> list[Submitted]:
         if ending == ".xlsx":
             return _workbook(content)
         text = content.decode()
-        rows = [json.loads(line) for line in text.splitlines() if line] if ending == ".jsonl" else json.loads(text)
+        # A text in a line may hold what `splitlines` takes for the end of one, as U+2028.
+        lines = [line for line in text.split("\n") if line.strip()] if ending == ".jsonl" else []
+        rows = list(map(json.loads, lines)) if ending == ".jsonl" else json.loads(text)
     except DataError as error:
         # It names a copy.
         raise DataError(error.reason, path=name, row=error.row) from error

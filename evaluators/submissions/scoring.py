@@ -84,6 +84,9 @@ def _scored(submitted: Sequence[Submitted], submission: Path, answers: Path) -> 
         questions = _mmbench_questions(answers)
         return _circular(submitted, questions, submission)
     part = submitted[0].question.get("part")
+    other = next((n for n, one in enumerate(submitted, 1) if one.question.get("part") != part), None)
+    if other is not None:
+        raise DataError("holds answers of several parts; give one file for each", path=submission, row=other)
     if part is None:
         questions, keys = _q_bench_questions(answers), [_q_bench_key(one.question) for one in submitted]
     elif part in _CHOICE_PARTS:
@@ -235,8 +238,9 @@ def _check_question(options: Sequence[str], right: Any, path: Path, number: int)
 
 def _json_rows(path: Path) -> list[tuple[int, Any]]:
     if path.suffix == ".jsonl":
-        lines = _content(path).decode().splitlines()
-        return [(number, _parsed(line, path)) for number, line in enumerate(lines, 1) if line]
+        # A text in a line may hold what `splitlines` takes for the end of one, as U+2028.
+        lines = _content(path).decode().split("\n")
+        return [(number, _parsed(line, path)) for number, line in enumerate(lines, 1) if line.strip()]
     return list(enumerate(_json(path), 1))
 
 

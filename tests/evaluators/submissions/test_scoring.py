@@ -156,6 +156,28 @@ def test_texts_are_not_scored_here(tmp_path: Path) -> None:
     assert "whose texts a judge scores; use eyechart score" in shown
 
 
+def test_answers_of_several_parts_are_refused(tmp_path: Path) -> None:
+    content = json.dumps({"1.jpg": {"AesP_response": "A"}, "2.jpg": {"AesE_response": "A"}}).encode()
+    shown = call(tmp_path, ("test_AesP.json", content, "AesBench_evaluation.json", "{}"), code=1)
+    assert "row 2: holds answers of several parts; give one file for each" in shown
+
+
+def test_neither_file_is_written_over(tmp_path: Path) -> None:
+    name, content, held_name, held = q_bench(["A"] * 40)
+    for path in (tmp_path / name, tmp_path / "held" / held_name):
+        shown = call(tmp_path, (name, content, held_name, held), "--out", path, code=2)
+        assert "which is one of the files that are read" in shown.replace("\n", " ")
+    assert (tmp_path / "held" / held_name).read_text() == held and (tmp_path / name).read_bytes() == content
+
+
+def test_line_separators_within_texts_end_no_line(tmp_path: Path) -> None:
+    name, content, held_name, held = q_bench_pairs([f"{LETTERS[secret(n)]}. It is\u2028so\x85." for n in range(40)])
+    lines = [json.loads(line) for line in content.decode().split("\n")]
+    content = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in lines).encode()
+    held = "\n".join(json.dumps({**json.loads(row), "x": "a\u2028b"}, ensure_ascii=False) for row in held.split("\n"))
+    assert json.loads(call(tmp_path, (name, content, held_name, held)))["accuracy"] == 1.0
+
+
 def test_a_small_group_alone_is_not_told_by_the_others(tmp_path: Path) -> None:
     name, content, held_name, held = q_bench(["A"] * 64)
     rows = json.loads(held)
