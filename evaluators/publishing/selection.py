@@ -80,9 +80,9 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False) -> str:
         return "it is of a mini release, which holds made-up items; repeat it on the real data with --data-dir"
     if result.settings.get("limit") is not None:
         return f"it is of the first {result.settings['limit']} items alone; repeat it without --limit"
-    if not result.scores:
+    if result.scores is None:
         return "it has no score, as " + (result.note or "its answers are private")
-    misfit = next(range_misfits(result.scores), "")
+    misfit = next(range_misfits(result.scores), "" if result.scores else "it has no score")
     if misfit:
         return f"{misfit}; a results file is not to be edited, so repeat the run"
     if not result.complete:

@@ -122,7 +122,7 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
     resolved = [path.resolve() for path in paths]
     for path in paths:
         if resolved.count(path.resolve()) > 1:
-            raise UsageError(f"the run {path} is given twice; a report compares different runs")
+            raise UsageError(f"the run {path} is given twice; give different runs")
         if not path.exists():
             raise MissingFileError("not there; expected the folder of a finished run", path=path)
     results = [read_results(path) for path in paths]

@@ -153,7 +153,7 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"data": {"source": str(mini.release("llvisionqa"))}}, "it is of a mini release"),
         ({"settings": {"limit": 5}}, "it is of the first 5 items alone; repeat it without --limit"),
         ({"scores": None, "note": "The answers are private."}, "it has no score, as The answers are private."),
-        ({"scores": {}}, "it has no score"),
+        ({"scores": {}}, "it has no score; a results file is not to be edited"),
         ({"scores": {**ACCURACY, "accuracy": 5.0}}, "scores.accuracy is 5.0; expected 0 to 1; a results file is not"),
         ({"scores": {**ACCURACY, "n": -3}}, "scores.n is -3; expected a whole number from 0 on"),
         ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),
