@@ -188,6 +188,16 @@ def read_results(path: str | Path) -> Results:
     return results
 
 
+def with_nan(value: Any) -> Any:
+    """Scores from `read_results` as the metric returned them: nan for null, and no interval that is null as a whole."""
+    if isinstance(value, dict):
+        given = {key: item for key, item in value.items() if item is not None or not key.endswith("_ci95")}
+        return {key: with_nan(item) for key, item in given.items()}
+    if isinstance(value, list):
+        return [with_nan(item) for item in value]
+    return math.nan if value is None else value
+
+
 def _bad(file: Path, reason: str) -> BadResultsError:
     error = BadResultsError(reason, path=file)
     error.add_note("A results file is not to be edited: restore it, or repeat the run, which asks nothing twice.")

@@ -6,7 +6,6 @@ nobody's business and are cut to their last part.
 
 import html
 import json
-import math
 import re
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import Any
 from eyechart.evaluators.publishing.data_cards import pretty_name
 from eyechart.evaluators.publishing.selection import Published
 from eyechart.evaluators.publishing.selection import left_out_public
+from eyechart.evaluators.results import with_nan
 from eyechart.evaluators.table import score_rows
 from eyechart.evaluators.tasks import get_task
 
@@ -70,18 +70,9 @@ def _data(one: Published) -> str:
 
 def _score_rows(one: Published) -> Iterator[tuple[str, ...]]:
     task, data = _code(one.result.task), _data(one)
-    for cells in score_rows(_with_nan(one.result.scores)):
+    for cells in score_rows(with_nan(one.result.scores)):
         yield (task, data, *map(markdown, cells))
         task = data = ""
-
-
-def _with_nan(value: Any) -> Any:
-    """The same with nan for null, as the metric returned it."""
-    if isinstance(value, dict):
-        return {key: _with_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_nan(item) for item in value]
-    return math.nan if value is None else value
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

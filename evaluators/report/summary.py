@@ -1,7 +1,6 @@
 """What the report says in tables: scores side by side, settings, versions, and what was left out."""
 
 import json
-import math
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from eyechart.evaluators.report.runs import Run
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import merged_keys
 from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.results import with_nan
 from eyechart.evaluators.table import score_rows
 from eyechart.evaluators.types import LEXICAL
 from eyechart.evaluators.types import MINI
@@ -140,7 +140,7 @@ def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]
     if result is not None and result.scores is not None:
         # Scores by image and by group have no row here, and there may be very many of them.
         own = {key: value for key, value in result.scores.items() if key != "scores" and not key.startswith("by_")}
-        yield from score_rows(_with_nan(own))
+        yield from score_rows(with_nan(own))
 
 
 def _notes(result: TaskResult) -> Iterator[str]:
@@ -163,16 +163,6 @@ def _notes(result: TaskResult) -> Iterator[str]:
 def _is_mini(result: TaskResult) -> bool:
     data = result.settings.get("data")
     return isinstance(data, dict) and bool(data.get("is_mini") or data.get("source") == MINI)
-
-
-def _with_nan(value: Any) -> Any:
-    """The same with nan for null, as the metric returned it, and without intervals that are null as a whole."""
-    if isinstance(value, dict):
-        given = {key: item for key, item in value.items() if item is not None or not key.endswith("_ci95")}
-        return {key: _with_nan(item) for key, item in given.items()}
-    if isinstance(value, list):
-        return [_with_nan(item) for item in value]
-    return math.nan if value is None else value
 
 
 def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, str]]:

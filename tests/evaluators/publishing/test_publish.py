@@ -196,6 +196,14 @@ def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
     assert all(len(line.replace("\\|", "").split("|")) in (9, 5) for line in rows)
 
 
+def test_undefined_intervals_are_left_out(tmp_path: Path) -> None:
+    run = write(tmp_path, [evaluated(scores={**ACCURACY, "accuracy_ci95": None})])
+    (tmp_path / "card.md").write_text(CARD)
+    call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "75.00 %" in text and "nan" not in text
+
+
 @pytest.mark.parametrize("subset", ["x" * 400, "../model_card_section", "<b>\x00"])
 def test_a_data_set_that_is_none_of_ours_is_named_as_it_is(tmp_path: Path, subset: str) -> None:
     run = write(tmp_path, [evaluated(subset=subset)])
