@@ -18,6 +18,7 @@ from eyechart.evaluators.closed_set import lowest_loss
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.groups import crossed_groups
 from eyechart.evaluators.groups import known_groups
+from eyechart.evaluators.judge_memory import RememberingJudge
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.submissions.private import private_submission
 from eyechart.evaluators.tasks.task import Task
@@ -26,6 +27,8 @@ from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.evaluators.types import Wanted
 from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.decisions import Extraction
+from eyechart.metrics.scoring.decisions import decide
 from eyechart.metrics.scoring.inputs import map_groups
 from eyechart.metrics.scoring.judging.replies import Judge
 
@@ -60,6 +63,8 @@ class MultipleChoiceEvaluator(Evaluator):
         self._prompt, self._prompt_id = task.worded(self.options.wording)
         self._is_closed_set = self.options.inference == CLOSED_SET
         self._loss = self.options.loss or LOSSES[0]
+        # What the metric asks of a judge tells afterwards how each answer was read.
+        self._remembering = None if judge is None else RememberingJudge(judge)
 
     @property
     def wanted(self) -> Wanted:
@@ -161,11 +166,12 @@ class MultipleChoiceEvaluator(Evaluator):
         return {**prompt, "inference": "options", "max_new_tokens": self._max_new_tokens, **order}
 
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
-        """Options as shown, the right letter ("" if private), the letter read from the answer, and options' losses."""
+        """Options as shown, the right letter ("" if private), the letter read, by which step, and options' losses."""
         options = list(shown_options(response))
         answer = "" if self.is_private(answered.row) else right_letter(answered.row, options)
         if not self._is_closed_set:
-            return {"options": options, "answer": answer, "extracted": extract_choice(response.text or "", options)}
+            reading = self._reading(answered.row["question"], response.text or "", options, answer)
+            return {"options": options, "answer": answer, **reading}
         losses = response.losses or ()
         return {
             "options": options,
@@ -207,7 +213,23 @@ class MultipleChoiceEvaluator(Evaluator):
         if self.judge is None or self._is_closed_set:
             return {}
         rounds = {} if self.options.rounds is None else {"rounds": self.options.rounds}
-        return {"judge": self.judge, "questions": [item.row["question"] for item in answered], **rounds}
+        return {"judge": self._remembering, "questions": [item.row["question"] for item in answered], **rounds}
+
+    def _reading(self, question: str, text: str, options: list[str], answer: str) -> dict[str, Any]:
+        """The letter read from a reply, by which step, and whether it is right, as the metric decided it.
+
+        What chance decided is left open: the metric draws by the place of a row among all.
+        """
+        arguments = dict(self.definition.metric_arguments)
+        if self.options.rounds is not None:
+            arguments["rounds"] = self.options.rounds
+        known = {name: arguments[name] for name in ("judge_template", "rounds") if name in arguments}
+        judge = self._remembering if answer else None
+        found = decide([text], [answer or "A"], [options], Extraction([question], judge, **known))
+        (letter,), (step,) = found.letters, found.steps
+        if step == "unmatched" and self.options.fallback == "random":
+            return {"extracted": None, "step": "random", "correct": None}
+        return {"extracted": letter, "step": step, "correct": bool(found.correct[0]) if answer else None}
 
     def _groups(self, answered: Sequence[Answered]) -> dict[str, list[str]] | None:
         groups = known_groups([item.row for item in answered], self.definition.groups)

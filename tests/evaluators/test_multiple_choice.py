@@ -274,3 +274,29 @@ def test_unknown_names_are_refused_with_the_nearest():
         evaluator("q_bench/assessment", options=TaskOptions(shuffle_seed=1))
     with pytest.raises(UsageError, match="did you mean 'dev'"):
         evaluator("q_bench/perception").compute(always("A"), split="dve")
+
+
+def test_predictions_tell_by_which_step_an_answer_was_read(questions):
+    replies = ["A", "the second one", "", "B. Fair", "nothing of these", "C"]
+    asked = []
+
+    def judge(messages, n):
+        asked.append(messages)
+        return ["1" if "second" in messages[-1]["content"] else "0"] * n
+
+    def read(**settings):
+        said = iter(replies)
+        bound = evaluator("q_bench/perception", **settings)
+        run = bound.run(FunctionBackend(lambda messages: next(said)), load(questions))
+        return run, [(p["extracted"], p["step"], p["correct"]) for p in run.predictions]
+
+    run, steps = read()
+    unread, right, wrong = (None, "unmatched", False), ("A", "exact", True), ("B", "exact", False)
+    assert steps == [right, unread, unread, wrong, unread, ("C", "exact", True)]
+    run, steps = read(judge=judge)
+    assert steps == [right, ("B", "judge", True), unread, wrong, (None, "judge", False), ("C", "exact", True)]
+    assert run.scores["accuracy"] == pytest.approx(sum(correct for *_, correct in steps) / 6)
+    assert len(asked) == run.scores["judge_asked"] == 2
+    _, steps = read(options=TaskOptions(fallback="random"))
+    assert [step for _, step, _ in steps] == ["exact", "random", "random", "exact", "random", "exact"]
+    assert [correct for *_, correct in steps] == [True, None, None, False, None, True]
