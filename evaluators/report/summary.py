@@ -18,6 +18,8 @@ from eyechart.evaluators.types import MINI
 
 _LEFT_OUT = 50
 """So many items that were left out are listed by task and run."""
+_MOST_WARNINGS = 20
+"""So many warnings of one result are shown."""
 _COMMON = "Shared by all tasks that have them"
 
 SettingRow = tuple[str, list[str], bool]
@@ -157,7 +159,9 @@ def _notes(result: TaskResult) -> Iterator[str]:
     if result.left_out:
         count = len(result.left_out)
         yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
-    yield from (f"Warning: {text}" for text in result.warnings)
+    yield from (f"Warning: {text}" for text in result.warnings[:_MOST_WARNINGS])
+    if len(result.warnings) > _MOST_WARNINGS:
+        yield f"{len(result.warnings) - _MOST_WARNINGS:,} more warnings are in the results."
 
 
 def _is_mini(result: TaskResult) -> bool:

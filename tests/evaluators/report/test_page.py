@@ -92,6 +92,12 @@ def test_texts_of_models_and_data_are_never_markup(make_run, read_page):
     assert sample["text"] == sample["id"] == sample["question"] == sample["options"][0] == EVIL
 
 
+def test_of_very_many_warnings_the_first_are_shown(make_run, read_page):
+    page = read_page(write_report([make_run(changed(warnings=[f"warning {i}" for i in range(1, 5001)]))]))
+    assert page.holds("Warning: warning 20") and not page.holds("Warning: warning 21")
+    assert page.holds("4,980 more warnings are in the results.")
+
+
 def test_task_and_subset_of_an_edited_file_name_no_other_file(make_run, tmp_path):
     folder = make_run(PERCEPTION)
     file = folder / "results.json"
