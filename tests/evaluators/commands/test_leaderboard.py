@@ -80,7 +80,10 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 def test_serve_shows_the_folder_on_this_machine_alone_until_it_is_ended(tmp_path):
     submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     assert invoke("build", tmp_path / "in", "--out", tmp_path / "space").exit_code == 0
-    command = [sys.executable, "-m", "eyechart.evaluators.cli", "leaderboard", "serve", tmp_path / "space"]
+    # Where the tests run in the background, Ctrl-C is ignored, and their children inherit that.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program = f"{heeding}from eyechart.evaluators.cli import main; main()"
+    command = [sys.executable, "-c", program, "leaderboard", "serve", tmp_path / "space"]
     with subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True) as served:
         try:
             address = served.stdout.readline().split()[0]
@@ -93,7 +96,8 @@ def test_serve_shows_the_folder_on_this_machine_alone_until_it_is_ended(tmp_path
                 urllib.request.urlopen(f"{address}../in/a.json")
             taken = invoke("serve", tmp_path / "space", "--port", address.split(":")[2].strip("/"))
             assert taken.exit_code == 2 and "choose another with --port" in taken.output
-        finally:
             served.send_signal(signal.SIGINT)
-        assert served.wait(10) == 0
+            assert served.wait(30) == 0
+        finally:
+            served.kill()
         assert served.stdout.read() == "ended\n"
