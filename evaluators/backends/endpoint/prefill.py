@@ -34,7 +34,7 @@ WAYS = (
 )
 
 # A reply of one word has no rest; then this is asked about the same images.
-_LONGER = "Describe what you see in one sentence."
+_LONGER = "Describe the quality, aesthetics and other low-level appearance of the image in details."
 _PROBE_TOKENS = 24
 _WORDS_COMPARED = 3
 # Nats. Rounding and batching move the log-probabilities of the likeliest tokens by some tenths, another prompt by more.

@@ -7,6 +7,7 @@ from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.evaluators.backends.endpoint import prefill
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import find_way
@@ -80,7 +81,7 @@ def test_a_reply_of_one_word_is_followed_by_a_longer_question_about_the_same_ima
     script.say(reply([("Good", -0.3)]), reply(REPLY), reply(REPLY[3:]))
     find_way(client, MESSAGES, 4)
     (message,) = script.bodies[1]["messages"]
-    assert message["content"] == [IMAGE_PART, {"type": "text", "text": "Describe what you see in one sentence."}]
+    assert message["content"] == [IMAGE_PART, {"type": "text", "text": prefill._LONGER}]
     assert script.bodies[2]["messages"][0] == message
 
 
