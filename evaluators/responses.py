@@ -251,8 +251,9 @@ def _companions(path: Path) -> tuple[Path, Path]:
 
 def _prepare(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
     """Create the table in a new database, and see that it can be written."""
-    # Before anything is written: the file may be another program's.
-    _check_kind(connection, path)
+    # Before anything is written: the file may be another program's. As one reading: another process may be creating it.
+    with _transaction(connection, "BEGIN"):
+        _check_kind(connection, path)
     _use_wal(connection, path, timeout)
     connection.execute("PRAGMA synchronous = NORMAL")
     # Also where there is nothing to create: only a transaction tells whether the file can be written.
@@ -291,9 +292,12 @@ def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None
 
 
 @contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Write all or nothing. Taken for writing at once, as a reader that turns writer cannot wait for another writer."""
-    connection.execute("BEGIN IMMEDIATE")
+def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """Write all or nothing, or read all as of one moment with "BEGIN".
+
+    Taken for writing at once, as a reader that turns writer cannot wait for another writer.
+    """
+    connection.execute(begin)
     try:
         yield
         connection.execute("COMMIT")

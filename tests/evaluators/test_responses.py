@@ -329,3 +329,23 @@ def test_processes_that_create_and_write_a_store_at_once(path):
     with ResponseStore.open(path) as store:
         store.check()
         assert sum(model.answers for model in store.models()) == 4 * 100 + 100
+
+
+def test_a_store_that_another_process_creates_meanwhile_is_not_taken_for_something_else(tmp_path):
+    path = tmp_path / "responses.sqlite"
+    connection = sqlite3.connect(path, isolation_level=None)
+    created = []
+
+    def create(statement):
+        if "user_version" in statement and not created:
+            created.append(statement)
+            # It may have to wait for the reading to end.
+            with contextlib.suppress(StoreError):
+                ResponseStore.open(path, timeout=0.1).close()
+
+    connection.set_trace_callback(create)
+    responses._prepare(connection, path, 10.0)
+    assert created
+    connection.close()
+    with ResponseStore.open(path) as store:
+        store.check()
