@@ -283,8 +283,9 @@ class Evaluator(evaluate.Evaluator):
         model_seconds = time.perf_counter() - start
         public = [item for item in answered if not self.is_private(item.row)]
         private = [left_out_item(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
-        unusable = [left_out_item(item.row, reason) for item in public if (reason := self.unusable(item))]
-        scored = [item for item in public if not self.unusable(item)]
+        reasons = [self.unusable(item) for item in public]
+        unusable = [left_out_item(item.row, why) for item, why in zip(public, reasons, strict=True) if why]
+        scored = [item for item, why in zip(public, reasons, strict=True) if not why]
         why = self.why_unscored(answered) or ("" if public else private_note(loaded, len(answered)))
         scores, variants = None, {}
         if scored and not why:

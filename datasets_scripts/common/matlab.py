@@ -66,6 +66,7 @@ def _read_variable(path: str, name: str) -> "np.ndarray":
         raise MissingFileError("the annotation file is not there", path=path) from error
     except BadAnnotationError:
         raise
+    # What SciPy raises for HDF5 files, and for nothing else.
     except NotImplementedError as error:
         reason = "this is a MAT file of version 7.3 (HDF5); save it as version 5 with MATLAB's save(..., '-v7')"
         raise BadAnnotationError(reason, path=path) from error

@@ -103,6 +103,7 @@ class ClipZeroShotBackend:
             raise ModelError(
                 f"model '{name}' is of type '{model.config.model_type}'; allowed are {', '.join(DUAL_ENCODERS)}."
             )
+        # torch's switch of dropout and the like, which a pipeline that was trained may have left on.
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._image_processor = image_processor

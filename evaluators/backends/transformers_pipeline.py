@@ -103,6 +103,7 @@ class TransformersBackend:
             raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models can be evaluated so far.")
         if processor.tokenizer.pad_token is None:
             processor.tokenizer.pad_token = processor.tokenizer.eos_token
+        # torch's switch of dropout and the like, which a pipeline that was trained may have left on.
         self._model = model.eval()
         self._processor = processor
         self._name = name

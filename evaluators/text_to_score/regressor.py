@@ -65,6 +65,7 @@ class TextToScore:
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", record: Record) -> None:
         """Keep the parts; `train` and `TextToScore.load` make them."""
+        # torch's switch: training leaves dropout on.
         self._model = model.eval()
         self._tokenizer = tokenizer
         self.record = record

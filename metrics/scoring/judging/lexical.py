@@ -230,6 +230,7 @@ def _letter(fields: Mapping[str, str]) -> str:
 
 
 def _vote(fields: Mapping[str, str]) -> str:
+    # The template holds the list's `repr`, which this reads back; it takes literals only and runs nothing.
     options = ast.literal_eval(fields["options"])
     letter = best_option(fields["question"], options, fields["answer"])
     return f"Result: {int(letter is not None and options[ascii_uppercase.index(letter)] == fields['correct'])}"

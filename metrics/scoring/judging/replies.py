@@ -103,7 +103,7 @@ def _ask_alone(judge: Judge, messages: Messages, rounds: int) -> list[str | None
     try:
         return _checked(judge(messages, rounds), rounds)
     except Exception:
-        # Whatever a judge fails with, its round is lost and counted; the evaluation goes on.
+        # A judge is anybody's function: whatever it fails with, its rounds are lost and counted, never a score.
         return [None] * rounds
 
 
