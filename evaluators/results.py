@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.types import Evaluation
 
@@ -87,6 +88,8 @@ class TaskResult(BaseModel):
     note: str = ""
     complete: bool = True
     """False where scores had to be made of less than was to be asked."""
+    files: list[str] = []
+    """Names of the task's own files, in `<task>/<subset>`."""
 
 
 class FailedTask(BaseModel):
@@ -138,6 +141,7 @@ def collect(
             warnings=e.warnings,
             note=e.note,
             complete=e.complete,
+            files=list(e.files),
         )
         for e in evaluations
     ]
@@ -255,7 +259,8 @@ def _is_interval(value: Any) -> bool:
 def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
     """Write both files and those that tasks bring, each whole or not at all.
 
-    A task's files lie in a folder of its own, `<task>/<subset>`.
+    A task's files lie in a folder of its own, `<task>/<subset>`. Those of a run that was written here before are removed
+    where this one writes none, so that no submission of another model is taken for this one's.
 
     Args:
         folder: Created if absent.
@@ -263,6 +268,7 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
         evaluations: The same tasks, for their predictions.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    _remove_former(folder, results)
     text = results.model_dump_json(by_alias=True, indent=2) + "\n"
     _replace(folder / RESULTS_FILE, lambda path: path.write_text(text, encoding="utf-8"))
     _replace(folder / PREDICTIONS_FILE, lambda path: _write_predictions(path, evaluations))
@@ -273,9 +279,22 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
             _replace(own / name, partial(_write_bytes, content))
 
 
-def task_folder(evaluation: Evaluation) -> Path:
+def task_folder(task: Evaluation | TaskResult) -> Path:
     """Where a task's own files are, within the folder of the run."""
-    return Path(evaluation.task, evaluation.subset)
+    return Path(task.task, task.subset)
+
+
+def _remove_former(folder: Path, results: Results) -> None:
+    """Remove the tasks' files that the results in a folder list and the new ones don't."""
+    try:
+        former = read_results(folder)
+    except DataError:
+        return
+    kept = {task_folder(task) / name for task in results.tasks for name in task.files}
+    for file in {task_folder(task) / name for task in former.tasks for name in task.files} - kept:
+        # Results that were edited may name any file.
+        if (folder / file).resolve().is_relative_to(folder.resolve()):
+            (folder / file).unlink(missing_ok=True)
 
 
 def _replace(target: Path, write: Callable[[Path], object]) -> None:
