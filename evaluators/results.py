@@ -259,8 +259,8 @@ def _is_interval(value: Any) -> bool:
 def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
     """Write both files and those that tasks bring, each whole or not at all.
 
-    A task's files lie in a folder of its own, `<task>/<subset>`. Those of a run that was written here before are removed
-    where this one writes none, so that no submission of another model is taken for this one's.
+    A task's files lie in a folder of its own, `<task>/<subset>`. Those of a run that was written here before are
+    removed where this one writes none, so that no submission of another model is taken for this one's.
 
     Args:
         folder: Created if absent.
