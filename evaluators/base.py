@@ -1,11 +1,10 @@
-"""The evaluator's loop: rows become requests, a backend answers them, a metric scores the answers.
+"""What all evaluators share.
 
 `Evaluator.compute` has the signature of `evaluate.Evaluator.compute`; `Evaluator.run` gives everything else that a
 result file needs. Subclasses say what a row asks (`requests`), what is asked next, given the answers (`follow_ups`),
-and how responses become metric inputs (`metric_inputs`).
+and how responses become metric inputs (`metric_inputs`); `loop.py` calls them.
 """
 
-import time
 from abc import abstractmethod
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -21,7 +20,6 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import Progress
-from eyechart.evaluators.asking import ask_rows
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.asking import left_out_item
 from eyechart.evaluators.backends import resolve_backend
@@ -29,12 +27,9 @@ from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
-from eyechart.evaluators.notes import private_note
-from eyechart.evaluators.notes import unjudged_note
-from eyechart.evaluators.notes import unusable_note
+from eyechart.evaluators.loop import evaluate_rows
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks.task import Task
-from eyechart.evaluators.told import told_by
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
 from eyechart.evaluators.types import Request
@@ -42,7 +37,6 @@ from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.evaluators.types import Wanted
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import judge_name
 
 _OWN_PROCESSOR = "None: a vision-language model needs its whole processor, so pass a pipeline"
 
@@ -264,58 +258,7 @@ class Evaluator(evaluate.Evaluator):
         """
         self._check_columns(loaded.dataset)
         bound = self.for_data(loaded, skip_bad=skip_bad, limit=limit).for_backend(backend)
-        return bound._run(backend, loaded, metric, skip_bad, limit, progress)
-
-    def _run(
-        self,
-        backend: Backend,
-        loaded: LoadedData,
-        metric: str | evaluate.EvaluationModule | None,
-        skip_bad: bool,
-        limit: int | None,
-        progress: Progress | None,
-    ) -> Evaluation:
-        rows, malformed = self._usable_rows(undecoded_rows(loaded.dataset, limit), skip_bad)
-        if not rows:
-            raise DataError("there are no rows to evaluate", path=loaded.source)
-        start = time.perf_counter()
-        answered, failed = ask_rows(self, backend, rows, skip_bad, progress)
-        model_seconds = time.perf_counter() - start
-        public = [item for item in answered if not self.is_private(item.row)]
-        private = [left_out_item(item.row, "its answer is private") for item in answered if self.is_private(item.row)]
-        reasons = [self.unusable(item) for item in public]
-        unusable = [left_out_item(item.row, why) for item, why in zip(public, reasons, strict=True) if why]
-        scored = [item for item, why in zip(public, reasons, strict=True) if not why]
-        why = self.why_unscored(answered) or ("" if public else private_note(loaded, len(answered)))
-        scores, variants = None, {}
-        if scored and not why:
-            module = self.prepare_metric(metric, self.metric_config(scored))
-            scores, variants = module.compute(**self.metric_inputs(scored)), self.variants(scored)
-            why = self.definition.note
-        seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
-        settings = self._settings(backend, loaded, limit, answered)
-        unjudged = unjudged_note(settings.get("judge", {}))
-        return Evaluation(
-            task=self.definition.name,
-            subset=loaded.subset,
-            split=loaded.split,
-            model=backend.name,
-            scores=scores,
-            settings=settings,
-            left_out=[*loaded.left_out, *malformed, *failed, *unusable, *(private if scores is not None else [])],
-            predictions=[self._record(item, response) for item in answered for response in item.responses],
-            variants=variants,
-            extras=self.extras(answered),
-            files=self.files(answered, loaded),
-            timings={
-                **seconds,
-                **getattr(self.judge, "timings", dict)(),
-                "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
-                "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
-            },
-            note=" ".join(line for line in (unusable_note(unusable, len(public)), unjudged, why) if line),
-            complete=not unusable and not unjudged,
-        )
+        return evaluate_rows(bound, backend, loaded, metric=metric, skip_bad=skip_bad, limit=limit, progress=progress)
 
     def prepare_pipeline(
         self,
@@ -340,7 +283,7 @@ class Evaluator(evaluate.Evaluator):
         """The metric's references and the requests that a data set makes."""
         loaded = self._rename(LoadedData(data, "own data", "given", "given"), input_column, label_column)
         self._check_columns(loaded.dataset)
-        rows, _ = self._usable_rows(undecoded_rows(loaded.dataset), skip_bad=False)
+        rows, _ = self.usable_rows(undecoded_rows(loaded.dataset), skip_bad=False)
         references = [row[self.required_columns[2]] for row in rows]
         return {"references": references}, [request for row in rows for request in self.requests(row)]
 
@@ -357,8 +300,12 @@ class Evaluator(evaluate.Evaluator):
         """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
         return self.metric_inputs(predictions)
 
-    def _usable_rows(self, rows: Sequence[Row], skip_bad: bool) -> tuple[list[Row], list[dict[str, Any]]]:
-        """The rows that can be asked, and what was left out. Found now, so that no long run ends in an error."""
+    def usable_rows(self, rows: Sequence[Row], skip_bad: bool) -> tuple[list[Row], list[dict[str, Any]]]:
+        """The rows that can be asked, and what is left out. Found first, so that no long run ends in an error.
+
+        Raises:
+            DataError: A row cannot be asked, and `skip_bad` is False.
+        """
         usable: dict[str, Row] = {}
         left_out = []
         for row in rows:
@@ -375,29 +322,6 @@ class Evaluator(evaluate.Evaluator):
             else:
                 usable[row["id"]] = row
         return list(usable.values()), left_out
-
-    def _settings(
-        self, backend: Backend, loaded: LoadedData, limit: int | None, answered: Sequence[Answered]
-    ) -> dict[str, Any]:
-        settings = {**self.settings(), **self.answer_settings(answered), "limit": limit, "data": loaded.describe()}
-        if self.judge is not None:
-            describe = getattr(self.judge, "settings", None)
-            settings["judge"] = describe() if describe else {"name": judge_name(self.judge)}
-        return {**settings, "model": {**backend.settings(), **told_by(answered)}}
-
-    def _record(self, answered: Answered, response: Response) -> dict[str, Any]:
-        request = response.request
-        return {
-            "id": request.id,
-            "pass": request.pass_name,
-            "question": answered.row.get("question"),
-            "text": response.text,
-            "error": None if response.error is None else str(response.error),
-            "score": response.score,
-            "logits": None if response.logits is None else dict(response.logits),
-            "floored": list(response.floored) or None,
-            **self.record(answered, response),
-        }
 
     def _check_columns(self, dataset: Dataset) -> None:
         for column in self.required_columns:

@@ -167,17 +167,9 @@ class PairedComparisonEvaluator(Evaluator):
             "extracted": read_preference(response.text or ""),
         }
 
-    @property
-    def _aggregator(self) -> str:
-        return self.options.aggregator or AGGREGATORS[0]
-
-    @property
-    def _max_new_tokens(self) -> int:
-        return self.options.max_new_tokens or self.definition.max_new_tokens
-
-    def _usable_rows(self, rows: Sequence[Row], skip_bad: bool) -> tuple[list[Row], list[dict[str, Any]]]:
+    def usable_rows(self, rows: Sequence[Row], skip_bad: bool) -> tuple[list[Row], list[dict[str, Any]]]:
         """The rows of which every image has the quality that it had before in the same pool."""
-        usable, left_out = super()._usable_rows(rows, skip_bad)
+        usable, left_out = super().usable_rows(rows, skip_bad)
         qualities: dict[tuple[str | None, str], float] = {}
         kept = []
         for row in usable:
@@ -193,6 +185,14 @@ class PairedComparisonEvaluator(Evaluator):
                 raise explain_item(row["id"], error)
             left_out.append(left_out_item(row, str(error)))
         return kept, left_out
+
+    @property
+    def _aggregator(self) -> str:
+        return self.options.aggregator or AGGREGATORS[0]
+
+    @property
+    def _max_new_tokens(self) -> int:
+        return self.options.max_new_tokens or self.definition.max_new_tokens
 
     def _inputs(self, items: Sequence[Answered], aggregator: str) -> dict[str, Any]:
         pools = _pools(items)

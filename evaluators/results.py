@@ -1,19 +1,11 @@
-"""What a run leaves behind: `results.json` and `predictions.parquet`.
-
-Both are rewritten whole and moved into place after every task, so that a run that fails later has lost nothing.
-"""
+"""What a run leaves behind: the contents of `results.json`."""
 
 import math
-import os
 import platform
 import re
-import sys
-from collections.abc import Callable
 from collections.abc import Sequence
-from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
@@ -24,35 +16,15 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
-from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.evaluators.score_forms import score_misfit
 from eyechart.evaluators.types import Evaluation
 
-if TYPE_CHECKING:
-    from pyarrow import Schema
-
 RESULTS_FILE = "results.json"
-PREDICTIONS_FILE = "predictions.parquet"
 SCHEMA = 1
 """What this version writes and reads."""
-_NUMBERS = frozenset(
-    {
-        *("accuracy", "random_guess", "n", "circular_accuracy", "vanilla_accuracy", "n_questions"),
-        *("score_cc", "score_rc", "score_sa", "answer_rate", "answer_accuracy", "score", "p0", "p1", "p2"),
-        *("sum", "mean", "mean_score", "exact_match", "srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"),
-        *("consistency", "accuracy_all", "accuracy_consistent", "first_rate", "second_rate", "draw_rate"),
-        *("exact", "random", "unmatched", "n_pairs", "n_images", "n_consistent", "n_vanilla"),
-    }
-)
-"""Scores, as the metrics call them, that are numbers wherever they stand."""
 _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 """What becomes nan or an infinity when it is read."""
-_HOLDS = {
-    "yes_no": ("mean", "n_yes", "n_no"),
-    "extraction": (),
-    **dict.fromkeys(("completeness", "preciseness", "precision", "relevance"), ("score",)),
-}
-"""Scores that are objects, and what each holds."""
 _PACKAGES = ("eyechart", "torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pillow", "tokenizers")
 
 
@@ -186,7 +158,7 @@ def read_results(path: str | Path) -> Results:
         raise _bad(file, f"key environment.packages: expected an object; it is {packages!r:.60}")
     for place, task in enumerate(results.tasks):
         for name, scores in (("scores", task.scores or {}), *((f"variants.{k}", v) for k, v in task.variants.items())):
-            misfit = _score_misfit(scores)
+            misfit = score_misfit(scores)
             if misfit:
                 raise _bad(file, f"key tasks[{place}].{name}{misfit}")
     return results
@@ -217,156 +189,9 @@ def _first_misfit(error: ValidationError) -> str:
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
 
 
-def _score_misfit(scores: dict[str, Any]) -> str:
-    """Where a text or a list stands in place of a number, with which what reads results calculates; "" if nowhere."""
-    for key, value in scores.items():
-        misfit = _value_misfit(key, value)
-        if misfit:
-            return f".{key}{misfit}"
-    return ""
-
-
-def _value_misfit(key: str, value: Any) -> str:
-    if key in _NUMBERS:
-        return "" if _is_number(value) else f": expected a number or null; it is {value!r:.60}"
-    if key.endswith("_ci95"):
-        return "" if _is_interval(value) else f": expected [low, high] or null; it is {value!r:.60}"
-    if key in _HOLDS:
-        lacking = [name for name in _HOLDS[key] if not isinstance(value, dict) or name not in value]
-        if lacking or not isinstance(value, dict):
-            return f": expected an object with {', '.join(_HOLDS[key]) or 'numbers'}; it is {value!r:.60}"
-        return _score_misfit(value)
-    if key.startswith("by_") and value is not None:
-        if not isinstance(value, dict):
-            return f": expected an object; it is {value!r:.60}"
-        for name, part in value.items():
-            misfit = _score_misfit(part) if isinstance(part, dict) else f": expected an object; it is {part!r:.60}"
-            if misfit:
-                return f".{name}{misfit}"
-    return ""
-
-
-def _is_number(value: Any) -> bool:
-    # A whole number of JSON can be larger than any float, with which no score can be calculated.
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value is None or (is_number and abs(value) <= sys.float_info.max)
-
-
-def _is_interval(value: Any) -> bool:
-    return value is None or (isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)))
-
-
-def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
-    """Write both files and those that tasks bring, each whole or not at all.
-
-    A task's files lie in a folder of its own, `<task>/<subset>`. Those of a run that was written here before are
-    removed where this one writes none, so that no submission of another model is taken for this one's.
-
-    Args:
-        folder: Created if absent.
-        results: From `collect`.
-        evaluations: The same tasks, for their predictions.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    _remove_former(folder, results)
-    text = results.model_dump_json(by_alias=True, indent=2) + "\n"
-    _replace(folder / RESULTS_FILE, lambda path: path.write_text(text, encoding="utf-8"))
-    _replace(folder / PREDICTIONS_FILE, lambda path: _write_predictions(path, evaluations))
-    for evaluation in evaluations:
-        own = folder / task_folder(evaluation)
-        for name, content in evaluation.files.items():
-            own.mkdir(parents=True, exist_ok=True)
-            _replace(own / name, partial(_write_bytes, content))
-
-
 def task_folder(task: Evaluation | TaskResult) -> Path:
     """Where a task's own files are, within the folder of the run."""
     return Path(task.task, task.subset)
-
-
-def _remove_former(folder: Path, results: Results) -> None:
-    """Remove the tasks' files that the results in a folder list and the new ones don't."""
-    try:
-        former = read_results(folder)
-    except DataError:
-        return
-    kept = {task_folder(task) / name for task in results.tasks for name in task.files}
-    for file in {task_folder(task) / name for task in former.tasks for name in task.files} - kept:
-        # Results that were edited may name any file.
-        if (folder / file).resolve().is_relative_to(folder.resolve()):
-            (folder / file).unlink(missing_ok=True)
-
-
-def _replace(target: Path, write: Callable[[Path], object]) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        write(temporary)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _write_bytes(content: bytes, path: Path) -> None:
-    path.write_bytes(content)
-
-
-def predictions_schema() -> "Schema":
-    """The columns of `predictions.parquet`."""
-    import pyarrow
-
-    return pyarrow.schema(
-        {
-            "task": pyarrow.string(),
-            "subset": pyarrow.string(),
-            "split": pyarrow.string(),
-            "model": pyarrow.string(),
-            "id": pyarrow.string(),
-            "pass": pyarrow.string(),
-            "question": pyarrow.string(),
-            "text": pyarrow.string(),
-            "error": pyarrow.string(),
-            "score": pyarrow.float64(),
-            # Each option's loss over all its tokens, in nats, and how many these are.
-            "losses": pyarrow.list_(pyarrow.float64()),
-            "loss_tokens": pyarrow.list_(pyarrow.int64()),
-            "logits": pyarrow.map_(pyarrow.string(), pyarrow.float64()),
-            "floored": pyarrow.list_(pyarrow.string()),
-            "options": pyarrow.list_(pyarrow.string()),
-            "answer": pyarrow.string(),
-            "extracted": pyarrow.string(),
-            # By which step of choice extraction the reply was read, and whether the choice is right.
-            "step": pyarrow.string(),
-            "correct": pyarrow.bool_(),
-            "reference": pyarrow.string(),
-            "quality": pyarrow.float64(),
-            "first_id": pyarrow.string(),
-            "second_id": pyarrow.string(),
-        }
-    )
-
-
-def _write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    records = [
-        {
-            "task": e.task,
-            "subset": e.subset,
-            "split": e.split,
-            "model": e.model,
-            **prediction,
-            "logits": _pairs(prediction),
-        }
-        for e in evaluations
-        for prediction in e.predictions
-    ]
-    parquet.write_table(pyarrow.Table.from_pylist(records, schema=predictions_schema()), path)
-
-
-def _pairs(prediction: dict[str, Any]) -> list[tuple[str, float]] | None:
-    logits = prediction["logits"]
-    return None if logits is None else list(logits.items())
 
 
 def _without_nan(value: Any) -> Any:

@@ -11,7 +11,7 @@ from eyechart.datasets_scripts import SUBSETS
 from eyechart.datasets_scripts import load_builder
 from eyechart.evaluators import list_tasks
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.suite_file import read_suite
+from eyechart.evaluators.runs.suite_file import read_suite
 from tests.evaluators.scripted_server import Script
 from tests.evaluators.scripted_server import always
 from tests.evaluators.tasks.test_q_bench_assessment import PUBLISHED

@@ -9,8 +9,8 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import Seed
-from eyechart.evaluators.console import checked
-from eyechart.evaluators.console import console
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import console
 
 if TYPE_CHECKING:
     from rich.table import Table

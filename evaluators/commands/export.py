@@ -11,8 +11,8 @@ from eyechart.evaluators.commands.arguments import DataOptions
 from eyechart.evaluators.commands.arguments import SkipBad
 from eyechart.evaluators.commands.arguments import SkipMissing
 from eyechart.evaluators.commands.arguments import parse_options
-from eyechart.evaluators.console import checked
-from eyechart.evaluators.plan import parse_data_dirs
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.plan import parse_data_dirs
 
 
 def export(

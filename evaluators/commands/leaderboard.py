@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.console import checked
+from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
     from eyechart.evaluators.leaderboard.build import Outcome

@@ -10,8 +10,8 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.subsets import SUBSETS
-from eyechart.evaluators.console import checked
-from eyechart.evaluators.console import printable
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import printable
 
 if TYPE_CHECKING:
     from eyechart.evaluators.publishing.hub import Held

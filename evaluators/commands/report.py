@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from eyechart.evaluators.console import checked
 from eyechart.evaluators.report import SAMPLES
 from eyechart.evaluators.report import write_report
+from eyechart.evaluators.runs.console import checked
 
 
 def report(

@@ -46,16 +46,16 @@ from eyechart.evaluators.commands.judge import JudgeTokens
 from eyechart.evaluators.commands.judge import JudgeUrl
 from eyechart.evaluators.commands.judge import judge_options
 from eyechart.evaluators.commands.running import execute_plan
-from eyechart.evaluators.console import checked
 from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.plan import Planned
-from eyechart.evaluators.plan import make_plan
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.plan import Planned
+from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.suites import list_suites
 from eyechart.evaluators.suites import suite_tasks
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.run import RunOptions
-    from eyechart.evaluators.suite_file import Suite
+    from eyechart.evaluators.runs.run import RunOptions
+    from eyechart.evaluators.runs.suite_file import Suite
     from eyechart.evaluators.types import Backend
 
 Tasks = Annotated[list[str] | None, typer.Argument(help="Tasks, as `eyechart tasks` lists them; all if none is given.")]
@@ -212,7 +212,7 @@ def run(
         return resolve_backend(model, batch_size=batch_size, options=load, endpoint=endpoint)
 
     def options() -> "RunOptions":
-        from eyechart.evaluators.run import RunOptions
+        from eyechart.evaluators.runs.run import RunOptions
 
         if suite_file is None:
             return RunOptions(seed, skip_bad, skip_missing)
@@ -223,7 +223,7 @@ def run(
 
 def _read_suite(path: str, given: list[str]) -> "tuple[Suite, list[Planned]]":
     """A suite file, which says itself what the options in `given` would say."""
-    from eyechart.evaluators.suite_file import read_suite
+    from eyechart.evaluators.runs.suite_file import read_suite
 
     if not Path(path).exists():
         raise UsageError(f"{unknown_name('suite', path, list_suites())}; nor is there a file of that name")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from eyechart.evaluators.console import checked
-from eyechart.evaluators.plan import Planned
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.plan import Planned
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
-    from eyechart.evaluators.run import RunOptions
+    from eyechart.evaluators.runs.run import RunOptions
     from eyechart.evaluators.types import Backend
 
 
@@ -37,9 +37,9 @@ def execute_plan(
         use_store: Whether stored answers are used and new ones kept.
     """
     from eyechart.evaluators.judging import make_judge
-    from eyechart.evaluators.processes import join_processes
     from eyechart.evaluators.responses import ResponseStore
-    from eyechart.evaluators.run import execute
+    from eyechart.evaluators.runs.processes import join_processes
+    from eyechart.evaluators.runs.run import execute
 
     folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
 

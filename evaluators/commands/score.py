@@ -37,13 +37,13 @@ from eyechart.evaluators.commands.judge import JudgeTokens
 from eyechart.evaluators.commands.judge import JudgeUrl
 from eyechart.evaluators.commands.judge import judge_options
 from eyechart.evaluators.commands.running import execute_plan
-from eyechart.evaluators.console import checked
 from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.plan import Planned
-from eyechart.evaluators.plan import make_plan
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.plan import Planned
+from eyechart.evaluators.runs.plan import make_plan
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.run import RunOptions
+    from eyechart.evaluators.runs.run import RunOptions
     from eyechart.evaluators.types import Backend
 
 
@@ -138,7 +138,7 @@ def score(
         return PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
 
     def options() -> "RunOptions":
-        from eyechart.evaluators.run import RunOptions
+        from eyechart.evaluators.runs.run import RunOptions
 
         return RunOptions(seed, skip_bad)
 

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.console import checked
+from eyechart.evaluators.runs.console import checked
 
 
 def score_private(

@@ -8,9 +8,9 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import responses
-from eyechart.evaluators.console import checked
-from eyechart.evaluators.console import console
 from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import console
 
 app = typer.Typer(
     help="Stored answers of models, which `eyechart run` does not ask for again.",

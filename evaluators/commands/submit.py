@@ -8,8 +8,8 @@ import typer
 
 from eyechart.datasets_scripts.subsets import SUBSETS
 from eyechart.evaluators.commands.arguments import DataDirs
-from eyechart.evaluators.console import checked
-from eyechart.evaluators.plan import parse_data_dirs
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.plan import parse_data_dirs
 
 if TYPE_CHECKING:
     from eyechart.evaluators.submissions.bundle import Bundle

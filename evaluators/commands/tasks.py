@@ -7,7 +7,7 @@ def list_tasks() -> None:
     """List the tasks with their data sets and metrics."""
     from rich.table import Table
 
-    from eyechart.evaluators.console import console
+    from eyechart.evaluators.runs.console import console
 
     table = Table()
     for column in ("task", "what it measures", "subsets", "splits", "metric"):

@@ -11,9 +11,9 @@ from typing import Any
 import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.evaluators.console import checked
-from eyechart.evaluators.console import console
-from eyechart.evaluators.console import print_line
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import console
+from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.text_to_score.settings import TrainingSettings
 
 if TYPE_CHECKING:

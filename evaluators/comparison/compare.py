@@ -8,7 +8,6 @@ from pathlib import Path
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.averages import AVERAGE
 from eyechart.evaluators.comparison.differences import Difference
 from eyechart.evaluators.comparison.differences import corrected
 from eyechart.evaluators.comparison.differences import differences
@@ -16,6 +15,7 @@ from eyechart.evaluators.comparison.items import ItemScores
 from eyechart.evaluators.comparison.items import item_scores
 from eyechart.evaluators.comparison.settings import breaking_differences
 from eyechart.evaluators.comparison.settings import setting_names
+from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.report.runs import Run
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import read_runs

@@ -17,11 +17,11 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.label_pools import MIXED_POOL
+from eyechart.evaluators.quality.word_pairs import find_pair
 from eyechart.evaluators.report.runs import Answers
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Kind
-from eyechart.evaluators.word_pairs import find_pair
 from eyechart.metrics.scoring.correlation import srcc
 
 _TOLERANCE = 1e-7

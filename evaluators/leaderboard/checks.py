@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.averages import AVERAGE
-from eyechart.evaluators.averages import AVERAGED_SCORES
 from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.board import Settings
 from eyechart.evaluators.leaderboard.columns import COUNTS
 from eyechart.evaluators.leaderboard.columns import RANGES
 from eyechart.evaluators.leaderboard.columns import look_up
+from eyechart.evaluators.quality.averages import AVERAGE
+from eyechart.evaluators.quality.averages import AVERAGED_SCORES
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.types import LEXICAL
 

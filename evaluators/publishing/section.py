@@ -18,7 +18,7 @@ from eyechart.evaluators.publishing.data_cards import pretty_name
 from eyechart.evaluators.publishing.selection import Published
 from eyechart.evaluators.publishing.selection import left_out_public
 from eyechart.evaluators.results import with_nan
-from eyechart.evaluators.table import score_rows
+from eyechart.evaluators.runs.table import score_rows
 from eyechart.evaluators.tasks import get_task
 
 _TEMPLATE = "model_card_section.md"

@@ -13,8 +13,8 @@ from typing import Any
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.averages import AVERAGE
 from eyechart.evaluators.leaderboard.checks import range_misfits
+from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.types import LEXICAL

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.results import PREDICTIONS_FILE
+from eyechart.evaluators.predictions_table import PREDICTIONS_FILE
+from eyechart.evaluators.predictions_table import predictions_schema
 from eyechart.evaluators.results import Results
 from eyechart.evaluators.results import TaskResult
-from eyechart.evaluators.results import predictions_schema
 from eyechart.evaluators.results import read_results
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import merged_keys
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.results import with_nan
-from eyechart.evaluators.table import score_rows
+from eyechart.evaluators.runs.table import score_rows
 from eyechart.evaluators.types import LEXICAL
 from eyechart.evaluators.types import MINI
 

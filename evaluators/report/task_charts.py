@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.abilities import L2_CODES
-from eyechart.evaluators.averages import AVERAGE
+from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.charts import Scatter
 from eyechart.evaluators.report.charts import Series

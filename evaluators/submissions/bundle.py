@@ -16,7 +16,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.asking import Answered
-from eyechart.evaluators.circular_passes import observed
+from eyechart.evaluators.circular.passes import observed
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows

@@ -11,6 +11,7 @@ databases of Table 4, over which the paper averages.
 from dataclasses import replace
 from string import ascii_uppercase
 
+from eyechart.evaluators.quality.word_pairs import WordPair
 from eyechart.evaluators.submissions.q_bench import description_submission
 from eyechart.evaluators.submissions.q_bench import pair_submission
 from eyechart.evaluators.submissions.q_bench import perception_submission
@@ -19,7 +20,6 @@ from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
-from eyechart.evaluators.word_pairs import WordPair
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
 DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k")

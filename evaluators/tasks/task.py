@@ -9,9 +9,9 @@ from enum import Enum
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.quality.word_pairs import WordPair
 from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
-from eyechart.evaluators.word_pairs import WordPair
 
 
 class Kind(Enum):

@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.readers import number_field
 from eyechart.datasets_scripts.common.readers import read_csv_rows
 from eyechart.datasets_scripts.common.readers import read_jsonl_rows
 from eyechart.datasets_scripts.common.readers import text_field
-from eyechart.evaluators.results import PREDICTIONS_FILE
+from eyechart.evaluators.predictions_table import PREDICTIONS_FILE
 from eyechart.evaluators.text_to_score.training import package_versions
 
 if TYPE_CHECKING:

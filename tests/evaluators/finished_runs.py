@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.evaluators.results import collect
-from eyechart.evaluators.results import write_run
+from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.types import Evaluation
 
 MODEL = "acme/vlm"

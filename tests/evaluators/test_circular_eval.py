@@ -28,8 +28,8 @@ from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import read_results
-from eyechart.evaluators.results import write_run
-from eyechart.evaluators.table import notes
+from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.table import notes
 from eyechart.evaluators.types import Response
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.scripted_server import PATH

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.plan import make_plan
 from eyechart.evaluators.results import read_results
+from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks import TASKS
 
 

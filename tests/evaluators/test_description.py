@@ -7,8 +7,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.table import notes
-from eyechart.evaluators.table import score_table
+from eyechart.evaluators.runs.table import notes
+from eyechart.evaluators.runs.table import score_table
 
 pytestmark = pytest.mark.datasets36
 

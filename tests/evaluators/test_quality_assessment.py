@@ -14,8 +14,8 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.plan import make_plan
-from eyechart.evaluators.quality_variants import VARIANT_RESAMPLES
+from eyechart.evaluators.quality.variants import VARIANT_RESAMPLES
+from eyechart.evaluators.runs.plan import make_plan
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
 pytestmark = pytest.mark.datasets36

@@ -2,7 +2,6 @@ import json
 import math
 import time
 
-import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
@@ -10,26 +9,8 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import read_results
-from eyechart.evaluators.results import write_run
-from eyechart.evaluators.types import Evaluation
-
-
-def evaluation(**changes):
-    values = {
-        "task": "q_bench/assessment",
-        "subset": "kadis700k",
-        "split": "test",
-        "model": "some/model",
-        "scores": {"srcc": 0.5, "plcc": math.nan, "srcc_ci95": [0.4, math.inf]},
-        "settings": {"data": {"is_mini": False}},
-        "left_out": [{"id": "x", "path": None, "reason": "the image is empty", "split": "test"}],
-        "predictions": [
-            {"id": "a", "pass": "main", "text": None, "logits": {"good": 1.5, "poor": -2.0}, "quality": 3.0},
-            {"id": "b", "pass": "main", "text": "B", "logits": None, "options": ["x", "y"], "answer": "A"},
-        ],
-        "timings": {"model_seconds": 1.0},
-    }
-    return Evaluation(**{**values, **changes})
+from eyechart.evaluators.runs.folder import write_run
+from tests.evaluators.finished_task import evaluation
 
 
 def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
@@ -51,45 +32,6 @@ def test_undefined_scores_become_null_in_standard_json(tmp_path):
     text = (tmp_path / "results.json").read_text()
     assert "NaN" not in text and "Infinity" not in text
     assert json.loads(text)["tasks"][0]["scores"] == {"srcc": 0.5, "plcc": None, "srcc_ci95": [0.4, None]}
-
-
-def test_predictions_keep_text_logits_and_options(tmp_path):
-    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
-    rows = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
-    assert dict(rows[0]["logits"]) == {"good": 1.5, "poor": -2.0}
-    assert (rows[0]["quality"], rows[0]["text"]) == (3.0, None)
-    assert (rows[1]["text"], rows[1]["options"], rows[1]["answer"]) == ("B", ["x", "y"], "A")
-
-
-def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
-    def write(**files):
-        found = evaluation(files={f"{name}.json": content for name, content in files.items()})
-        write_run(tmp_path / "run", collect([found], [], "2026-01-01"), [found])
-
-    own = tmp_path / "run" / "q_bench" / "assessment" / "kadis700k"
-    write(answers=b"old", more=b"old")
-    (own / "notes.txt").write_text("mine")
-    write(answers=b"new")
-    assert {path.name: path.read_bytes() for path in own.iterdir()} == {"answers.json": b"new", "notes.txt": b"mine"}
-    (tmp_path / "other.json").write_text("mine")
-    file = tmp_path / "run" / "results.json"
-    file.write_text(file.read_text().replace('"answers.json"', '"../../../../other.json"'))
-    write()
-    assert (tmp_path / "other.json").exists()
-
-
-def test_a_failed_write_leaves_the_former_file(tmp_path, monkeypatch):
-    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
-    before = (tmp_path / "predictions.parquet").read_bytes()
-
-    def fail(*args, **kwargs):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr("pyarrow.parquet.write_table", fail)
-    with pytest.raises(OSError, match="No space"):
-        write_run(tmp_path, collect([evaluation()], [], "2026-01-02"), [evaluation()])
-    assert (tmp_path / "predictions.parquet").read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
 
 
 @pytest.fixture

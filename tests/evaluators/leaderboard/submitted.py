@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.averages import AVERAGE
-from eyechart.evaluators.averages import AVERAGED_SCORES
 from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.boards import BOARDS
 from eyechart.evaluators.leaderboard.columns import Path as Keys
+from eyechart.evaluators.quality.averages import AVERAGE
+from eyechart.evaluators.quality.averages import AVERAGED_SCORES
 
 STARTED = "2026-05-01T12:00:00+00:00"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eyechart.evaluators.results import collect
-from eyechart.evaluators.results import write_run
+from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.types import Evaluation
 
 VOID = {"meta", "link", "br", "input", "img", "hr"}

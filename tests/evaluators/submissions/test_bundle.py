@@ -17,7 +17,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.results import collect
-from eyechart.evaluators.results import write_run
+from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.submissions.bundle import make_bundles
 from eyechart.evaluators.submissions.reading import read_submission
 from eyechart.evaluators.tasks import get_task

@@ -18,11 +18,11 @@ from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
 from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.plan import in_asking_order
-from eyechart.evaluators.plan import make_plan
 from eyechart.evaluators.results import read_results
-from eyechart.evaluators.run import RunOptions
-from eyechart.evaluators.run import execute
+from eyechart.evaluators.runs.plan import in_asking_order
+from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.runs.run import RunOptions
+from eyechart.evaluators.runs.run import execute
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.types import IMAGE

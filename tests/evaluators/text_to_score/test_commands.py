@@ -10,7 +10,7 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.results import read_results
-from eyechart.evaluators.results import write_run
+from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.text_to_score import TextToScore
 from eyechart.evaluators.text_to_score.files import DESCRIPTION_TASKS
 from eyechart.evaluators.text_to_score.files import read_pairs

@@ -10,7 +10,7 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.results import PREDICTIONS_FILE
+from eyechart.evaluators.predictions_table import PREDICTIONS_FILE
 from eyechart.evaluators.results import RESULTS_FILE
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.results import read_results

@@ -56,9 +56,9 @@ BROKEN = """
 import os, signal, sys
 from pathlib import Path
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.plan import make_plan
-from eyechart.evaluators.processes import join_processes
-from eyechart.evaluators.run import RunOptions, execute
+from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.runs.processes import join_processes
+from eyechart.evaluators.runs.run import RunOptions, execute
 
 def answer(messages):
     if os.environ["RANK"] == "1":

@@ -7,7 +7,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.suite_file import read_suite
+from eyechart.evaluators.runs.suite_file import read_suite
 
 
 def write(tmp_path, text):

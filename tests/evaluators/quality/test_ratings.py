@@ -1,6 +1,6 @@
 import pytest
 
-from eyechart.evaluators.ratings import read_rating
+from eyechart.evaluators.quality.ratings import read_rating
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@ import io
 import pytest
 from rich.console import Console
 
-from eyechart.evaluators.console import print_line
 from eyechart.evaluators.results import FailedTask
-from eyechart.evaluators.table import notes
-from eyechart.evaluators.table import score_table
+from eyechart.evaluators.runs.console import print_line
+from eyechart.evaluators.runs.table import notes
+from eyechart.evaluators.runs.table import score_table
 from tests.evaluators.finished_runs import ACCURACY
 from tests.evaluators.finished_runs import answer
 from tests.evaluators.finished_runs import evaluated

@@ -33,8 +33,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.options import PATHS
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.options import option_names
-from eyechart.evaluators.plan import Planned
-from eyechart.evaluators.plan import plan_task
+from eyechart.evaluators.runs.plan import Planned
+from eyechart.evaluators.runs.plan import plan_task
 from eyechart.evaluators.tasks import get_task
 
 

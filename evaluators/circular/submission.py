@@ -7,7 +7,7 @@ from typing import Any
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.loading import load_builder
 from eyechart.evaluators.asking import Answered
-from eyechart.evaluators.circular_passes import observed
+from eyechart.evaluators.circular.passes import observed
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.multiple_choice import shown_options
 from eyechart.evaluators.submissions.mmbench import OFFICIAL_DIRECTION

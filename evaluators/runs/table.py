@@ -12,9 +12,9 @@ from rich.table import Table
 
 from eyechart.evaluators.circular_eval import MARKING
 from eyechart.evaluators.circular_eval import WITHOUT_BLIND
-from eyechart.evaluators.console import printable
 from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.results import task_folder
+from eyechart.evaluators.runs.console import printable
 from eyechart.evaluators.types import LEXICAL
 from eyechart.evaluators.types import MINI
 from eyechart.evaluators.types import Evaluation

@@ -11,8 +11,8 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.asking import Answered
-from eyechart.evaluators.word_pairs import WordPair
-from eyechart.evaluators.word_pairs import words_of
+from eyechart.evaluators.quality.word_pairs import WordPair
+from eyechart.evaluators.quality.word_pairs import words_of
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import ScoringWarning
 from eyechart.metrics.scoring.pooling import ensemble_logits

@@ -3,13 +3,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from eyechart.evaluators.averages import averages
-from eyechart.evaluators.averages import with_averages
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.plan import plan_task
+from eyechart.evaluators.quality.averages import averages
+from eyechart.evaluators.quality.averages import with_averages
 from eyechart.evaluators.results import read_results
-from eyechart.evaluators.run import RunOptions
-from eyechart.evaluators.run import execute
+from eyechart.evaluators.runs.plan import plan_task
+from eyechart.evaluators.runs.run import RunOptions
+from eyechart.evaluators.runs.run import execute
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.evaluators.types import Evaluation

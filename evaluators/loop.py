@@ -1,0 +1,119 @@
+"""The loop of an evaluation: rows become requests, a backend answers them, a metric scores the answers."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from typing import Any
+
+import evaluate
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.asking import Answered
+from eyechart.evaluators.asking import Progress
+from eyechart.evaluators.asking import ask_rows
+from eyechart.evaluators.asking import left_out_item
+from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.notes import private_note
+from eyechart.evaluators.notes import unjudged_note
+from eyechart.evaluators.notes import unusable_note
+from eyechart.evaluators.told import told_by
+from eyechart.evaluators.types import Backend
+from eyechart.evaluators.types import Evaluation
+from eyechart.evaluators.types import Response
+from eyechart.metrics.scoring.judging.replies import judge_name
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.base import Evaluator
+
+
+def evaluate_rows(
+    asker: "Evaluator",
+    backend: Backend,
+    loaded: LoadedData,
+    *,
+    metric: str | evaluate.EvaluationModule | None,
+    skip_bad: bool,
+    limit: int | None,
+    progress: Progress | None,
+) -> Evaluation:
+    """Ask a backend about the rows of some data and score its answers.
+
+    Args:
+        asker: What asks and scores; it knows the data and the backend already.
+        backend: What answers the requests.
+        loaded: The data.
+        metric: The task's own by default.
+        skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
+        limit: Ask only the first so many rows.
+        progress: Called with (done, total) after each response.
+
+    Raises:
+        DataError: A row cannot be asked, or there are none.
+    """
+    rows, malformed = asker.usable_rows(undecoded_rows(loaded.dataset, limit), skip_bad)
+    if not rows:
+        raise DataError("there are no rows to evaluate", path=loaded.source)
+    start = time.perf_counter()
+    answered, failed = ask_rows(asker, backend, rows, skip_bad, progress)
+    model_seconds = time.perf_counter() - start
+    public = [item for item in answered if not asker.is_private(item.row)]
+    private = [left_out_item(item.row, "its answer is private") for item in answered if asker.is_private(item.row)]
+    reasons = [asker.unusable(item) for item in public]
+    unusable = [left_out_item(item.row, why) for item, why in zip(public, reasons, strict=True) if why]
+    scored = [item for item, why in zip(public, reasons, strict=True) if not why]
+    why = asker.why_unscored(answered) or ("" if public else private_note(loaded, len(answered)))
+    scores, variants = None, {}
+    if scored and not why:
+        module = asker.prepare_metric(metric, asker.metric_config(scored))
+        scores, variants = module.compute(**asker.metric_inputs(scored)), asker.variants(scored)
+        why = asker.definition.note
+    seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
+    settings = _settings(asker, backend, loaded, limit, answered)
+    unjudged = unjudged_note(settings.get("judge", {}))
+    return Evaluation(
+        task=asker.definition.name,
+        subset=loaded.subset,
+        split=loaded.split,
+        model=backend.name,
+        scores=scores,
+        settings=settings,
+        left_out=[*loaded.left_out, *malformed, *failed, *unusable, *(private if scores is not None else [])],
+        predictions=[_record(asker, item, response) for item in answered for response in item.responses],
+        variants=variants,
+        extras=asker.extras(answered),
+        files=asker.files(answered, loaded),
+        timings={
+            **seconds,
+            **getattr(asker.judge, "timings", dict)(),
+            "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
+            "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
+        },
+        note=" ".join(line for line in (unusable_note(unusable, len(public)), unjudged, why) if line),
+        complete=not unusable and not unjudged,
+    )
+
+
+def _settings(
+    asker: "Evaluator", backend: Backend, loaded: LoadedData, limit: int | None, answered: Sequence[Answered]
+) -> dict[str, Any]:
+    settings = {**asker.settings(), **asker.answer_settings(answered), "limit": limit, "data": loaded.describe()}
+    if asker.judge is not None:
+        describe = getattr(asker.judge, "settings", None)
+        settings["judge"] = describe() if describe else {"name": judge_name(asker.judge)}
+    return {**settings, "model": {**backend.settings(), **told_by(answered)}}
+
+
+def _record(asker: "Evaluator", answered: Answered, response: Response) -> dict[str, Any]:
+    request = response.request
+    return {
+        "id": request.id,
+        "pass": request.pass_name,
+        "question": answered.row.get("question"),
+        "text": response.text,
+        "error": None if response.error is None else str(response.error),
+        "score": response.score,
+        "logits": None if response.logits is None else dict(response.logits),
+        "floored": list(response.floored) or None,
+        **asker.record(answered, response),
+    }

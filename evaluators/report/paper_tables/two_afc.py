@@ -1,0 +1,114 @@
+"""The tables of 2AFC."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
+
+from eyechart.evaluators.report.paper_tables.cells import PaperTable
+from eyechart.evaluators.report.paper_tables.cells import Results
+from eyechart.evaluators.report.paper_tables.cells import decimal
+from eyechart.evaluators.report.paper_tables.cells import parts
+from eyechart.evaluators.report.paper_tables.cells import table
+from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results import TaskResult
+
+_PAIR_NAMES = {
+    "CSIQ": "CSIQ",
+    "kadid10k": "KADID-10k",
+    "MM21": "MM21",
+    "LIVEC": "CLIVE",
+    "koniq10k": "KonIQ-10k",
+    "spaq": "SPAQ",
+    "kadis700k": "KADIS-700k",
+    "SQAD": "SQAD",
+    "mixed": "Mixed",
+    "AWGN": "AWGN",
+    "JPEG": "JPEG",
+    "jpeg2000": "JP2K",
+    "fnoise": "Pink",
+    "BLUR": "Blur",
+    **{f"level {level}": f"Level-{level}" for level in range(1, 6)},
+    "interval_1_25": "[0,25)",
+    "interval_25_50": "[25,50)",
+    "interval_50_75": "[50,75)",
+    "interval_75_100": "[75,100]",
+}
+"""Parts of 2AFC's data as Tables II to V name them, in their order."""
+_AGGREGATORS = {"mle": "MLE", "perron": "Perron", "trueskill": "TrueSkill", "map": "MAP"}
+_PAIR_SCORES = {
+    "consistency": "\N{GREEK SMALL LETTER KAPPA}",
+    "accuracy_all": "\N{GREEK SMALL LETTER ALPHA}",
+    "plcc_fitted": "\N{GREEK SMALL LETTER RHO}",
+}
+
+
+def coarse(key: TaskKey, results: Results) -> Iterator[PaperTable]:
+    """2AFC, Tables II and V."""
+    title = "2AFC, Table II: consistency, accuracy and correlation, coarse-grained"
+    yield _pairs_table(key, "table_II", title, "Dataset", _PAIR_SCORES, results)
+    for label, result in results:
+        by_method = _by_aggregator(result)
+        found = dict.fromkeys(name for pools in by_method.values() for name in pools)
+        databases = sorted(found, key=_place_in_paper)
+        rows = [
+            (_AGGREGATORS[method], *(decimal(3, pools, name, "plcc_fitted") for name in databases))
+            for method, pools in by_method.items()
+        ]
+        title = f"2AFC, Table V: ranking methods, PLCC, of {label}"
+        if rows:
+            yield table(key, "table_V", title, ("Method", *(_PAIR_NAMES.get(name, name) for name in databases)), rows)
+
+
+def fine(key: TaskKey, results: Results) -> Iterator[PaperTable]:
+    """2AFC, Tables III and IV, of which each fine-grained task gives a part."""
+    first = {name: text for name, text in _PAIR_SCORES.items() if name != "plcc_fitted"}
+    title = "2AFC, Table III: consistency and accuracy, fine-grained"
+    yield _pairs_table(key, "table_III", title, "Type", first, results)
+    second = {"plcc_fitted": _PAIR_SCORES["plcc_fitted"]}
+    yield _pairs_table(key, "table_IV", "2AFC, Table IV: correlation, fine-grained", "Type", second, results)
+
+
+def _pairs_table(
+    key: TaskKey, number_of: str, title: str, corner: str, scores: Mapping[str, str], results: Results
+) -> PaperTable:
+    """Parts of the data down, models across; each average below the parts that it is of."""
+    found = dict.fromkeys(name for _, result in results for name in parts(result, "table", extras=True))
+    names = sorted(found, key=_place_in_paper)
+    below = {
+        tuple(map(str, average["over"])): average["weights"]
+        for _, result in results
+        for average in _averages(result)
+        if set(average["over"]) <= found.keys()
+    }
+    rows = []
+    for name in names:
+        shown = _PAIR_NAMES.get(name, name)
+        rows.append((shown, *(decimal(3, result.extras, "table", name, s) for _, result in results for s in scores)))
+        for over, weights in below.items():
+            if name == max(over, key=names.index, default=None):
+                own = [_average_over(result, over) for _, result in results]
+                text = "Weighted average" if weights == "n_images" else "Average"
+                rows.append((text, *(decimal(3, average, s) for average in own for s in scores)))
+    head = [f"{label} {symbol}" for label, _ in results for symbol in scores.values()]
+    return table(key, number_of, title, (corner, *head), rows)
+
+
+def _place_in_paper(part: str) -> int:
+    """Where Tables II to V have a part of the data; parts of other data come last, in their own order."""
+    return list(_PAIR_NAMES).index(part) if part in _PAIR_NAMES else len(_PAIR_NAMES)
+
+
+def _by_aggregator(result: TaskResult) -> dict[str, Any]:
+    own = str((result.scores or {}).get("aggregator"))
+    ways = {**result.variants, own: result.scores or {}}
+    return {name: ways[name].get("by_pool") or {} for name in _AGGREGATORS if name in ways}
+
+
+def _averages(result: TaskResult) -> list[dict[str, Any]]:
+    found = result.extras.get("averages")
+    rows = found if isinstance(found, list) else []
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("over"), list) and "weights" in row]
+
+
+def _average_over(result: TaskResult, over: tuple[str, ...]) -> dict[str, Any]:
+    return next((row for row in _averages(result) if tuple(map(str, row["over"])) == over), {})

@@ -1,0 +1,68 @@
+"""The folder of a run: `results.json`, `predictions.parquet` and the files of its tasks.
+
+All are rewritten whole and moved into place after every task, so that a run that fails later has lost nothing.
+"""
+
+import os
+from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.predictions_table import PREDICTIONS_FILE
+from eyechart.evaluators.predictions_table import write_predictions
+from eyechart.evaluators.results import RESULTS_FILE
+from eyechart.evaluators.results import Results
+from eyechart.evaluators.results import read_results
+from eyechart.evaluators.results import task_folder
+from eyechart.evaluators.types import Evaluation
+
+
+def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
+    """Write the results, the answers and the files that tasks bring, each whole or not at all.
+
+    A task's files lie in a folder of its own, `<task>/<subset>`. Those of a run that was written here before are
+    removed where this one writes none, so that no submission of another model is taken for this one's.
+
+    Args:
+        folder: Created if absent.
+        results: From `collect`.
+        evaluations: The same tasks, for their predictions.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_former(folder, results)
+    text = results.model_dump_json(by_alias=True, indent=2) + "\n"
+    _replace(folder / RESULTS_FILE, lambda path: path.write_text(text, encoding="utf-8"))
+    _replace(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, evaluations))
+    for evaluation in evaluations:
+        own = folder / task_folder(evaluation)
+        for name, content in evaluation.files.items():
+            own.mkdir(parents=True, exist_ok=True)
+            _replace(own / name, partial(_write_bytes, content))
+
+
+def _remove_former(folder: Path, results: Results) -> None:
+    """Remove the tasks' files that the results in a folder list and the new ones don't."""
+    try:
+        former = read_results(folder)
+    except DataError:
+        return
+    kept = {task_folder(task) / name for task in results.tasks for name in task.files}
+    for file in {task_folder(task) / name for task in former.tasks for name in task.files} - kept:
+        # Results that were edited may name any file.
+        if (folder / file).resolve().is_relative_to(folder.resolve()):
+            (folder / file).unlink(missing_ok=True)
+
+
+def _replace(target: Path, write: Callable[[Path], object]) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        write(temporary)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_bytes(content: bytes, path: Path) -> None:
+    path.write_bytes(content)

@@ -1,0 +1,45 @@
+import pyarrow.parquet
+import pytest
+
+from eyechart.evaluators.results import collect
+from eyechart.evaluators.runs.folder import write_run
+from tests.evaluators.finished_task import evaluation
+
+
+def test_predictions_keep_text_logits_and_options(tmp_path):
+    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
+    rows = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
+    assert dict(rows[0]["logits"]) == {"good": 1.5, "poor": -2.0}
+    assert (rows[0]["quality"], rows[0]["text"]) == (3.0, None)
+    assert (rows[1]["text"], rows[1]["options"], rows[1]["answer"]) == ("B", ["x", "y"], "A")
+
+
+def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
+    def write(**files):
+        found = evaluation(files={f"{name}.json": content for name, content in files.items()})
+        write_run(tmp_path / "run", collect([found], [], "2026-01-01"), [found])
+
+    own = tmp_path / "run" / "q_bench" / "assessment" / "kadis700k"
+    write(answers=b"old", more=b"old")
+    (own / "notes.txt").write_text("mine")
+    write(answers=b"new")
+    assert {path.name: path.read_bytes() for path in own.iterdir()} == {"answers.json": b"new", "notes.txt": b"mine"}
+    (tmp_path / "other.json").write_text("mine")
+    file = tmp_path / "run" / "results.json"
+    file.write_text(file.read_text().replace('"answers.json"', '"../../../../other.json"'))
+    write()
+    assert (tmp_path / "other.json").exists()
+
+
+def test_a_failed_write_leaves_the_former_file(tmp_path, monkeypatch):
+    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
+    before = (tmp_path / "predictions.parquet").read_bytes()
+
+    def fail(*args, **kwargs):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_run(tmp_path, collect([evaluation()], [], "2026-01-02"), [evaluation()])
+    assert (tmp_path / "predictions.parquet").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
