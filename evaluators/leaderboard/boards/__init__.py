@@ -1,0 +1,25 @@
+"""The boards, one explicit table: which results stand beside each other, and under which settings.
+
+The settings are written out, not taken from the tasks: a change of a task must not change what a published board
+means. A test compares them with what the tasks do today.
+"""
+
+from eyechart.evaluators.leaderboard.board import Board
+from eyechart.evaluators.leaderboard.boards import aes_bench
+from eyechart.evaluators.leaderboard.boards import mmbench
+from eyechart.evaluators.leaderboard.boards import q_bench
+from eyechart.evaluators.leaderboard.boards import ql_bench
+from eyechart.evaluators.leaderboard.boards import two_afc
+
+BOARDS: tuple[Board, ...] = (
+    *q_bench.BOARDS,
+    *mmbench.BOARDS,
+    *ql_bench.BOARDS,
+    *aes_bench.BOARDS,
+    *two_afc.BOARDS,
+)
+
+
+def find_board(task: str, subset: str) -> Board | None:
+    """The board of a task's results on a data set; None if there is none."""
+    return next((board for board in BOARDS if (board.task, board.subset) == (task, subset)), None)

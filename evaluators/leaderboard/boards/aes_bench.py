@@ -1,0 +1,69 @@
+"""The boards of AesBench."""
+
+from eyechart.evaluators.leaderboard.board import Board
+from eyechart.evaluators.leaderboard.boards.common import ACCURACY
+from eyechart.evaluators.leaderboard.boards.common import CHOICE
+from eyechart.evaluators.leaderboard.boards.common import JUDGED
+from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
+from eyechart.evaluators.leaderboard.boards.common import RELEASE
+from eyechart.evaluators.leaderboard.boards.common import TYPES
+from eyechart.evaluators.leaderboard.boards.common import rated
+from eyechart.evaluators.leaderboard.columns import Column
+from eyechart.evaluators.leaderboard.columns import broken_down
+from eyechart.evaluators.leaderboard.columns import number
+
+_SOURCES = {"natural": "Natural", "artistic": "Artistic", "AI-generated": "AI-generated"}
+_BY_SOURCE = broken_down(ACCURACY, "by source", "by_image_source", _SOURCES)
+_BY_ALL_TYPES = broken_down(ACCURACY, "by type", "by_question_type", {**TYPES, "why": "Why"})
+_PRIVATE = "The answers are given on request: submissions come from those who hold them."
+
+
+def _aesthetics(config: str, title: str, about: str, parts: tuple[Column, ...]) -> Board:
+    return Board(
+        name=f"aes_bench/{config}",
+        benchmark="AesBench",
+        title=title,
+        about=about,
+        task=f"aes_bench/{config}",
+        subset="aesbench",
+        split="test",
+        settings={**CHOICE, "data.config": (config,), "prompt_id": ("aes_bench_choice/1",)},
+        score_settings=NO_GUESS,
+        columns=(ACCURACY, *parts),
+        count="n",
+        items=2800,
+        note=_PRIVATE,
+    )
+
+
+BOARDS = (
+    _aesthetics(
+        "perception", "AesP perception", "Multiple choice on what makes an image's look.", (*_BY_SOURCE, *_BY_ALL_TYPES)
+    ),
+    _aesthetics(
+        "empathy", "AesE empathy", "Multiple choice on what an image makes people feel.", (*_BY_SOURCE, *_BY_ALL_TYPES)
+    ),
+    _aesthetics("assessment", "AesA assessment", "High, medium or low aesthetics.", _BY_SOURCE),
+    Board(
+        name="aes_bench/interpretation",
+        benchmark="AesBench",
+        title="AesI interpretation",
+        about="Reasons for a given aesthetic level, rated by a judge against experts' ones: three scores from 0 to 2.",
+        task="aes_bench/interpretation",
+        subset="aesbench",
+        split="test",
+        settings={
+            **RELEASE,
+            "data.config": ("interpretation",),
+            "prompt_id": ("aes_bench_interpretation/1",),
+            "prefill": ("",),
+            "max_new_tokens": (512,),
+        },
+        score_settings={"template": ("aesbench",), "rounds": (5,)},
+        columns=(number("mean", "Mean", "mean_ci95"), *rated("relevance", "precision", "completeness")),
+        count="n",
+        items=2800,
+        judged=True,
+        note=f"{JUDGED} {_PRIVATE} The paper does not print its judge's instruction, so it is not the one used here.",
+    ),
+)

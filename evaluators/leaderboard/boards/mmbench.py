@@ -1,0 +1,55 @@
+"""The boards of MMBench."""
+
+from eyechart.evaluators.leaderboard.board import Board
+from eyechart.evaluators.leaderboard.boards.common import LENGTHS
+from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
+from eyechart.evaluators.leaderboard.boards.common import RELEASE
+from eyechart.evaluators.leaderboard.columns import broken_down
+from eyechart.evaluators.leaderboard.columns import percent
+
+_ABILITIES = {
+    "coarse perception": "CP",
+    "fine-grained perception (single-instance)": "FP-S",
+    "fine-grained perception (cross-instance)": "FP-C",
+    "attribute reasoning": "AR",
+    "logic reasoning": "LR",
+    "relation reasoning": "RR",
+}
+_CIRCULAR = percent("circular_accuracy", "CircularEval", "circular_ci95")
+
+
+def _circular(config: str, title: str, items: int | None) -> Board:
+    parts = () if config == "cc" else broken_down(_CIRCULAR, "by ability", "by_l2_category", _ABILITIES)
+    return Board(
+        name=f"mmbench/{config}",
+        benchmark="MMBench",
+        title=title,
+        about="Multiple choice; a question counts only if it is answered rightly in every rotation of its options.",
+        task=f"mmbench/{config}",
+        subset="mmbench",
+        split="dev",
+        settings={
+            **RELEASE,
+            "data.config": (config,),
+            "prompt_id": ("mmbench/1",),
+            "option_order": ("release, turned by one place from pass to pass",),
+            "blind": (False,),
+            "fallback": ("wrong",),
+            "rounds": (1,),
+            "missing": ("error",),
+            "max_new_tokens": LENGTHS,
+        },
+        score_settings={**NO_GUESS, "dropped": (0,)},
+        columns=(_CIRCULAR, percent("vanilla_accuracy", "VanillaEval", "vanilla_ci95"), *parts),
+        count="n_questions",
+        items=items,
+    )
+
+
+BOARDS = (
+    _circular("en", "English", 1164),
+    _circular("cn", "Chinese", 1164),
+    _circular("en_v11", "English, version 1.1", None),
+    _circular("cn_v11", "Chinese, version 1.1", None),
+    _circular("cc", "CCBench", None),
+)

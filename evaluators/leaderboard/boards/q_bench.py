@@ -1,0 +1,139 @@
+"""The boards of Q-Bench."""
+
+from eyechart.evaluators.leaderboard.board import Board
+from eyechart.evaluators.leaderboard.board import Settings
+from eyechart.evaluators.leaderboard.boards.common import ACCURACY
+from eyechart.evaluators.leaderboard.boards.common import ALL
+from eyechart.evaluators.leaderboard.boards.common import CHOICE
+from eyechart.evaluators.leaderboard.boards.common import JUDGED
+from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
+from eyechart.evaluators.leaderboard.boards.common import RELEASE
+from eyechart.evaluators.leaderboard.boards.common import TYPES
+from eyechart.evaluators.leaderboard.boards.common import rated
+from eyechart.evaluators.leaderboard.columns import Column
+from eyechart.evaluators.leaderboard.columns import broken_down
+from eyechart.evaluators.leaderboard.columns import number
+
+_CONCERNS = {
+    "distortion": "Distortion",
+    "other": "Other",
+    "in-context distortion": "In-context distortion",
+    "in-context other": "In-context other",
+}
+_UNBIASED = Column("yes_no", "Yes/no, unbiased", ("yes_no", "mean"), scale=100, digits=2, unit="%")
+
+
+def _perception(name: str, title: str, about: str, subset: str, items: int, parts: tuple[Column, ...]) -> Board:
+    return Board(
+        name=name,
+        benchmark="Q-Bench",
+        title=title,
+        about=about,
+        task=name,
+        subset=subset,
+        split="dev",
+        settings={**CHOICE, "prompt_id": ("q_bench_a1/1",)},
+        score_settings=NO_GUESS,
+        columns=(ACCURACY, _UNBIASED, *parts),
+        count="n",
+        items=items,
+    )
+
+
+_BY_TYPE = broken_down(ACCURACY, "by type", "by_question_type", TYPES)
+_PERCEPTION = (
+    _perception(
+        "q_bench/perception",
+        "A1 perception",
+        "Multiple choice on the low-level look of single images.",
+        "llvisionqa",
+        1495,
+        (*_BY_TYPE, *broken_down(ACCURACY, "by concern", "by_concern", _CONCERNS)),
+    ),
+    _perception(
+        "q_bench/perception_pairs",
+        "A1 perception, pairs",
+        "The same on two images. Three of the 1,000 released questions cannot be asked.",
+        "llvisionqa_pairs",
+        997,
+        _BY_TYPE,
+    ),
+)
+_DESCRIPTION = Board(
+    name="q_bench/description",
+    benchmark="Q-Bench",
+    title="A2 description",
+    about="Descriptions of images, rated by a judge against experts' texts: three scores from 0 to 2 and their sum.",
+    task="q_bench/description",
+    subset="lldescribe",
+    split="test",
+    settings={**RELEASE, "prompt_id": ("q_bench_a2/1",), "prefill": ("",), "max_new_tokens": (512,)},
+    score_settings={"template": ("q_bench",), "wording": ("published",), "rounds": (5,)},
+    columns=(number("sum", "Sum", "sum_ci95"), *rated("completeness", "preciseness", "relevance")),
+    count="n",
+    items=499,
+    judged=True,
+    note=f"{JUDGED} The experts' texts are private: submissions come from those who hold them.",
+)
+_DATABASES = {
+    "koniq10k": ("KonIQ-10k", 10_073),
+    "spaq": ("SPAQ", 11_125),
+    "live_fb": ("LIVE-FB", 39_810),
+    "live_itw": ("LIVE-itw", 1_169),
+    "cgiqa6k": ("CGIQA-6K", 6_000),
+    "agiqa3k": ("AGIQA-3K", 2_982),
+    "kadid10k": ("KADID-10k", 10_125),
+}
+"""The databases of A3 with their numbers of images: Q-Bench, Table 1 and its lists."""
+_QUALITY: Settings = {
+    "prompt_id": ("q_bench_a3/1",),
+    "prefill": ("The quality of the image is",),
+    "prediction": ("pooled logits of words",),
+    "words": ("good/poor",),
+    "temperature": (100.0,),
+    "ties": ("exact",),
+}
+_SRCC, _PLCC = number("srcc", "SRCC"), number("plcc", "PLCC")
+_NAMES = {key: name for key, (name, _) in _DATABASES.items()}
+_ASSESSMENT = (
+    Board(
+        name="q_bench/assessment",
+        benchmark="Q-Bench",
+        title="A3 assessment, average",
+        about="Correlation of predicted and human quality, the plain mean over seven databases.",
+        task="q_bench/assessment",
+        subset="average",
+        split="test",
+        settings={**ALL, **_QUALITY, "average": ("plain mean over databases",), "databases": (list(_DATABASES),)},
+        columns=(
+            *(_SRCC, _PLCC, number("plcc_fitted", "PLCC, fitted")),
+            *broken_down(_SRCC, "SRCC by database", "by_database", _NAMES),
+            *broken_down(_PLCC, "PLCC by database", "by_database", _NAMES),
+        ),
+        count="n",
+        items=sum(images for _, images in _DATABASES.values()),
+        note="An average of databases has no interval, so only scores that are equal as printed share a rank.",
+    ),
+    *(
+        Board(
+            name=f"q_bench/assessment/{key}",
+            benchmark="Q-Bench",
+            title=f"A3, {name}",
+            about=f"Correlation of predicted and human quality on {name}.",
+            task="q_bench/assessment",
+            subset=key,
+            split="test",
+            settings={**RELEASE, **_QUALITY, "data.config": (None,)},
+            columns=(
+                number("srcc", "SRCC", "srcc_ci95"),
+                number("plcc", "PLCC", "plcc_ci95"),
+                number("plcc_fitted", "PLCC, fitted"),
+                number("krcc", "KRCC"),
+            ),
+            count="n",
+            items=images,
+        )
+        for key, (name, images) in _DATABASES.items()
+    ),
+)
+BOARDS = (*_PERCEPTION, _DESCRIPTION, *_ASSESSMENT)

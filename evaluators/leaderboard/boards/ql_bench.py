@@ -1,0 +1,55 @@
+"""The boards of QL-Bench."""
+
+from eyechart.evaluators.leaderboard.board import Board
+from eyechart.evaluators.leaderboard.board import Settings
+from eyechart.evaluators.leaderboard.boards.common import CHOICE
+from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
+from eyechart.evaluators.leaderboard.boards.common import TYPES
+from eyechart.evaluators.leaderboard.columns import Column
+from eyechart.evaluators.leaderboard.columns import broken_down
+from eyechart.evaluators.leaderboard.columns import percent
+
+
+def _without_options(settings: Settings) -> Settings:
+    return {name: allowed for name, allowed in settings.items() if name != "data.options"}
+
+
+def _points(name: str, label: str) -> Column:
+    """A column for a score that is a percentage as it stands."""
+    return Column(name, label, (name,), (f"{name}_ci95",), digits=2, unit="%")
+
+
+_AWARENESS = _points("score_sa", "Self-awareness")
+
+
+def _self_awareness(config: str, title: str, items: int) -> Board:
+    return Board(
+        name=f"ql_bench/{config}",
+        benchmark="QL-Bench",
+        title=title,
+        about="Right answers and right refusals, in percent, where `I don't know` is among the options.",
+        task=f"ql_bench/{config}",
+        subset="llsavisionqa",
+        split="dev",
+        settings={
+            **_without_options(CHOICE),
+            "data.options.refusal_position": ("last",),
+            "data.config": (config,),
+            "prompt_id": ("q_bench_a1/1",),
+            "fallback": ("wrong",),
+        },
+        score_settings=NO_GUESS,
+        columns=(
+            _AWARENESS,
+            _points("score_cc", "Right answers"),
+            _points("score_rc", "Right refusals"),
+            percent("answer_rate", "Answer rate", "answer_rate_ci95"),
+            percent("answer_accuracy", "Answer accuracy", "answer_accuracy_ci95"),
+            *broken_down(_AWARENESS, "by type", "by_question_type", TYPES),
+        ),
+        count="n",
+        items=items,
+    )
+
+
+BOARDS = (_self_awareness("single", "Single images", 1495), _self_awareness("pair", "Pairs", 997))
