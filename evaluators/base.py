@@ -140,6 +140,10 @@ class Evaluator(evaluate.Evaluator):
         """The same answers, of rows that can be scored, scored in other ways, by a name that says the way."""
         return {}
 
+    def marks(self, scored: Sequence[Answered], scores: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+        """What a judge gave single rows, by their ids, where the scores tell it."""
+        return {}
+
     def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """What else the answers tell, of all rows."""
         return {}

@@ -1,5 +1,7 @@
 """Descriptions: a prompt without options in, a free text out, compared with a golden one by a judge."""
 
+import math
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,6 +72,14 @@ class DescriptionEvaluator(Evaluator):
         if self.options.rounds is not None:
             inputs["rounds"] = self.options.rounds
         return inputs
+
+    def marks(self, scored: Sequence[Answered], scores: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+        """The mean over rounds in each dimension."""
+        columns = scores.get("image_scores", {})
+        return {
+            item.row["id"]: {name: values[place] for name, values in columns.items() if not math.isnan(values[place])}
+            for place, item in enumerate(scored)
+        }
 
     def files(self, answered: Sequence[Answered], loaded: LoadedData) -> dict[str, bytes]:
         """The benchmark's own file of answers, where no golden text is public."""

@@ -1,6 +1,7 @@
 """The loop of an evaluation: rows become requests, a backend answers them, a metric scores the answers."""
 
 import time
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
@@ -63,10 +64,11 @@ def evaluate_rows(
     unusable = [left_out_item(item.row, why) for item, why in zip(public, reasons, strict=True) if why]
     scored = [item for item, why in zip(public, reasons, strict=True) if not why]
     why = asker.why_unscored(answered) or ("" if public else private_note(loaded, len(answered)))
-    scores, variants = None, {}
+    scores, variants, marks = None, {}, {}
     if scored and not why:
         module = asker.prepare_metric(metric, asker.metric_config(scored))
         scores, variants = module.compute(**asker.metric_inputs(scored)), asker.variants(scored)
+        marks = asker.marks(scored, scores)
         why = asker.definition.note
     seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
     settings = _settings(asker, backend, loaded, limit, answered)
@@ -79,7 +81,7 @@ def evaluate_rows(
         scores=scores,
         settings=settings,
         left_out=[*loaded.left_out, *malformed, *failed, *unusable, *(private if scores is not None else [])],
-        predictions=[_record(asker, item, response) for item in answered for response in item.responses],
+        predictions=[_record(asker, item, response, marks) for item in answered for response in item.responses],
         variants=variants,
         extras=asker.extras(answered),
         files=asker.files(answered, loaded),
@@ -104,7 +106,9 @@ def _settings(
     return {**settings, "model": {**backend.settings(), **told_by(answered)}}
 
 
-def _record(asker: "Evaluator", answered: Answered, response: Response) -> dict[str, Any]:
+def _record(
+    asker: "Evaluator", answered: Answered, response: Response, marks: Mapping[str, Mapping[str, float]]
+) -> dict[str, Any]:
     request = response.request
     return {
         "id": request.id,
@@ -115,5 +119,6 @@ def _record(asker: "Evaluator", answered: Answered, response: Response) -> dict[
         "score": response.score,
         "logits": None if response.logits is None else dict(response.logits),
         "floored": list(response.floored) or None,
+        "marks": marks.get(answered.row["id"]),
         **asker.record(answered, response),
     }

@@ -1,9 +1,9 @@
 """The table of what a model answered, `predictions.parquet`."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from typing import Any
 
 from eyechart.evaluators.types import Evaluation
 
@@ -41,6 +41,8 @@ def predictions_schema() -> "Schema":
             "step": pyarrow.string(),
             "correct": pyarrow.bool_(),
             "reference": pyarrow.string(),
+            # What a judge gave, by dimension: means over its rounds.
+            "marks": pyarrow.map_(pyarrow.string(), pyarrow.float64()),
             "quality": pyarrow.float64(),
             "first_id": pyarrow.string(),
             "second_id": pyarrow.string(),
@@ -65,7 +67,7 @@ def write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
             "split": e.split,
             "model": e.model,
             **prediction,
-            "logits": _pairs(prediction),
+            **{name: _pairs(prediction.get(name)) for name in ("logits", "marks")},
         }
         for e in evaluations
         for prediction in e.predictions
@@ -73,6 +75,5 @@ def write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
     parquet.write_table(pyarrow.Table.from_pylist(records, schema=predictions_schema()), path)
 
 
-def _pairs(prediction: dict[str, Any]) -> list[tuple[str, float]] | None:
-    logits = prediction["logits"]
-    return None if logits is None else list(logits.items())
+def _pairs(numbers: Mapping[str, float] | None) -> list[tuple[str, float]] | None:
+    return None if numbers is None else list(numbers.items())

@@ -1,7 +1,7 @@
 """Paired tests of what the items gave in two runs.
 
-Shares by McNemar's exact test, with a bootstrap interval of the difference; SRCC by a paired bootstrap; PLCC by
-Williams' test, with a bootstrap interval. Holm's correction is over all tests of a comparison.
+Shares by McNemar's exact test, with a bootstrap interval of the difference; a judge's marks and SRCC by a paired
+bootstrap; PLCC by Williams' test, with a bootstrap interval. Holm's correction is over all tests of a comparison.
 """
 
 import math
@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.items import Marks
 from eyechart.evaluators.comparison.items import Qualities
 from eyechart.evaluators.comparison.items import Share
 from eyechart.metrics.scoring.correlation import plcc
@@ -22,6 +23,7 @@ from eyechart.metrics.scoring.intervals import bootstrap_mean
 from eyechart.metrics.scoring.intervals import bootstrap_plcc_pairs
 from eyechart.metrics.scoring.intervals import part_generator
 from eyechart.metrics.scoring.intervals import percentile_interval
+from eyechart.metrics.scoring.significance import bootstrap_mean_difference
 from eyechart.metrics.scoring.significance import bootstrap_srcc_difference
 from eyechart.metrics.scoring.significance import holm
 from eyechart.metrics.scoring.significance import mcnemar
@@ -75,6 +77,12 @@ def differences(
         )
         for one, other in zip(first.shares, second.shares, strict=True)
     ]
+    found += [
+        _marks_difference(place, one, other, items, seed)
+        for one in first.marks
+        for other in second.marks
+        if one.key == other.key
+    ]
     if first.qualities is not None and second.qualities is not None:
         found += _quality_differences(place, first.qualities, second.qualities, items, seed)
     return found
@@ -106,6 +114,28 @@ def _share_difference(
         n=test.n,
         only_first=tuple(item for item, x, y in zip(items, a, b, strict=True) if x and not y),
         only_second=tuple(item for item, x, y in zip(items, a, b, strict=True) if y and not x),
+    )
+
+
+def _marks_difference(
+    place: tuple[str, str, str], one: Marks, other: Marks, items: Sequence[str], seed: int
+) -> Difference:
+    marked = [item for item in items if item in one.values and item in other.values]
+    first, second = _column(one.values, marked), _column(other.values, marked)
+    try:
+        test = bootstrap_mean_difference(first, second, part_generator(seed, "/".join((*place, one.key))))
+    except ScoringError as error:
+        return _undefined(place, one.label, len(marked), error)
+    return Difference(
+        *place,
+        score=one.label,
+        first=math.fsum(first) / len(first),
+        second=math.fsum(second) / len(second),
+        difference=test.difference,
+        interval=test.interval,
+        p_value=test.p_value,
+        test="paired bootstrap",
+        n=test.n,
     )
 
 

@@ -1,4 +1,4 @@
-"""What every item gave in a run, from its predictions: right or wrong, or a quality score.
+"""What every item gave in a run, from its predictions: right or wrong, a judge's marks, or a quality score.
 
 Nothing is judged anew. What the predictions do not tell, such as a judge's vote, shows in a share that is not the one
 in the results; such a score is not compared.
@@ -42,6 +42,16 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """A judge's marks in one dimension, or in all together."""
+
+    key: str
+    label: str
+    values: Mapping[str, float]
+    """By item; without those of which every round failed."""
+
+
+@dataclass(frozen=True)
 class Qualities:
     """Predicted and human quality of images."""
 
@@ -61,6 +71,7 @@ class ItemScores:
     references: Mapping[str, Any]
     """What is right, by item, to tell whether two runs had the same data."""
     shares: tuple[Share, ...] = ()
+    marks: tuple[Marks, ...] = ()
     qualities: Qualities | None = None
 
 
@@ -79,14 +90,14 @@ def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     kind = get_task(result.task).evaluator
     if kind is Kind.QUALITY_ASSESSMENT:
         return _quality_scores(result, answers)
+    if kind is Kind.DESCRIPTION:
+        return _descriptions(result.scores, answers)
     readers: Mapping[Kind, Callable[[Mapping[str, dict[str, Row]]], ItemScores]] = {
         Kind.MULTIPLE_CHOICE: _choices,
         Kind.CIRCULAR_EVAL: _rotations,
         Kind.SELF_AWARENESS: _refusals,
         Kind.PAIRED_COMPARISON: _pairs,
     }
-    if kind not in readers:
-        raise DataError("its items are judged in several rounds, which the predictions do not hold")
     found = readers[kind](_by_item(answers))
     for share in found.shares:
         _check_share(share, result.scores)
@@ -182,6 +193,37 @@ def _agree(first: Row, second: Row) -> bool:
     """Whether both replies name an image, and the same one."""
     told = (first["extracted"], second["extracted"])
     return None not in told and told[0] != told[1]
+
+
+def _descriptions(scores: Mapping[str, Any], answers: Answers) -> ItemScores:
+    """Each image's marks by dimension, and their sum or mean, whichever the protocol reports."""
+    rows = {row["id"]: row for row in answers.rows(range(len(answers))) if row.get("marks")}
+    if not rows:
+        raise DataError("its predictions hold no marks of a judge, as those of earlier versions")
+    by_item: dict[str, dict[str, float]] = {item: dict(row["marks"]) for item, row in rows.items()}
+    dimensions = list(dict.fromkeys(name for marks in by_item.values() for name in marks))
+    total, divisor = ("mean", len(dimensions)) if scores.get("template") == "aesbench" else ("sum", 1)
+    columns = {
+        total: {k: math.fsum(v.values()) / divisor for k, v in by_item.items() if len(v) == len(dimensions)},
+        **{name: {item: marks[name] for item, marks in by_item.items() if name in marks} for name in dimensions},
+    }
+    marks = tuple(Marks(name, f"{name}, mean over images", values) for name, values in columns.items())
+    for one in marks:
+        _check_marks(one, scores)
+    return ItemScores({item: row["reference"] for item, row in rows.items()}, marks=marks)
+
+
+def _check_marks(marks: Marks, scores: Mapping[str, Any]) -> None:
+    if not marks.values:
+        raise DataError(f"no item has a mark in {marks.key}")
+    if scores.get("failed_rounds") != 0:
+        # The score is then the mean over rounds, and images with fewer of them weigh less.
+        return
+    told = scores.get(marks.key)
+    told = told.get("score") if isinstance(told, Mapping) else told
+    counted = math.fsum(marks.values.values()) / len(marks.values)
+    if not isinstance(told, int | float) or abs(told - counted) > _TOLERANCE:
+        raise DataError(f"its predictions give {counted:.6g} as {marks.key} and its results say {told!r:.12}")
 
 
 def _quality_scores(result: TaskResult, answers: Answers) -> ItemScores:

@@ -159,6 +159,7 @@ def _sample(
         "step": verdict.step,
         "correct": verdict.correct,
         "reference": _shortened(row.get("reference")),
+        "marks": dict(row.get("marks") or ()) or None,
         "predicted": quality,
         "human": row.get("quality"),
         "images": list(images),

@@ -1,8 +1,8 @@
 """Whether two models differ on the same items: paired tests, and their correction over many tasks.
 
 McNemar for right and wrong, Williams and Steiger for Pearson correlations with the same opinion scores, a paired
-bootstrap for SRCC, Holm over tasks. The tests for correlations assume normal data and a linear relation; on ranks or
-strongly skewed scores, use the bootstrap.
+bootstrap for SRCC and mean scores, Holm over tasks. The tests for correlations assume normal data and a linear
+relation; on ranks or strongly skewed scores, use the bootstrap.
 
 Sources: McNemar, Psychometrika, 1947; Williams, Journal of the Royal Statistical Society B, 1959, in the form that
 Steiger, "Tests for comparing elements of a correlation matrix", Psychological Bulletin, 1980, recommends (Eq. 7), and
@@ -28,6 +28,7 @@ from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_numbers
 from eyechart.metrics.scoring.intervals import RESAMPLES
+from eyechart.metrics.scoring.intervals import bootstrap_mean
 from eyechart.metrics.scoring.intervals import bootstrap_srcc_pairs
 from eyechart.metrics.scoring.intervals import percentile_interval
 
@@ -70,10 +71,10 @@ class CorrelationTest:
 
 @dataclass(frozen=True)
 class BootstrapTest:
-    """A comparison of two models' SRCC on the same resamples.
+    """A comparison of two models' scores on the same resamples.
 
     Attributes:
-        difference: SRCC of the first model less that of the second, in [-2, 2].
+        difference: Score of the first model less that of the second.
         interval: 95 % percentile interval of the difference.
         p_value: Two-sided: twice the share of resamples on the rarer side of 0, each side counted with one more.
         n: Number of items.
@@ -243,6 +244,31 @@ def bootstrap_srcc_difference(
     differences = replicates[0] - replicates[1]
     interval = percentile_interval(differences)
     return BootstrapTest(difference, interval, _two_sided(differences), len(np.asarray(references)))
+
+
+def bootstrap_mean_difference(
+    first: ArrayLike, second: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> BootstrapTest:
+    """Paired bootstrap of the difference of two means over the same items.
+
+    Args:
+        first: Scores that the first model got, shape (n,).
+        second: Scores that the second one got, shape (n,).
+        rng: Source of the draws.
+        resamples: Number of resamples; the smallest p-value is 2 / (resamples + 1).
+
+    Raises:
+        InputError: The lengths differ, there are no items, or a value is not finite.
+
+    Examples:
+        >>> found = bootstrap_mean_difference([2, 1, 2, 2, 1], [1, 1, 1, 2, 0], np.random.default_rng(0))
+        >>> round(found.difference, 6), found.interval[0] > 0, found.n
+        (0.6, True, 5)
+    """
+    one, other = check_numbers("first", first), check_numbers("second", second)
+    n = check_lengths(first=one, second=other)
+    differences = bootstrap_mean(one - other, rng, resamples)
+    return BootstrapTest(float(np.mean(one - other)), percentile_interval(differences), _two_sided(differences), n)
 
 
 def _two_sided(differences: FloatArray) -> float:

@@ -52,6 +52,24 @@ def qualities(logits: Sequence[Sequence[float]], human: Sequence[float], **field
     return evaluated("q_bench/assessment", "koniq10k", "test", **{**made, **fields})
 
 
+def descriptions(marks: Sequence[Sequence[float | None]], **scores: Any) -> Any:
+    """Descriptions with the marks that a judge gave in each dimension, None where every round failed."""
+    names = ("completeness", "preciseness", "relevance")
+    rows = [
+        answer(
+            f"i{place}",
+            reference="dark",
+            marks={name: mark for name, mark in zip(names, of_image, strict=True) if mark is not None},
+        )
+        for place, of_image in enumerate(marks)
+    ]
+    failed = 5 * sum(mark is None for of_image in marks for mark in of_image)
+    means = np.nanmean(np.array(marks, dtype=float), axis=0).tolist()
+    told = {name: {"score": mean} for name, mean in zip(names, means, strict=True)}
+    told |= {"sum": sum(means), "failed_rounds": failed, "template": "q_bench", "judge": "acme/judge"}
+    return evaluated("q_bench/description", "lldescribe", "test", predictions=rows, scores=told | scores)
+
+
 @pytest.fixture
 def compared(tmp_path: Path) -> Any:
     def call(first: Sequence[Any], second: Sequence[Any], **arguments: Any) -> Comparison:
@@ -231,6 +249,40 @@ def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
     assert "2 items, 'q0' first, have another right answer" in refused.reasons[0]
 
 
+def test_descriptions_by_a_judges_marks(compared: Any) -> None:
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 11, (60, 3)) / 5
+    second = np.clip(first - rng.integers(-1, 4, (60, 3)) / 5, 0, 2)
+    total, *dimensions = compared([descriptions(first.tolist())], [descriptions(second.tolist())]).differences
+    gap = (first - second).sum(axis=1)
+    assert (total.score, total.test, total.n) == ("sum, mean over images", "paired bootstrap", 60)
+    assert total.first == pytest.approx(first.sum(axis=1).mean())
+    assert total.difference == pytest.approx(gap.mean())
+    expected = stats.bootstrap((gap,), np.mean, method="percentile", rng=rng).confidence_interval
+    assert total.interval == pytest.approx(tuple(expected), abs=0.03)
+    assert total.p_value < 0.01
+    assert [one.score.partition(",")[0] for one in dimensions] == ["completeness", "preciseness", "relevance"]
+    assert [one.difference for one in dimensions] == pytest.approx((first - second).mean(axis=0).tolist())
+
+
+def test_descriptions_without_a_mark_are_left_out(compared: Any) -> None:
+    first, second = [[2, 1, 1], [1, None, 2], [0, 1, 2]], [[1, 1, 1], [1, 1, 1], [2, None, 1]]
+    total, complete, precise, relevant = compared([descriptions(first)], [descriptions(second)]).differences
+    assert (total.n, total.difference) == (1, 1.0)
+    assert (complete.n, precise.n, relevant.n) == (3, 1, 3)
+    assert complete.difference == pytest.approx((3 - 4) / 3)
+    nothing = compared([descriptions([[1, None, 1], [1, 1, 1]])], [descriptions([[1, 1, 1], [1, None, 1]])])
+    assert "empty" in nothing.differences[0].note and nothing.differences[1].p_value == 1.0
+
+
+def test_descriptions_of_another_judge_or_with_edited_marks_are_refused(compared: Any) -> None:
+    marks = [[2, 1, 1], [1, 0, 2]]
+    (refused,) = compared([descriptions(marks)], [descriptions(marks, judge="other/judge")]).refused
+    assert refused.reasons[0].startswith("scores.judge is 'acme/judge'")
+    (refused,) = compared([descriptions(marks)], [descriptions(marks, sum=5.0)]).refused
+    assert refused.reasons[0].endswith("its predictions give 3.5 as sum and its results say 5.0")
+
+
 def test_what_the_predictions_do_not_tell(compared: Any) -> None:
     judged = choices("110-", scores={"accuracy": 0.75, "n": 4, "fallback": "wrong"})
     described = evaluated("q_bench/description", "lldescribe", scores={"sum": 1.0}, predictions=[answer("x")])
@@ -238,7 +290,7 @@ def test_what_the_predictions_do_not_tell(compared: Any) -> None:
     found = compared([judged, described, private], [choices("1100"), described, private])
     reasons = [refused.reasons[0] for refused in found.refused]
     assert "give 0.5 as accuracy and its results say 0.75: a judge or chance decided some" in reasons[0]
-    assert "judged in several rounds" in reasons[1] and "there is no score" in reasons[2]
+    assert "hold no marks of a judge" in reasons[1] and "there is no score" in reasons[2]
 
 
 def call(*arguments: Any, code: int = 0) -> str:

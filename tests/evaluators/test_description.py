@@ -56,6 +56,24 @@ def test_a_row_without_a_golden_text_is_asked_and_kept_but_not_scored(described)
     assert [line["reference"] for line in found.predictions] == GOLDEN
 
 
+def test_marks_go_to_the_rows_that_they_are_of(described):
+    """The second row's rounds fail in one dimension; the first has no golden text."""
+
+    def judge(messages, n):
+        told = str(messages)
+        if "vivid" in told:
+            return ["nothing to say"] * n
+        return ["Score: 2"] * n if "blurry" in told else ["Score: 0"] * n
+
+    golden = ["", GOLDEN[1], GOLDEN[2], GOLDEN[0]]
+    found = run(described.remove_columns("description").add_column("description", golden), judge=judge, rounds=2)
+    marks = [line["marks"] for line in found.predictions]
+    assert marks[0] is None
+    assert marks[1] == {"relevance": 0.0}, "relevance is judged without the golden text"
+    assert marks[2] == {"completeness": 2.0, "preciseness": 2.0, "relevance": 0.0}
+    assert marks[3] == {"completeness": 0.0, "preciseness": 0.0, "relevance": 0.0}
+
+
 def test_without_any_golden_text_there_are_predictions_and_a_note(described):
     found = run(described.map(lambda row: {"description": ""}))
     assert found.scores is None and "private" in found.note
@@ -76,6 +94,8 @@ def test_the_scores_of_a_judge_are_frequencies_over_images_and_rounds(described)
         assert part["score"] == part["p1"] + 2 * part["p2"] == 1.0
         assert part["failed_rounds"] == 3
     assert found.scores["sum"] == 3.0
+    marks = dict.fromkeys(("completeness", "preciseness", "relevance"), 1.0)
+    assert [line["marks"] for line in found.predictions] == [marks, marks, marks, None]
     assert (found.scores["judge"], found.scores["rounds"], found.scores["template"]) == ("judge", 5, "q_bench")
     assert found.settings["judge"] == {"name": "judge"}
     assert len(asked) == 9

@@ -145,6 +145,9 @@
     if (sample.extracted) made.append(element("div", sample.extracted, "chosen"));
     if (sample.predicted !== undefined) made.append(element("div", `predicted ${Number(sample.predicted.toPrecision(5))}`));
     if (sample.human !== undefined) made.append(element("div", `human ${Number(sample.human.toPrecision(5))}`));
+    Object.entries(sample.marks || {}).forEach(([name, mark]) => {
+      made.append(element("div", `${name} ${Number(mark.toPrecision(3))}`));
+    });
     if (sample.correct !== undefined) made.append(element("div", sample.correct ? "right" : "wrong", sample.correct ? "right" : "wrong"));
     if (sample.answer && !sample.options) made.append(element("div", `right answer: ${sample.answer}`));
     made.append(element("span", data.steps[sample.step] || sample.step, "meta"));

@@ -59,7 +59,8 @@ def description_scores(
     Returns:
         For each dimension `score` in [0, 2], higher is better, `score_ci95`, `p0`, `p1`, `p2` in [0, 1], `n` and
         `failed_rounds`; the `sum` of the scores in [0, 6] and their `mean`, with intervals; `n`, `failed_rounds`,
-        `unscored`, `empty_predictions`, `without_reference`; and `by_<group name>` for each group.
+        `unscored`, `empty_predictions`, `without_reference`; `image_scores`, for each dimension the n means over usable
+        rounds in [0, 2], nan without one; and `by_<group name>` for each group.
 
     Raises:
         InputError: An argument is malformed, or no row has a reference.
@@ -71,8 +72,8 @@ def description_scores(
     Examples:
         >>> judging = Judging(lambda messages, n: ["Score: 1"] * n)
         >>> scores = description_scores(["A dark picture."], ["It is dark."], {}, judging)
-        >>> scores["completeness"]["score"], scores["sum"], scores["n"]
-        (1.0, 3.0, 1)
+        >>> scores["completeness"]["score"], scores["sum"], scores["n"], scores["image_scores"]["completeness"]
+        (1.0, 3.0, 1, [1.0])
     """
     check_texts(predictions=predictions, references=references)
     check_member("template", template, list(DIMENSIONS))
@@ -92,7 +93,18 @@ def description_scores(
 
     kept = {name: [values[row] for row in rows] for name, values in groups.items()}
     whole = part("overall", range(len(rows))) | {"without_reference": len(references) - len(rows)}
-    return whole | map_groups(kept, part)
+    return whole | {"image_scores": _image_scores(judged, rows, len(references))} | map_groups(kept, part)
+
+
+def _image_scores(judged: Mapping[str, Sequence[Rounds]], rows: Sequence[int], n: int) -> dict[str, list[float]]:
+    """The mean over rounds of each of the n images, nan for those that are not among `rows` or have no usable round."""
+    found = {dimension: [float("nan")] * n for dimension in judged}
+    for dimension, items in judged.items():
+        for row, rounds in zip(rows, items, strict=True):
+            given = [score for score in rounds if score is not None]
+            if given:
+                found[dimension][row] = sum(given) / len(given)
+    return found
 
 
 def _part(

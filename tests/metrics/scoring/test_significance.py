@@ -7,12 +7,14 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 from scipy.stats import pearsonr
 from scipy.stats import spearmanr
+from scipy.stats import ttest_rel
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.intervals import bootstrap_plcc_pairs
 from eyechart.metrics.scoring.intervals import bootstrap_srcc_pairs
 from eyechart.metrics.scoring.resampling import resampled_counts
+from eyechart.metrics.scoring.significance import bootstrap_mean_difference
 from eyechart.metrics.scoring.significance import bootstrap_srcc_difference
 from eyechart.metrics.scoring.significance import holm
 from eyechart.metrics.scoring.significance import mcnemar
@@ -135,6 +137,22 @@ def test_the_bootstrap_finds_a_difference_and_none() -> None:
     assert (same.difference, same.p_value, same.interval) == (0.0, 1.0, (0.0, 0.0))
 
 
+def test_the_bootstrap_of_means_against_the_t_test() -> None:
+    """With 200 items of normal noise both tests say the same; 10,000 resamples know a p-value to about 0.01."""
+    rng = np.random.default_rng(9)
+    first = rng.normal(size=200)
+    for shift in (0.0, 0.05, 0.1, 0.3):
+        second = first + shift + 0.5 * rng.normal(size=200)
+        found = bootstrap_mean_difference(first, second, np.random.default_rng(0), resamples=10_000)
+        expected = ttest_rel(first, second)
+        low, high = expected.confidence_interval()
+        assert found.difference == pytest.approx(np.mean(first) - np.mean(second))
+        assert found.p_value == pytest.approx(expected.pvalue, abs=0.03)
+        assert found.interval == pytest.approx((low, high), abs=0.01)
+    same = bootstrap_mean_difference(first, first, np.random.default_rng(0))
+    assert (same.difference, same.p_value, same.interval, same.n) == (0.0, 1.0, (0.0, 0.0), 200)
+
+
 def test_holm_against_a_hand_computation() -> None:
     """0.005 * 4, 0.01 * 3, 0.03 * 2, and 0.04 no smaller than the one before."""
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
@@ -161,6 +179,12 @@ BAD_INPUT = [
     (lambda: steiger_from_correlations(0.4, 1.5, 0.1, 50), InputError, "r_second is 1.5"),
     (lambda: williams_from_correlations(0.9, -0.9, 0.9, 50), InputError, "no data have the correlations"),
     (lambda: williams_from_correlations(0.4, 0.5, 0.1, 0), InputError, "n is 0"),
+    (
+        lambda: bootstrap_mean_difference([1, 2], [1], np.random.default_rng(0)),
+        InputError,
+        r"second has 1 row and first has 2|second has 1 rows and first has 2",
+    ),
+    (lambda: bootstrap_mean_difference([], [], np.random.default_rng(0)), InputError, "first is empty"),
     (lambda: holm([]), InputError, "p_values is empty"),
     (lambda: holm([0.1, 1.5]), InputError, r"p_values\[1\] is 1.5"),
     (lambda: holm([0.1, float("nan")]), InputError, r"p_values\[1\] is nan"),
