@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.score_forms import score_misfit
+from eyechart.evaluators.standard_json import without_nan
 from eyechart.evaluators.types import Evaluation
 
 RESULTS_FILE = "results.json"
@@ -104,10 +105,10 @@ def collect(
             subset=e.subset,
             split=e.split,
             model=e.model,
-            scores=_without_nan(e.scores),
-            settings=_without_nan(e.settings),
-            variants=_without_nan(e.variants),
-            extras=_without_nan(e.extras),
+            scores=without_nan(e.scores),
+            settings=without_nan(e.settings),
+            variants=without_nan(e.variants),
+            extras=without_nan(e.extras),
             left_out=[LeftOut(**item) for item in e.left_out],
             timings=e.timings,
             warnings=e.warnings,
@@ -150,7 +151,7 @@ def read_results(path: str | Path) -> Results:
             path=file,
         )
     try:
-        results = Results.model_validate(_without_nan(raw) if _NOT_FINITE.search(content) else raw)
+        results = Results.model_validate(without_nan(raw) if _NOT_FINITE.search(content) else raw)
     except ValidationError as error:
         raise _bad(file, _first_misfit(error)) from error
     packages = results.environment.get("packages", {})
@@ -192,17 +193,6 @@ def _first_misfit(error: ValidationError) -> str:
 def task_folder(task: Evaluation | TaskResult) -> Path:
     """Where a task's own files are, within the folder of the run."""
     return Path(task.task, task.subset)
-
-
-def _without_nan(value: Any) -> Any:
-    """The same structure with None for nan and infinities, which JSON does not have."""
-    if isinstance(value, dict):
-        return {str(key): _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _environment(started: str) -> dict[str, Any]:

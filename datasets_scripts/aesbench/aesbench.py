@@ -190,6 +190,17 @@ def answered_question(name: str, entry: Any, part: str) -> dict[str, Any] | None
         return None
 
 
+def interpretation_text(name: str, entry: Any) -> str | None:
+    """The golden text of an image's interpretation; None where the entry has none.
+
+    Args:
+        name: The image's name.
+        entry: What the annotation file holds of the image.
+    """
+    text = _part(name, entry, PARTS["interpretation"]).get("Answer")
+    return text if isinstance(text, str) else None
+
+
 def _interpretation(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
     question = text_field(raw, "Question", path=path, number=number)
     level = _LEVEL.search(question)

@@ -8,7 +8,18 @@ from typing import Any
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
+from eyechart.evaluators.commands.arguments import Rounds
+from eyechart.evaluators.commands.judge import JudgeConcurrency
+from eyechart.evaluators.commands.judge import JudgeCost
+from eyechart.evaluators.commands.judge import JudgeName
+from eyechart.evaluators.commands.judge import JudgePrices
+from eyechart.evaluators.commands.judge import JudgeTemperature
+from eyechart.evaluators.commands.judge import JudgeTokens
+from eyechart.evaluators.commands.judge import JudgeUrl
+from eyechart.evaluators.commands.judge import judge_options
 from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.standard_json import without_nan
 
 
 def score_private(
@@ -17,19 +28,42 @@ def score_private(
         Path,
         typer.Argument(
             help="The benchmark's own file with the answers: llvisionqa_test.json, q-bench2-a1-test.jsonl, "
-            "AesBench_evaluation.json, or a TSV of MMBench."
+            "AesBench_evaluation.json, a TSV of MMBench, or LLDescribe's golden texts."
         ),
     ],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the scores as JSON too.")] = None,
+    judge: JudgeName = None,
+    judge_base_url: JudgeUrl = None,
+    judge_temperature: JudgeTemperature = None,
+    judge_max_tokens: JudgeTokens = None,
+    judge_concurrency: JudgeConcurrency = DEFAULT_CONCURRENCY,
+    judge_max_cost: JudgeCost = None,
+    judge_prices: JudgePrices = None,
+    rounds: Rounds = None,
 ) -> None:
-    """Score a file of answers; prints accuracies and counts alone, and neither prints nor stores an answer."""
+    """Score a file of answers; prints scores and counts alone, and neither prints nor stores an answer.
+
+    Texts (AesI, LLDescribe) are compared with the golden ones by the judge, whose server sees both.
+    """
 
     def work() -> dict[str, Any]:
+        from eyechart.evaluators.judging import make_judge
         from eyechart.evaluators.submissions.scoring import score_submission
 
         if out is not None and out.resolve() in (submission.resolve(), answers.resolve()):
             raise UsageError(f"--out is {out}, which is one of the files that are read; name another")
-        found = score_submission(submission, answers)
+        options = judge_options(
+            judge,
+            judge_base_url,
+            judge_temperature,
+            judge_max_tokens,
+            judge_concurrency,
+            judge_max_cost,
+            judge_prices,
+        )
+        # Without a store: nothing of what is judged is kept.
+        asked = None if options is None else make_judge(options)
+        found: dict[str, Any] = without_nan(score_submission(submission, answers, asked, rounds))
         if out is not None:
             try:
                 out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -3,13 +3,12 @@
 import csv
 import io
 import json
-import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import Comparison
+from eyechart.evaluators.standard_json import without_nan
 
 _COLUMNS = ("task", "subset", "split", "score", "id", "right_in")
 
@@ -31,7 +30,7 @@ def write_comparison(found: Comparison, path: Path) -> None:
 
 
 def _json(found: Comparison) -> str:
-    return json.dumps(_defined(asdict(found)), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return json.dumps(without_nan(asdict(found)), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _csv(found: Comparison) -> str:
@@ -42,12 +41,3 @@ def _csv(found: Comparison) -> str:
         for side, items in (("first", one.only_first), ("second", one.only_second)):
             writer.writerows((one.task, one.subset, one.split, one.score, item, side) for item in items)
     return text.getvalue()
-
-
-def _defined(value: Any) -> Any:
-    """The same with null for nan."""
-    if isinstance(value, dict):
-        return {name: _defined(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_defined(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

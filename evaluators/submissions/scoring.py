@@ -6,31 +6,43 @@ files and row numbers, never what a row holds, and carry no earlier error with t
 """
 
 import csv
-import json
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.readers import clean_text
 from eyechart.evaluators.submissions.mmbench import cell_text
+from eyechart.evaluators.submissions.private_files import content_of
+from eyechart.evaluators.submissions.private_files import json_of
+from eyechart.evaluators.submissions.private_files import json_rows
 from eyechart.evaluators.submissions.reading import Submitted
 from eyechart.evaluators.submissions.reading import read_submission
+from eyechart.evaluators.submissions.texts import golden_texts
+from eyechart.evaluators.submissions.texts import score_texts
+from eyechart.evaluators.submissions.texts import template_of
 from eyechart.metrics.scoring.accuracy import random_guess
 from eyechart.metrics.scoring.choices import extract_choice
 from eyechart.metrics.scoring.circular import circular_random_guess
 from eyechart.metrics.scoring.intervals import wilson_interval
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.judging.distributed import DistributedJudge
+    from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
 
 SMALLEST_GROUP = 30
 """Groups of fewer questions are not shown: their scores would tell of single answers."""
 _ROTATION = 1_000_000
 _MOST_CELL_BYTES = 2**27
 _CHOICE_PARTS = ("AesP", "AesE", "AesA1")
+_IMAGE = {"q_bench": "img_path", "aesbench": "image"}
+"""Where a submission of texts has the image's name, by the judge's template."""
 Key = tuple[Any, ...]
 
 
@@ -48,33 +60,48 @@ class _Question:
         return "<question>"
 
 
-def score_submission(submission: Path, answers: Path) -> dict[str, Any]:
+def score_submission(
+    submission: Path, answers: Path, judge: "EndpointJudge | DistributedJudge | None" = None, rounds: int | None = None
+) -> dict[str, Any]:
     """Score a file of answers against the private ones.
 
-    Replies are read by exact matching; without a judge, one that names no option is wrong, and is counted.
+    Choices are read by exact matching; one that names no option is wrong, and is counted. Texts are judged.
 
     Args:
-        submission: LLVisionQA's JSON, Q-Bench2's JSON Lines, AesBench's JSON, or MMBench's XLSX.
+        submission: LLVisionQA's JSON, Q-Bench2's JSON Lines, AesBench's JSON, MMBench's XLSX, or LLDescribe's JSON.
         answers: The benchmark's own file with the answers: `llvisionqa_test.json`, `q-bench2-a1-test.jsonl`,
-            `AesBench_evaluation.json`, or MMBench's TSV.
+            `AesBench_evaluation.json`, MMBench's TSV, or LLDescribe's golden texts.
+        judge: Compares texts with the golden ones, which it is told; None is the `lexical` baseline.
+        rounds: Replies asked of the judge; the protocol's 5 by default.
 
     Returns:
         `accuracy` (of MMBench `circular_accuracy` and `vanilla_accuracy`) with its 95 % Wilson interval,
         `random_guess`, `n`, `unmatched` and `by_<group>`, in which groups of fewer than `SMALLEST_GROUP` questions are
-        left out.
+        left out. Of texts what `score_texts` returns.
 
     Raises:
-        DataError: A file cannot be read, the submission lacks answers or has others, or its part has no options.
+        DataError: A file cannot be read, or the submission lacks answers or has others.
+        ModelError: The judge cannot be asked.
+        UsageError: A judge is given, and there are no texts.
     """
-    submitted = read_submission(submission.name, _content(submission))
+    submitted = read_submission(submission.name, content_of(submission))
     if not submitted:
         raise DataError("holds no answers", path=submission)
+    template = template_of(submitted, submission)
+    if template is None and (judge is not None or rounds is not None):
+        raise UsageError("--judge and --rounds have no effect on choices, which are read by exact matching")
     try:
-        return _scored(submitted, submission, answers)
+        if template is None:
+            return _scored(submitted, submission, answers)
+        golden = golden_texts(answers, template)
+        _check_keys([(one.question.get(_IMAGE[template]),) for one in submitted], golden, submission)
     except DataError:
         raise
     except Exception as error:
         kind = type(error).__name__
+    else:
+        pairs = [(one.reply, golden[(one.question[_IMAGE[template]],)]) for one in submitted]
+        return score_texts(pairs, template, judge, rounds)
     # Raised out here, as the text of the other error may hold an answer.
     raise DataError(f"is not in the form of the benchmark's file with the answers ({kind})", path=answers)
 
@@ -84,15 +111,13 @@ def _scored(submitted: Sequence[Submitted], submission: Path, answers: Path) -> 
         questions = _mmbench_questions(answers)
         return _circular(submitted, questions, submission)
     part = submitted[0].question.get("part")
-    other = next((n for n, one in enumerate(submitted, 1) if one.question.get("part") != part), None)
-    if other is not None:
-        raise DataError("holds answers of several parts; give one file for each", path=submission, row=other)
     if part is None:
         questions, keys = _q_bench_questions(answers), [_q_bench_key(one.question) for one in submitted]
     elif part in _CHOICE_PARTS:
         questions, keys = _aes_bench_questions(answers, part), [(one.question["image"],) for one in submitted]
     else:
-        raise DataError(f"is of the part {part!r}, whose texts a judge scores; use eyechart score", path=submission)
+        allowed = ", ".join((*_CHOICE_PARTS, "AesI"))
+        raise DataError(f"is of the part {part!r}; expected one of {allowed}", path=submission)
     _check_keys(keys, questions, submission)
     chosen = [extract_choice(one.reply, questions[key].options) for one, key in zip(submitted, keys, strict=True)]
     right = [_is_right(letter, questions[key]) for letter, key in zip(chosen, keys, strict=True)]
@@ -164,7 +189,7 @@ def _by_group(right: Sequence[bool], questions: Sequence[_Question], name: str) 
     return found
 
 
-def _check_keys(keys: Sequence[Key], questions: Mapping[Key, _Question], submission: Path) -> None:
+def _check_keys(keys: Sequence[Key], questions: Mapping[Key, Any], submission: Path) -> None:
     strange = next((number for number, key in enumerate(keys, 1) if key not in questions), None)
     if strange is not None:
         raise DataError("is about no question of the answers file", path=submission, row=strange)
@@ -187,7 +212,7 @@ def _q_bench_questions(path: Path) -> dict[Key, _Question]:
     from eyechart.datasets_scripts.common.q_bench import QUESTION_TYPES
 
     found = {}
-    for number, row in _json_rows(path):
+    for number, row in json_rows(path):
         options, right = _texts(row.get("candidates") or ()), clean_text(str(row.get("correct_ans")))
         _check_question(options, right, path, number)
         groups = {"question_type": QUESTION_TYPES[row["type"]], "concern": f"code {row['concern']}"}
@@ -199,7 +224,7 @@ def _aes_bench_questions(path: Path, part: str) -> dict[Key, _Question]:
     from eyechart.datasets_scripts.aesbench.aesbench import answered_question
 
     found = {}
-    for number, (image, entry) in enumerate(_json(path).items(), 1):
+    for number, (image, entry) in enumerate(json_of(path).items(), 1):
         row = answered_question(clean_text(image), entry, part)
         if row is None:
             raise DataError(f"has no question with an answer under {part}", path=path, row=number)
@@ -234,31 +259,3 @@ def _check_question(options: Sequence[str], right: Any, path: Path, number: int)
         raise DataError(
             "has no answer that is one of its options; give the file with the answers", path=path, row=number
         )
-
-
-def _json_rows(path: Path) -> list[tuple[int, Any]]:
-    if path.suffix == ".jsonl":
-        # A text in a line may hold what `splitlines` takes for the end of one, as U+2028.
-        lines = _content(path).decode().split("\n")
-        return [(number, _parsed(line, path)) for number, line in enumerate(lines, 1) if line.strip()]
-    return list(enumerate(_json(path), 1))
-
-
-def _json(path: Path) -> Any:
-    return _parsed(_content(path).decode(), path)
-
-
-def _parsed(text: str, path: Path) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        # The error holds the text; it is left behind here.
-        pass
-    raise DataError("cannot be read as JSON", path=path)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise MissingFileError(f"cannot be read: {error.strerror}", path=path) from None

@@ -14,10 +14,9 @@ import evaluate
 from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.judging.descriptions import WORDING
 from eyechart.metrics.scoring.judging.descriptions import description_scores
+from eyechart.metrics.scoring.judging.descriptions import wording_settings
 from eyechart.metrics.scoring.judging.lexical import lexical
-from eyechart.metrics.scoring.judging.prompts import template_version
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import Judging
@@ -121,8 +120,5 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         judging = Judging(lexical if judge is None else judge, rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
         scores = description_scores(predictions, references, checked, judging, template)
-        # The three templates of a wording have one version.
-        version = template_version(f"{template}_relevance")
-        wording = {"template": template, "template_version": version, "wording": WORDING[template]}
-        settings = {"judge": judge_name(judging.judge)} | wording
+        settings = {"judge": judge_name(judging.judge)} | wording_settings(template)
         return scores | settings | {"rounds": rounds, "resamples": resamples, "seed": seed}

@@ -20,6 +20,7 @@ from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.inputs import map_groups
 from eyechart.metrics.scoring.intervals import interval_or_nan
 from eyechart.metrics.scoring.intervals import part_generator
+from eyechart.metrics.scoring.judging.prompts import template_version
 from eyechart.metrics.scoring.judging.rounds import Judging
 from eyechart.metrics.scoring.judging.rounds import Rounds
 from eyechart.metrics.scoring.judging.rounds import ask_scores
@@ -94,6 +95,18 @@ def description_scores(
     kept = {name: [values[row] for row in rows] for name, values in groups.items()}
     whole = part("overall", range(len(rows))) | {"without_reference": len(references) - len(rows)}
     return whole | {"image_scores": _image_scores(judged, rows, len(references))} | map_groups(kept, part)
+
+
+def wording_settings(template: str) -> dict[str, Any]:
+    """Whose words the judge is told, and which version of them.
+
+    Examples:
+        >>> wording_settings("aesbench")
+        {'template': 'aesbench', 'template_version': 1, 'wording': 'eyechart'}
+    """
+    # The three templates of a wording have one version.
+    version = template_version(f"{template}_relevance")
+    return {"template": template, "template_version": version, "wording": WORDING[template]}
 
 
 def _image_scores(judged: Mapping[str, Sequence[Rounds]], rows: Sequence[int], n: int) -> dict[str, list[float]]:

@@ -11,9 +11,13 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.rotations import rotate
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.submissions.aes_bench import interpretation_submission
 from eyechart.evaluators.submissions.aes_bench import perception_submission
 from eyechart.evaluators.submissions.mmbench import AnsweredPass
 from eyechart.evaluators.submissions.mmbench import mmbench_submission
+from eyechart.evaluators.submissions.q_bench import description_submission
+from tests.evaluators.scripted_server import completion
+from tests.evaluators.scripted_server import refusal
 
 SECRETS = ("heliotrope", "vermilion", "cerulean")
 """The options, of which the right one is secret."""
@@ -150,10 +154,102 @@ def test_errors_tell_nothing(tmp_path: Path, make: Made, spoil: Callable[[str], 
     call(tmp_path, (name, content, held_name, spoilt), code=0 if same else 1)
 
 
-def test_texts_are_not_scored_here(tmp_path: Path) -> None:
-    content = json.dumps({"1.jpg": {"AesI_response": "It is calm."}}).encode()
-    shown = call(tmp_path, ("test_AesI.json", content, "AesBench_evaluation.json", "{}"), code=1)
-    assert "whose texts a judge scores; use eyechart score" in shown
+def interpretations(replies: list[str]) -> tuple[str, bytes, str, str]:
+    ((name, content),) = interpretation_submission([{"id": f"{n}.jpg"} for n in range(len(replies))], replies).items()
+    held = {f"{n}.jpg": {"AesI": {"Question": "?", "Answer": SECRETS[secret(n)]}} for n in range(len(replies))}
+    return name, content, "AesBench_evaluation.json", json.dumps(held)
+
+
+def descriptions(replies: list[str]) -> tuple[str, bytes, str, str]:
+    ((name, content),) = description_submission([{"id": f"{n}.jpg"} for n in range(len(replies))], replies).items()
+    held = [{"image": f"{n}.jpg", "text": SECRETS[secret(n)]} for n in range(len(replies))]
+    return name, content, "descriptions.jsonl", "\n".join(map(json.dumps, held))
+
+
+def descriptions_csv(replies: list[str]) -> tuple[str, bytes, str, str]:
+    name, content, _, held = descriptions(replies)
+    rows = [json.loads(line) for line in held.split("\n")]
+    return name, content, "descriptions.csv", "id,text\n" + "\n".join(f"{row['image']},{row['text']}" for row in rows)
+
+
+TEXTS = [interpretations, descriptions, descriptions_csv]
+
+
+@pytest.mark.parametrize("make", TEXTS)
+def test_texts_are_scored_by_the_lexical_baseline(tmp_path: Path, make: Made) -> None:
+    found = json.loads(call(tmp_path, make(["It is dark.", "", "A calm picture."]), "--out", tmp_path / "scores.json"))
+    assert found["judge"] == "lexical" and found["n"] == 3 and found["empty_predictions"] == 1
+    assert found["template"] == ("aesbench" if make is interpretations else "q_bench")
+    assert "image_scores" not in found
+    assert json.loads((tmp_path / "scores.json").read_text()) == found
+
+
+@pytest.mark.parametrize("make", TEXTS)
+def test_texts_are_scored_by_a_judge(tmp_path: Path, make: Made, http: Any, script: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
+    right = [SECRETS[secret(n)] for n in range(6)]
+    replies = [*right[:4], "mauve", "mauve"]
+
+    def respond(request: Any) -> Any:
+        """2 where the text is the golden one."""
+        body = json.loads(request.data)
+        told = str(body["messages"])
+        named = [word for word in SECRETS if word in told]
+        return completion(*[f"Score: {2 if named and 'mauve' not in told else 0}"] * body["n"])
+
+    script.say(respond)
+    found = json.loads(
+        call(tmp_path, make(replies), "--judge", "j", "--judge-base-url", http.url_for("/v1"), "--rounds", 3)
+    )
+    assert (found["judge"], found["rounds"], found["n"], found["failed_rounds"]) == ("j", 3, 6, 0)
+    assert found["completeness"]["score"] == pytest.approx(2 * 4 / 6)
+    assert found["judge_settings"]["lost_rounds"] == 0 and found["judge_settings"]["requests"] == len(script.bodies)
+    # Equal conversations are asked once.
+    assert 0 < len(script.bodies) <= 18
+    assert not (tmp_path / "home").exists() or not [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(("status", "is_lost"), [(400, True), (401, False), (404, False)])
+def test_what_a_judges_server_says_is_not_shown(
+    tmp_path: Path, http: Any, script: Any, status: int, is_lost: bool
+) -> None:
+    script.say(lambda request: refusal(status, f"cannot judge {request.data.decode()}"))
+    judge = ("--judge", "j", "--judge-base-url", http.url_for("/v1"))
+    shown = call(tmp_path, descriptions(["It is dark."] * 3), *judge, code=0 if is_lost else 1)
+    if is_lost:
+        found = json.loads(shown)
+        assert found["sum"] is None and found["judge_settings"]["lost_rounds"] == found["failed_rounds"] == 45
+    else:
+        assert "the judge 'j' cannot be asked" in shown
+
+
+@pytest.mark.parametrize("make", TEXTS)
+def test_golden_texts_that_are_lacking(tmp_path: Path, make: Made) -> None:
+    name, content, held_name, held = make(["It is dark."] * 3)
+    for spoilt in (
+        held.replace(SECRETS[secret(1)], ""),
+        held.replace("text", "txt").replace("Answer", "x"),
+        "",
+        "[[1]]",
+    ):
+        call(tmp_path, (name, content, held_name, spoilt), code=1)
+    shown = call(tmp_path, (*make(["It is dark."] * 2)[:2], held_name, held), code=1)
+    assert "answers 2 of 3 questions" in shown
+    shown = call(tmp_path, (*make(["It is dark."] * 4)[:2], held_name, held), code=1)
+    assert "row 4: is about no question of the answers file" in shown
+
+
+def test_choices_need_no_judge(tmp_path: Path) -> None:
+    shown = call(tmp_path, q_bench(["A"] * 40), "--rounds", 3, code=2)
+    assert "--judge and --rounds have no effect on choices" in shown
+    shown = call(tmp_path, q_bench(["A"] * 40), "--judge-max-cost", 3, code=2)
+    assert "has no effect without --judge" in shown
+
+
+def test_an_unknown_part_is_named(tmp_path: Path) -> None:
+    content = json.dumps({"1.jpg": {"AesX_response": "It is calm."}}).encode()
+    shown = call(tmp_path, ("test_AesX.json", content, "AesBench_evaluation.json", "{}"), code=1)
+    assert "is of the part 'AesX'; expected one of AesP, AesE, AesA1, AesI" in shown
 
 
 def test_answers_of_several_parts_are_refused(tmp_path: Path) -> None:
