@@ -72,9 +72,7 @@ def differences(
         seed: Seed of the bootstrap.
     """
     found = [
-        _share_difference(
-            place, one, other, [item for item in items if item in one.right and item in other.right], seed
-        )
+        _share_difference(place, one, other, items, seed)
         for one, other in zip(first.shares, second.shares, strict=True)
     ]
     found += [
@@ -98,10 +96,13 @@ def corrected(found: Sequence[Difference]) -> list[Difference]:
 def _share_difference(
     place: tuple[str, str, str], one: Share, other: Share, items: Sequence[str], seed: int
 ) -> Difference:
-    a, b = (np.array([share.right[item] for item in items], dtype=bool) for share in (one, other))
-    test = mcnemar(a, b)
-    rng = part_generator(seed, "/".join((*place, one.key)))
-    replicates = bootstrap_mean(a.astype(float) - b.astype(float), rng)
+    counted = [item for item in items if item in one.right and item in other.right]
+    a, b = (np.array([share.right[item] for item in counted], dtype=bool) for share in (one, other))
+    try:
+        test = mcnemar(a, b)
+    except ScoringError as error:
+        return _undefined(place, one.label, len(counted), error)
+    replicates = bootstrap_mean(a.astype(float) - b.astype(float), part_generator(seed, "/".join((*place, one.key))))
     return Difference(
         *place,
         score=one.label,
@@ -112,8 +113,8 @@ def _share_difference(
         p_value=test.p_value,
         test="McNemar, exact",
         n=test.n,
-        only_first=tuple(item for item, x, y in zip(items, a, b, strict=True) if x and not y),
-        only_second=tuple(item for item, x, y in zip(items, a, b, strict=True) if y and not x),
+        only_first=tuple(item for item, x, y in zip(counted, a, b, strict=True) if x and not y),
+        only_second=tuple(item for item, x, y in zip(counted, a, b, strict=True) if y and not x),
     )
 
 

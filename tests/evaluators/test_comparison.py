@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -172,10 +173,10 @@ def test_refusals(compared: Any) -> None:
 
 
 def test_pairs(compared: Any) -> None:
-    def run(*replies: tuple[str | None, str | None], answers: str = "fffe") -> Any:
+    def run(*replies: tuple[str | None, str | None], answers: str = "fffe", first: int = 0) -> Any:
         right = {"f": ("first", "second"), "e": ("", "")}
         rows = [
-            answer(f"p{place}", **{"pass": name}, answer=told, extracted=reply, first_id="i", second_id="j")
+            answer(f"p{first + place}", **{"pass": name}, answer=told, extracted=reply, first_id="i", second_id="j")
             for place, (pair, kind) in enumerate(zip(replies, answers, strict=True))
             for name, reply, told in zip(("main", "reversed"), pair, right[kind], strict=True)
         ]
@@ -183,7 +184,7 @@ def test_pairs(compared: Any) -> None:
         good = [
             ok and pair[0] == "first" for ok, pair, kind in zip(agreed, replies, answers, strict=True) if kind == "f"
         ]
-        scores = {"consistency": sum(agreed) / 4, "accuracy_all": sum(good) / 3}
+        scores = {"consistency": sum(agreed) / len(agreed), "accuracy_all": sum(good) / len(good)}
         return evaluated("two_afc/coarse", "two_afc", "test", predictions=rows, scores=scores)
 
     first = run(("first", "second"), ("second", "first"), ("first", "first"), ("first", "second"))
@@ -191,6 +192,13 @@ def test_pairs(compared: Any) -> None:
     consistent, right = compared([first], [second]).differences
     assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("p3",))
     assert (right.first, right.second, right.n, right.only_second) == (1 / 3, 2 / 3, 3, ("p1",))
+    told = ("first", "second")
+    # The one pair that both have is of equal quality, of which neither image is the right one.
+    consistent, right = compared(
+        [run(told, told, answers="fe")], [run(told, told, answers="ef", first=1)], common=True
+    ).differences
+    assert (consistent.n, consistent.p_value) == (1, 1.0)
+    assert right.n == 0 and math.isnan(right.difference) and "empty" in right.note
 
 
 @pytest.mark.parametrize(
