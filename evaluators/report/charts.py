@@ -4,10 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from typing import Literal
+
+from eyechart.evaluators.results import RESULTS_FILE
 
 _SCATTERED = 500
 """So many points of a scatter are drawn; more would only be a blot, and make a page slow."""
+_LABELLED = 40
+"""So many labels of bars and radars can be read; drawing thousands would take minutes."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,22 @@ class Scatter:
     def rows(self) -> list[list[str]]:
         """The table of its numbers."""
         return [list(fact) for fact in self.facts]
+
+
+def readable(chart: Chart) -> Chart:
+    """The chart with no more labels than can be read, and a note of those that are not drawn."""
+    count = len(chart.labels)
+    if chart.kind == "lines" or count <= _LABELLED:
+        return chart
+    note = f"The first {_LABELLED} of {count:,} are drawn; all are in {RESULTS_FILE}."
+    return replace(
+        chart,
+        labels=chart.labels[:_LABELLED],
+        series=tuple(
+            replace(one, values=one.values[:_LABELLED], intervals=one.intervals[:_LABELLED]) for one in chart.series
+        ),
+        note=f"{note} {chart.note}".strip(),
+    )
 
 
 def evenly_spread(count: int) -> list[int]:

@@ -141,7 +141,8 @@ def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
 def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:
     if result is not None and result.scores is not None:
         # Scores by image and by group have no row here, and there may be very many of them.
-        own = {key: value for key, value in result.scores.items() if key != "scores" and not key.startswith("by_")}
+        many = ("scores", "image_scores")
+        own = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
         yield from score_rows(with_nan(own))
 
 

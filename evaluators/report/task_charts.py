@@ -13,6 +13,7 @@ from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.charts import Scatter
 from eyechart.evaluators.report.charts import Series
 from eyechart.evaluators.report.charts import finite
+from eyechart.evaluators.report.charts import readable
 from eyechart.evaluators.report.quality import quality_scatter
 from eyechart.evaluators.report.runs import Run
 from eyechart.evaluators.report.runs import TaskKey
@@ -49,7 +50,7 @@ def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
         for make in _MAKERS:
             chart = make(key, scored) if scored else None
             if chart is not None and finite(chart.series):
-                yield chart
+                yield readable(chart)
         for place, run in enumerate(runs):
             scatter = quality_scatter(run, key, place if len(runs) > 1 else None)
             if scatter is not None:

@@ -1,0 +1,62 @@
+"""Results files of 50 MB, with 300,000 groups: each command that reads results ends within seconds, and well."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from tests.evaluators.finished_runs import ACCURACY
+from tests.evaluators.finished_runs import MODEL
+from tests.evaluators.finished_runs import answer
+from tests.evaluators.finished_runs import evaluated
+from tests.evaluators.finished_runs import write
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    groups = {
+        f"kind {number}": {"accuracy": 0.5, "accuracy_ci95": [0.0, 1.0], "random_guess": 0.25, "n": 1}
+        for number in range(300_000)
+    }
+    rows = [answer(f"q{place}", options=["x", "y"], answer="A", extracted="AB"[place % 4 > 2]) for place in range(12)]
+    found = evaluated(scores={**ACCURACY, "by_question_type": groups}, predictions=rows)
+    folder = write(tmp_path_factory.mktemp("large") / "run", [found])
+    assert (folder / "results.json").stat().st_size > 50e6
+    return folder
+
+
+def call(*arguments: Any, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_a_report_shows_what_can_be_read(run: Path, tmp_path: Path) -> None:
+    call("report", run, "--out", tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "The first 40 of 300,000 are drawn; all are in results.json." in page
+    assert "kind 39" in page and "kind 40" not in page and len(page) < 1e6
+
+
+def test_a_comparison(run: Path, tmp_path: Path) -> None:
+    second = write(tmp_path / "second", [evaluated(predictions=[])])
+    assert "there are no predictions" in call("compare", run, second, code=1)
+
+
+def test_publishing(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# A model\n")
+    output = call("publish", run, "--model-repo", MODEL, "--card", tmp_path / "README.md")
+    assert "75.0" in output and len(output) < 1e5
+
+
+def test_a_submission(run: Path) -> None:
+    assert "no answers to private questions" in " ".join(call("submit", run, code=2).split())
+
+
+def test_the_leaderboard(run: Path, tmp_path: Path) -> None:
+    output = call("leaderboard", "build", run, "--out", tmp_path / "space", code=1)
+    assert "the board takes results on all 1,495 items" in output and len(output) < 1e4
