@@ -93,12 +93,23 @@ def test_filters_leave_what_they_say(opened, kind):
 
 def test_tasks_and_words_narrow_the_samples(opened):
     driver = opened(1200, 900)
-    Select(by_id(driver, "samples-task")).select_by_index(1)
-    first = len(shown(driver))
-    texts = [row.text for row in shown(driver)]
-    assert first and all("q_bench/perception" in text for text in texts)
-    word = carried(driver)[0]["id"]
-    Select(by_id(driver, "samples-task")).select_by_index(0)
+    samples = carried(driver)
+    tasks = Select(by_id(driver, "samples-task"))
+    # Not the first task's, which are on the first page anyway.
+    tasks.select_by_index(3)
+    expected = [sample["id"] for sample in samples if sample["task"] == 2]
+    assert [row.get_attribute("data-id") for row in shown(driver)] == expected[:PAGE]
+    assert all("q_bench/description" in row.text for row in shown(driver))
+    marked = [sample["id"] for sample in samples if "completeness" in sample.get("marks", ())]
+    assert [row.get_attribute("data-id") for row in shown(driver) if "completeness" in row.text] == [
+        name for name in expected[:PAGE] if name in marked
+    ]
+    assert len(marked) > PAGE
+    assert by_id(driver, "samples-status").text == f"{len(expected)} of {len(samples)} samples"
+    tasks.select_by_index(1)
+    assert all("q_bench/perception" in row.text for row in shown(driver))
+    word = samples[0]["id"]
+    tasks.select_by_index(0)
     by_id(driver, "samples-search").send_keys(word)
     assert {row.get_attribute("data-id") for row in shown(driver)} == {word}
 

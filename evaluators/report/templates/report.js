@@ -179,7 +179,9 @@
     const controls = byId("samples-controls");
     controls.hidden = false;
     controls.addEventListener("submit", (event) => event.preventDefault());
-    controls.addEventListener("input", select);
+    byId("samples-search").addEventListener("input", select);
+    const choices = [byId("samples-task"), byId("samples-run"), ...boxes];
+    choices.filter(Boolean).forEach((control) => control.addEventListener("change", select));
     byId("samples-previous").addEventListener("click", () => turn(-1));
     byId("samples-next").addEventListener("click", () => turn(1));
     select();
