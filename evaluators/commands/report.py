@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from eyechart.evaluators.report import SAMPLES
+from eyechart.evaluators.report import SEVERAL_FOLDER
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.runs.console import checked
 
@@ -13,7 +14,12 @@ from eyechart.evaluators.runs.console import checked
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs; several are set side by side.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "--output", help="Folder for the report (default: that of the first run).")
+        Path | None,
+        typer.Option(
+            "--out",
+            "--output",
+            help=f"Folder for the report (default: that of the run; for several runs, {SEVERAL_FOLDER}).",
+        ),
     ] = None,
     samples: Annotated[
         int,

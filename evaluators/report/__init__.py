@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.report.folder import REPORT_FILE as REPORT_FILE
+from eyechart.evaluators.report.folder import write_files
 
-REPORT_FILE = "report.html"
-FILES_FOLDER = "report_files"
+SEVERAL_FOLDER = "eyechart_report"
+"""Where a report of several runs goes by default: the folder of the first one has that run's own report."""
 SAMPLES = 50
 """So many samples of each task are shown by default."""
 
@@ -26,7 +28,9 @@ def write_report(
 
     Args:
         folders: What `eyechart run --out` wrote.
-        out: Folder for `report.html` and `report_files`, created if absent; by default that of the first run.
+        out: Folder for `report.html` and `report_files`, created if absent; by default that of the run, and for
+            several runs `eyechart_report` in the current folder. A report that is there is replaced: its page, and
+            those files in `report_files` that it wrote itself, which a list among them names.
         samples: At most so many samples of each task of each run are shown, wrong and unmatched ones first.
         files: Whether to write figures as SVG and PNG, and tables as CSV, Markdown and LaTeX, into `report_files`.
 
@@ -61,18 +65,9 @@ def write_report(
     for table in tables:
         contents |= {f"{table.key}.{ending}": write(table).encode() for ending, write in WRITERS.items()}
     page = render(runs, figures, tables, collect_samples(runs, samples))
-    target = Path(out) if out is not None else runs[0].folder
-    _write(target, page, contents if files else {})
-    return target / REPORT_FILE
-
-
-def _write(target: Path, page: str, contents: dict[str, bytes]) -> None:
+    target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        if contents:
-            (target / FILES_FOLDER).mkdir(exist_ok=True)
-        for name, content in contents.items():
-            (target / FILES_FOLDER / name).write_bytes(content)
-        (target / REPORT_FILE).write_text(page, encoding="utf-8")
+        write_files(target, page, contents if files else {})
     except OSError as error:
         raise UsageError(f"the report cannot be written into {target}: {error.strerror or error}") from error
+    return target / REPORT_FILE
