@@ -16,6 +16,8 @@ MINI = "mini release"
 """The data source of a run on embedded defaults."""
 LEXICAL = "lexical"
 """What results call the judge of a run that is given none: a comparison of words."""
+FROM_FILE = "predictions_file"
+"""What results call the backend of answers that were made elsewhere."""
 
 Row = Mapping[str, Any]
 """One row of a data set, in the columns of its kind; images are still encoded."""

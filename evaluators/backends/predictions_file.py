@@ -50,6 +50,7 @@ from eyechart.evaluators.backends.predictions.matching import Matcher
 from eyechart.evaluators.backends.predictions.matching import comparable
 from eyechart.evaluators.backends.predictions.matching import group_items
 from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.types import FROM_FILE
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Wanted
@@ -137,7 +138,7 @@ class PredictionsFileBackend:
     def settings(self) -> dict[str, Any]:
         """The file, its format, how its rows found their items, and how many of them were not asked for."""
         settings = {
-            "backend": "predictions_file",
+            "backend": FROM_FILE,
             "name": self._name,
             "file": self._path.name,
             "format": self._format.name,

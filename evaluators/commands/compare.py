@@ -11,6 +11,8 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import Seed
 from eyechart.evaluators.runs.console import checked
 from eyechart.evaluators.runs.console import console
+from eyechart.evaluators.runs.console import print_line
+from eyechart.evaluators.runs.console import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -79,7 +81,8 @@ def _table(found: "Comparison") -> "Table":
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(f"first: {found.first}; second: {found.second}"), title_justify="left")
+    title = escape(printable(f"first: {found.first}; second: {found.second}"))
+    table = Table(title=title, title_justify="left")
     for name in ("task", "data", "score"):
         table.add_column(name, no_wrap=name == "task")
     for name in ("first", "second", "difference", "95 % interval", "p", "p (Holm)", "flips", "n"):
@@ -87,9 +90,9 @@ def _table(found: "Comparison") -> "Table":
     for one in found.differences:
         flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test.startswith("McNemar") else ""
         table.add_row(
-            escape(one.task),
-            escape(f"{one.subset} ({one.split})"),
-            one.score,
+            escape(printable(one.task)),
+            escape(printable(f"{one.subset} ({one.split})")),
+            escape(printable(one.score)),
             _number(one.first),
             _number(one.second),
             _number(one.difference, "+"),
@@ -113,7 +116,7 @@ def _say_flips(one: "Difference") -> None:
 
 
 def _say(text: str) -> None:
-    console().print(text, markup=False, highlight=False, soft_wrap=True)
+    print_line(console(), text)
 
 
 def _number(value: float, sign: str = "") -> str:

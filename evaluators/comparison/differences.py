@@ -56,7 +56,7 @@ class Difference:
     p_holm: float = math.nan
     """Corrected for all tests of the comparison."""
     note: str = ""
-    """Why there is no test, where the difference is undefined."""
+    """What the reader has to know; why there is no test, where the difference is undefined."""
 
 
 def differences(
@@ -115,6 +115,7 @@ def _share_difference(
         n=test.n,
         only_first=tuple(item for item, x, y in zip(counted, a, b, strict=True) if x and not y),
         only_second=tuple(item for item, x, y in zip(counted, a, b, strict=True) if y and not x),
+        note=one.note,
     )
 
 

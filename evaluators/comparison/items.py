@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from eyechart.datasets_scripts.common.errors import ContradictionError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.label_pools import MIXED_POOL
 from eyechart.evaluators.quality.word_pairs import find_pair
@@ -23,10 +24,15 @@ from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Kind
 from eyechart.metrics.scoring.correlation import srcc
+from eyechart.metrics.scoring.errors import ScoringError
 
 _TOLERANCE = 1e-7
 _PERCENT = {"score_sa"}
 """Scores that are percentages, not shares."""
+_DEPENDENT = (
+    "pairs that share images count as independent items, so the interval is too narrow and p too small; the rankings "
+    "and their correlations are not compared"
+)
 Row = Mapping[str, Any]
 
 
@@ -39,6 +45,8 @@ class Share:
     label: str
     right: Mapping[str, bool]
     """By item."""
+    note: str = ""
+    """What the reader of a test has to know."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +91,23 @@ def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
         answers: Its predictions.
 
     Raises:
-        DataError: The predictions do not tell what each item gave, or tell something else than the results.
+        ContradictionError: The predictions tell something else than the results.
+        DataError: The predictions do not tell what each item gave.
     """
     if result.scores is None:
         raise DataError("it has no score")
+    try:
+        return _item_scores(result, result.scores, answers)
+    except ScoringError as error:
+        raise DataError(f"its predictions give no score: {error}") from error
+
+
+def _item_scores(result: TaskResult, scores: Mapping[str, Any], answers: Answers) -> ItemScores:
     kind = get_task(result.task).evaluator
     if kind is Kind.QUALITY_ASSESSMENT:
         return _quality_scores(result, answers)
     if kind is Kind.DESCRIPTION:
-        return _descriptions(result.scores, answers)
+        return _descriptions(scores, answers)
     readers: Mapping[Kind, Callable[[Mapping[str, dict[str, Row]]], ItemScores]] = {
         Kind.MULTIPLE_CHOICE: _choices,
         Kind.CIRCULAR_EVAL: _rotations,
@@ -100,7 +116,7 @@ def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     }
     found = readers[kind](_by_item(answers))
     for share in found.shares:
-        _check_share(share, result.scores)
+        _check_share(share, scores)
     return found
 
 
@@ -119,11 +135,12 @@ def _check_share(share: Share, scores: Mapping[str, Any]) -> None:
         raise DataError("it has no item with a public answer")
     told = scores.get(share.key)
     counted = sum(share.right.values()) / len(share.right) * (100 if share.key in _PERCENT else 1)
-    if not isinstance(told, int | float) or abs(told - counted) > _TOLERANCE:
-        raise DataError(
-            f"its predictions give {counted:.6g} as {share.key} and its results say {told!r:.12}: a judge or chance "
-            "decided some answers, and the predictions do not hold what these became"
-        )
+    if isinstance(told, int | float) and abs(told - counted) <= _TOLERANCE:
+        return
+    extraction = scores.get("extraction")
+    if isinstance(extraction, Mapping) and extraction.get("random"):
+        raise DataError("chance decided some answers, and the predictions do not hold what these became")
+    raise _contradiction(share.key, counted, told)
 
 
 def _is_right(row: Row) -> bool:
@@ -184,9 +201,11 @@ def _pairs(items: Mapping[str, dict[str, Row]]) -> ItemScores:
     unequal = {item for item, passes in whole.items() if passes["main"]["answer"]}
     right = {item: agreed[item] and _is_right(whole[item]["main"]) for item in agreed if item in unequal}
     ids = {item: (passes["main"]["first_id"], passes["main"]["second_id"]) for item, passes in whole.items()}
-    return ItemScores(
-        ids, (Share("consistency", "consistency", agreed), Share("accuracy_all", "accuracy, all pairs", right))
+    shares = (
+        Share("consistency", "consistency", agreed, _DEPENDENT),
+        Share("accuracy_all", "accuracy, all pairs", right, _DEPENDENT),
     )
+    return ItemScores(ids, shares)
 
 
 def _agree(first: Row, second: Row) -> bool:
@@ -223,7 +242,7 @@ def _check_marks(marks: Marks, scores: Mapping[str, Any]) -> None:
     told = told.get("score") if isinstance(told, Mapping) else told
     counted = math.fsum(marks.values.values()) / len(marks.values)
     if not isinstance(told, int | float) or abs(told - counted) > _TOLERANCE:
-        raise DataError(f"its predictions give {counted:.6g} as {marks.key} and its results say {told!r:.12}")
+        raise _contradiction(marks.key, counted, told)
 
 
 def _quality_scores(result: TaskResult, answers: Answers) -> ItemScores:
@@ -277,10 +296,17 @@ def _number(row: Row) -> float | None:
 def _check_quality(qualities: Qualities, scores: Mapping[str, Any]) -> None:
     n = scores.get("n")
     if not qualities.human or n != len(qualities.human):
-        raise DataError(f"its predictions hold {len(qualities.human)} images and its results say {n}")
+        raise _contradiction("n", len(qualities.human), n)
     told = scores.get("srcc")
     if qualities.averaged or not isinstance(told, int | float):
         return
     counted = srcc(list(qualities.ranking.values()), list(qualities.human.values()))
     if abs(counted - told) > _TOLERANCE:
-        raise DataError(f"its predictions give an SRCC of {counted:.6g} and its results say {told:.6g}")
+        raise _contradiction("srcc", counted, told)
+
+
+def _contradiction(key: str, counted: float, told: Any) -> ContradictionError:
+    return ContradictionError(
+        f"its predictions give {counted:.6g} as {key} and its results say {told!r:.12}; neither file is to be edited, "
+        "so repeat the run, which asks nothing twice"
+    )

@@ -20,6 +20,7 @@ from eyechart.evaluators.publishing.selection import left_out_public
 from eyechart.evaluators.results import with_nan
 from eyechart.evaluators.runs.table import score_rows
 from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.types import FROM_FILE
 
 _TEMPLATE = "model_card_section.md"
 _ELSEWHERE = ("data", "model", "limit")
@@ -125,6 +126,9 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
         count = len(left_out_public(one.result))
         if count:
             yield f"{task}: {count} rows have no part in the scores: they could not be read, or had no image."
+        model = one.result.settings.get("model")
+        if isinstance(model, Mapping) and model.get("backend") == FROM_FILE:
+            yield f"{task}: the answers were made elsewhere; that they are to this prompt is what their file claims."
         judge = one.result.settings.get("judge")
         if isinstance(judge, Mapping) and judge.get("name"):
             yield f"{task}: judged by {_value(judge['name'])}; another judge gives other scores."

@@ -1,20 +1,27 @@
 """Which results of a run are published, and why some must not be.
 
-Refused are results that do not say what a published number says: out of range, of made-up data, of a part of the data,
-of answers that are private, or judged by a comparison of words. Nothing allows these. Rows that could not be read or
+Refused are results that do not say what a published number says: out of range, other than what the predictions beside
+them give, of made-up data, of a part of the data, of answers that are private, or judged by a comparison of words.
+Nothing allows these. Rows that could not be read or
 whose image was absent are left out only where that is said to be meant, and the card then tells how many these are.
 """
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import ContradictionError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.comparison.items import item_scores
 from eyechart.evaluators.leaderboard.checks import range_misfits
 from eyechart.evaluators.quality.averages import AVERAGE
+from eyechart.evaluators.report.runs import Run
+from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.types import LEXICAL
@@ -52,29 +59,28 @@ def select(runs: Sequence[str | Path], tasks: Sequence[str] = (), *, allow_left_
             not be published; the message says why of each, and how to go on.
         DataError: A run cannot be read.
     """
-    read = [run.results for run in read_runs(runs)]
-    known = list(dict.fromkeys(result.task for results in read for result in results.tasks))
+    read = read_runs(runs)
+    known = list(dict.fromkeys(key.task for run in read for key in run.tasks))
     for name in tasks:
         if name not in known:
             raise unknown_name("task in these runs", name, known)
-    chosen = [
-        Published(result, results.environment)
-        for results in read
-        for result in results.tasks
-        if not tasks or result.task in tasks
-    ]
+    chosen = [(run, key) for run in read for key in run.tasks if not tasks or key.task in tasks]
     if not chosen:
         raise UsageError("there is no result to publish: no task of these runs finished")
-    _check_one_each([one.result for one in chosen])
-    _check_allowed([one.result for one in chosen], allow_left_out)
-    return chosen
+    results = [run.tasks[key] for run, key in chosen]
+    _check_one_each(results)
+    reasons = [
+        why_not(run.tasks[key], allow_left_out=allow_left_out) or _contradiction(run, key) for run, key in chosen
+    ]
+    _check_allowed(results, reasons)
+    return [Published(run.tasks[key], run.results.environment) for run, key in chosen]
 
 
 def why_not(result: TaskResult, *, allow_left_out: bool = False) -> str:
     """Why a result must not be published, and how to make one that may be; "" where it may be."""
     data, judge = _settings(result, "data"), _settings(result, "judge").get("name")
     count = len(left_out_public(result))
-    if "is_mini" not in data:
+    if "is_mini" not in data or not _is_described(data):
         return "its settings do not tell its data; a results file is not to be edited, so repeat the run"
     if data["is_mini"] is not False or mini.is_release(data.get("source")):
         return "it is of a mini release, which holds made-up items; repeat it on the real data with --data-dir"
@@ -104,6 +110,25 @@ def _settings(result: TaskResult, name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _is_described(data: Mapping[str, Any]) -> bool:
+    config, options = data.get("config"), data.get("options")
+    return isinstance(config, str | None) and isinstance(options, dict | None)
+
+
+def _contradiction(run: Run, key: TaskKey) -> str:
+    """Where a result is not what the run's own predictions give; "" where it is, or where these do not tell."""
+    answers = run.answers(key)
+    if answers is None:
+        return ""
+    try:
+        item_scores(run.tasks[key], answers)
+    except ContradictionError as error:
+        return error.reason
+    except DataError:
+        return ""
+    return ""
+
+
 def _check_one_each(results: Sequence[TaskResult]) -> None:
     models = list(dict.fromkeys(result.model for result in results))
     if len(models) > 1:
@@ -118,13 +143,12 @@ def _check_one_each(results: Sequence[TaskResult]) -> None:
         seen.add(key)
 
 
-def _check_allowed(results: Sequence[TaskResult], allow_left_out: bool) -> None:
-    reasons = {id(result): why_not(result, allow_left_out=allow_left_out) for result in results}
-    refused = [result for result in results if reasons[id(result)]]
+def _check_allowed(results: Sequence[TaskResult], reasons: Sequence[str]) -> None:
+    refused = [(result, reason) for result, reason in zip(results, reasons, strict=True) if reason]
     if not refused:
         return
-    lines = [f"{result.task} on {result.subset} ({result.split}): {reasons[id(result)]}" for result in refused]
-    names = {result.task for result in refused}
+    lines = [f"{result.task} on {result.subset} ({result.split}): {reason}" for result, reason in refused]
+    names = {result.task for result, _ in refused}
     others = list(dict.fromkeys(result.task for result in results if result.task not in names))
     error = UsageError("\n".join([f"{len(refused)} of {len(results)} results must not be published:", *lines]))
     if others:

@@ -166,6 +166,7 @@ def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
 
 
 def _read_predictions(path: Path) -> "Table | None":
+    import pyarrow
     from pyarrow import ArrowException
     from pyarrow import parquet
 
@@ -176,11 +177,14 @@ def _read_predictions(path: Path) -> "Table | None":
     except (ArrowException, OSError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
     for name in (*_KEYS, "id", "pass"):
-        if name not in table.column_names:
-            raise BadResultsError(f"has no column {name}; expected what `eyechart run` writes", path=path)
+        if name not in table.column_names or table[name].null_count:
+            raise BadResultsError(f"has no {name} in some or all rows; expected what `eyechart run` writes", path=path)
     for field in predictions_schema():
         place = table.schema.get_field_index(field.name)
-        if place >= 0 and table.schema.field(place).type != field.type:
+        if place < 0:
+            # As an earlier version wrote it.
+            table = table.append_column(field, pyarrow.nulls(len(table), field.type))
+        elif table.schema.field(place).type != field.type:
             try:
                 table = table.set_column(place, field.name, table[place].cast(field.type))
             except ArrowException as error:

@@ -4,14 +4,18 @@ import csv
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 from scipy import stats
 from typer.testing import CliRunner
 
+from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import Comparison
 from eyechart.evaluators.comparison.compare import compare
@@ -24,6 +28,7 @@ from tests.evaluators.finished_runs import evaluated
 from tests.evaluators.finished_runs import write
 
 OPTIONS = ["Good", "Fair", "Poor"]
+LOGITS = [[2, 1], [1, 2], [3, 0]]
 
 
 def choices(right: str, first: int = 0, **fields: Any) -> Any:
@@ -191,6 +196,7 @@ def test_pairs(compared: Any) -> None:
     second = run(("first", "second"), ("first", "second"), (None, "second"), (None, None))
     consistent, right = compared([first], [second]).differences
     assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("p3",))
+    assert "pairs that share images count as independent" in consistent.note
     assert (right.first, right.second, right.n, right.only_second) == (1 / 3, 2 / 3, 3, ("p1",))
     told = ("first", "second")
     # The one pair that both have is of equal quality, of which neither image is the right one.
@@ -288,17 +294,85 @@ def test_descriptions_of_another_judge_or_with_edited_marks_are_refused(compared
     (refused,) = compared([descriptions(marks)], [descriptions(marks, judge="other/judge")]).refused
     assert refused.reasons[0].startswith("scores.judge is 'acme/judge'")
     (refused,) = compared([descriptions(marks)], [descriptions(marks, sum=5.0)]).refused
-    assert refused.reasons[0].endswith("its predictions give 3.5 as sum and its results say 5.0")
+    assert "its predictions give 3.5 as sum and its results say 5.0; neither file is to be" in refused.reasons[0]
 
 
 def test_what_the_predictions_do_not_tell(compared: Any) -> None:
-    judged = choices("110-", scores={"accuracy": 0.75, "n": 4, "fallback": "wrong"})
+    extraction = {"exact": 0.75, "judge": 0.0, "random": 0.25, "unmatched": 0.0}
+    judged = choices("110-", scores={"accuracy": 0.75, "n": 4, "fallback": "wrong", "extraction": extraction})
     described = evaluated("q_bench/description", "lldescribe", scores={"sum": 1.0}, predictions=[answer("x")])
     private = evaluated("mmbench/en", "mmbench", scores=None)
     found = compared([judged, described, private], [choices("1100"), described, private])
     reasons = [refused.reasons[0] for refused in found.refused]
-    assert "give 0.5 as accuracy and its results say 0.75: a judge or chance decided some" in reasons[0]
+    assert "chance decided some answers" in reasons[0]
     assert "hold no marks of a judge" in reasons[1] and "there is no score" in reasons[2]
+
+
+@pytest.mark.parametrize(
+    ("edited", "reason"),
+    [
+        (
+            choices("1100", scores={"accuracy": 0.75, "fallback": "wrong"}),
+            "give 0.5 as accuracy and its results say 0.75",
+        ),
+        (
+            qualities([[2, 1], [1, 2], [3, 0]], [1, 2, 3], scores={"srcc": 0.9, "n": 3}),
+            "as srcc and its results say 0.9",
+        ),
+        (qualities([[2, 1], [1, 2], [3, 0]], [1, 2, 3], scores={"srcc": 0.5, "n": 4}), "3 as n and its results say 4"),
+    ],
+)
+def test_results_that_contradict_their_predictions(compared: Any, edited: Any, reason: str) -> None:
+    (refused,) = compared([edited], [edited]).refused
+    assert reason in refused.reasons[0] and "neither file is to be edited" in refused.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "logits"),
+    [({"temperature": 0.0}, [[2, 1], [1, 2]]), ({"ties": "foo"}, [[2, 1], [1, 2]]), ({}, [[1, 1], [1, 1]])],
+)
+def test_predictions_without_a_score(compared: Any, scores: dict, logits: list) -> None:
+    known = {"srcc": 0.5, "n": 2, "temperature": 100.0, "ties": "exact"}
+    human = [1.0, 2.0]
+    rows = [
+        answer(f"p{place}", logits=dict(zip(("good", "poor"), pair, strict=True))) for place, pair in enumerate(logits)
+    ]
+    for row, quality in zip(rows, human, strict=True):
+        row["quality"] = quality
+    settings = {"words": "good/poor"}
+    run = evaluated(
+        "q_bench/assessment", "koniq10k", "test", predictions=rows, scores=known | scores, settings=settings
+    )
+    (refused,) = compared([run], [run]).refused
+    assert "its predictions give no score: " in refused.reasons[0]
+
+
+def test_predictions_of_an_earlier_version_lack_columns(tmp_path: Path) -> None:
+    folders = [write(tmp_path / name, [choices("1100")]) for name in "ab"]
+    for folder in folders:
+        file = folder / "predictions.parquet"
+        parquet.write_table(parquet.read_table(file).drop_columns(["correct", "extracted", "answer"]), file)
+    (refused,) = compare(*folders).refused
+    assert "no item with a public answer" in refused.reasons[0]
+    table = parquet.read_table(file)
+    place = table.schema.get_field_index("pass")
+    parquet.write_table(table.set_column(place, "pass", pyarrow.nulls(len(table), pyarrow.string())), file)
+    with pytest.raises(BadResultsError, match="has no pass in some or all rows"):
+        compare(*folders)
+
+
+def test_hostile_texts_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    hostile = "q\x1b]0;pwned\x07\x1b[2J[red]"
+    runs = []
+    for name, right in (("a", "10"), ("b", "01")):
+        made = choices(right, subset=hostile, split=hostile)
+        made.predictions[0]["id"] = hostile
+        runs.append(write(tmp_path / name, [replace(made, model=hostile)]))
+    shown = call(*runs)
+    assert "\x1b" not in shown and "\x07" not in shown and "[red]" in shown
+    newer = json.loads((runs[1] / "results.json").read_text()) | {"schema": 2}
+    (runs[1] / "results.json").write_text(json.dumps(newer))
+    assert "its schema is 2" in call(*runs, code=1)
 
 
 def call(*arguments: Any, code: int = 0) -> str:

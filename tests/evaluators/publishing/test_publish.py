@@ -16,6 +16,7 @@ from eyechart.evaluators.publishing.publication import ENTRIES
 from eyechart.evaluators.publishing.section import markdown
 from tests.evaluators.finished_runs import ACCURACY
 from tests.evaluators.finished_runs import MODEL
+from tests.evaluators.finished_runs import answer
 from tests.evaluators.finished_runs import evaluated
 from tests.evaluators.finished_runs import write
 from tests.hub_stand_in import TOKEN
@@ -98,6 +99,32 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
         *("--source-url", "https://example.org/run"),
     )
     assert "Nothing to change" in again
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"scores": {**ACCURACY, "accuracy": 0.875}}, "give 0.75 as accuracy and its results say 0.875"),
+        ({"data": {"options": "x"}}, "its settings do not tell its data"),
+        ({"data": {"options": ["x"]}}, "its settings do not tell its data"),
+        ({"data": {"config": []}}, "its settings do not tell its data"),
+    ],
+)
+def test_edited_results_are_refused(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
+    rows = [answer(f"q{place}", options=["x", "y"], answer="A", extracted="AAAB"[place % 4]) for place in range(12)]
+    (tmp_path / "card.md").write_text(CARD)
+    arguments = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert "value: 0.75" in call(write(tmp_path / "run", [evaluated(predictions=rows)]), *arguments)
+    edited = write(tmp_path / "edited", [evaluated(predictions=rows, **fields)])
+    assert reason in " ".join(call(edited, *arguments, code=2).split())
+
+
+def test_answers_that_were_made_elsewhere_are_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    model = {"backend": "predictions_file", "name": MODEL, "format": "eyechart"}
+    run = write(tmp_path / "run", [evaluated(settings={"model": model})])
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert "the answers were made elsewhere; that they are to this prompt is what their file claims." in shown
 
 
 def test_a_dry_run_writes_nothing(hub: StandIn, run: Path) -> None:
