@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.report.folder import REPORT_FILE as REPORT_FILE
+from eyechart.evaluators.report.folder import REPORT_FILE
 from eyechart.evaluators.report.folder import write_files
 
 SEVERAL_FOLDER = "eyechart_report"

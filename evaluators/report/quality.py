@@ -16,7 +16,7 @@ from eyechart.evaluators.report.runs import number
 from eyechart.evaluators.results import TaskResult
 
 _FACTS = {"srcc": "SRCC", "plcc": "PLCC", "plcc_fitted": "PLCC, fitted", "krcc": "KRCC", "n": "images"}
-_CURVE_POINTS = 60
+_CURVE_POINTS = 121
 
 
 def predicted_quality(result: TaskResult, answers: Answers) -> list[float | None]:
@@ -80,19 +80,23 @@ def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None
 
 
 def _curve(pairs: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Points of the logistic that the metric fits too; empty where it is undefined."""
+    """Points of the logistic that the metric fits too, at even distances; empty where it is undefined."""
     from eyechart.metrics.scoring.correlation import fit_logistic
+    from eyechart.metrics.scoring.correlation import logistic4
     from eyechart.metrics.scoring.errors import ScoringError
 
+    predicted = [predicted for predicted, _ in pairs]
+    # Between the points themselves, where they are few, straight lines would be no logistic.
+    shares = np.linspace(0, 1, _CURVE_POINTS)
+    grid = (1 - shares) * predicted[0] + shares * predicted[-1]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fit = fit_logistic([predicted for predicted, _ in pairs], [human for _, human in pairs])
+            fit = fit_logistic(predicted, [human for _, human in pairs])
+            values = logistic4(grid, *fit.parameters)
     except ScoringError:
         return ()
-    predicted = np.array([predicted for predicted, _ in pairs])
-    places = np.unique(np.linspace(0, len(pairs) - 1, _CURVE_POINTS).round().astype(int))
-    return tuple(zip(predicted[places].tolist(), fit.mapped[places].tolist(), strict=True))
+    return tuple(zip(grid.tolist(), values.tolist(), strict=True))
 
 
 def _float(text: str | None) -> float | None:

@@ -190,17 +190,35 @@ def quality_run(count, temperature=100.0, **settings):
     return run, pooled, human
 
 
-def test_the_scatter_has_the_pooled_logits_and_the_logistic_that_fits_them(charts):
+def test_the_scatter_has_the_pooled_logits_and_says_its_scores(charts):
     run, pooled, human = quality_run(80)
     (chart,) = charts(run)
     order = np.argsort(pooled)
     assert chart.predicted == pytest.approx(pooled[order].tolist())
     assert chart.human == pytest.approx(human[order].tolist())
-    mapped = dict(zip(pooled[order], fit_logistic(pooled, human).mapped[order], strict=True))
-    assert len(chart.curve) == 60
-    for x, y in chart.curve:
-        assert y == pytest.approx(mapped[min(mapped, key=lambda known: abs(known - x))], abs=1e-6)
     assert "all images, with the fitted logistic. SRCC 0.5, PLCC 0.6, PLCC, fitted 0.7" in chart.description
+
+
+@pytest.mark.parametrize("count", [12, 80, 2000])
+def test_the_fitted_logistic_is_smooth_however_few_images_there_are(charts, count):
+    run, pooled, human = quality_run(count, temperature=1.0)
+    (chart,) = charts(run)
+    x, y = np.array(chart.curve).T
+    assert x == pytest.approx(np.linspace(pooled.min(), pooled.max(), 121))
+    assert np.interp(pooled, x, y) == pytest.approx(fit_logistic(pooled, human).mapped, abs=0.001 * np.ptp(human))
+    turns = np.abs(np.diff(np.arctan(np.diff(y) / np.ptp(y) / np.diff(x) * np.ptp(x))))
+    assert turns.max() < 0.1
+
+
+@pytest.mark.parametrize("human", [[1.0] * 6 + [4.0] * 6, np.exp(np.arange(12)), np.arange(12) * 2.0])
+def test_a_fit_that_is_a_step_an_exponential_or_a_line_is_drawn(charts, human):
+    run, _, _ = quality_run(12, words=None)
+    predictions = [
+        {**row, "logits": None, "score": float(i), "quality": float(human[i])} for i, row in enumerate(run.predictions)
+    ]
+    (chart,) = charts(dataclasses.replace(run, predictions=predictions))
+    x, y = np.array(chart.curve).T
+    assert np.interp(np.arange(12), x, y) == pytest.approx(human, abs=0.01 * np.ptp(human))
 
 
 def test_synonyms_are_summed_before_they_are_pooled(charts):
