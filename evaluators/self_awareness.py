@@ -1,12 +1,14 @@
 """Multiple-choice questions that can be refused, and those that were, asked again without the refusal (QL-Bench)."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.asking import Answered
+from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
 from eyechart.evaluators.multiple_choice import shown_options
 from eyechart.evaluators.types import Request
@@ -35,12 +37,20 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
     is to decide, the second answer may be needed and is asked for too; the metric reads it only if the first is then
     found to be the refusal.
 
-    Answers made elsewhere need the second one of every refused question. One to an undecided question may be missing:
-    should it turn out to be refused, it counts as refused without a readable second answer (`forced_unmatched`).
+    Answers made elsewhere need the second one of every refused question. One to an undecided question may be missing,
+    and with `skip_bad` any: a refused question without it counts as refused without a readable second answer
+    (`forced_unmatched`). Leaving it out would leave out refusals alone, and change the answer rate.
     """
 
     required_columns = ("id", "images", "answer", "question", "options", "refusal")
     takes = ("shuffle_seed", "fallback", "rounds", "max_new_tokens")
+    _skip_bad = False
+
+    def for_data(self, loaded: LoadedData, *, skip_bad: bool, limit: int | None) -> "SelfAwarenessEvaluator":
+        """With what becomes of refused questions that have no second answer."""
+        bound = copy(self)
+        bound._skip_bad = skip_bad
+        return bound
 
     def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
         """The question without the refusal option, if it was refused or may turn out to be."""
@@ -67,8 +77,8 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
         ]
 
     def is_optional(self, request: Request) -> bool:
-        """Whether it asks again about a question that nothing but a judge or chance may find to be refused."""
-        return isinstance(request, _ForcedRequest) and not request.is_refused
+        """A second answer with `skip_bad`, or where nothing but a judge or chance may find the first to be a refusal."""
+        return isinstance(request, _ForcedRequest) and (self._skip_bad or not request.is_refused)
 
     def check_row(self, row: Row) -> None:
         """As for other questions; the refusal must be the letter of an option, and not of the right one."""

@@ -177,8 +177,15 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
     left = evaluator("ql_bench/single").run(
         write(tmp_path, forced[0], *first), LoadedData(refusable, "own data", "given", "given"), skip_bad=True
     )
-    assert [item["id"] for item in left.left_out] == ["q1"]
-    assert left.scores["n"] == 5 and left.scores["n_refused"] == 1
+    # Left out, it would raise the answer rate, as only refused questions have a second pass.
+    assert left.left_out == [] and left.extras == {"forced_asked": 2, "forced_missing": 1}
+    assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
+    assert left.scores["answer_rate"] == found.scores["answer_rate"]
+    assert left.scores["score_cc"] == found.scores["score_cc"]
+    none = evaluator("ql_bench/single").run(
+        write(tmp_path, *first), LoadedData(refusable, "own data", "given", "given"), skip_bad=True
+    )
+    assert none.scores["answer_rate"] == found.scores["answer_rate"] and none.scores["score_rc"] == 0.0
 
 
 def test_a_predictions_file_may_lack_the_second_pass_of_what_only_a_judge_finds_refused(tmp_path, refusable):
