@@ -1,6 +1,7 @@
 """What the report says in tables: scores side by side, settings, versions, and what was left out."""
 
 import json
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -21,9 +22,13 @@ _LEFT_OUT = 50
 _MOST_WARNINGS = 20
 """So many warnings of one result are shown."""
 _COMMON = "Shared by all tasks that have them"
+_NO_TASK = "\N{EN DASH}"
+"""Stands for the settings of a task that a run does not have."""
 
+_OfRuns = list[str | None]
+"""A setting's value in each run, None where a run does not have the task."""
 SettingRow = tuple[str, list[str], bool]
-"""A setting's name, its value in each run, and whether these differ."""
+"""A setting's name, its value in each run, and whether these differ among the runs that have the task."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +77,26 @@ def summarise(runs: Sequence[Run]) -> list[TaskSummary]:
 def settings_of(runs: Sequence[Run]) -> list[Settings]:
     """The settings side by side: first those that all tasks share that have them, then those of each task."""
     by_task = {
-        key: [dict(_flat(run.tasks[key].settings)) if key in run.tasks else {} for run in runs]
+        key: _by_name([dict(_flat(run.tasks[key].settings)) if key in run.tasks else None for run in runs])
         for key in merged_keys(runs)
     }
-    rows = {key: _side_by_side(flat) for key, flat in by_task.items()}
-    values: dict[str, list[list[str]]] = {}
-    for of_task in rows.values():
-        for name, of_runs, _ in of_task:
-            values.setdefault(name, []).append(of_runs)
-    shared = {name for name, found in values.items() if len(found) > 1 and all(one == found[0] for one in found)}
-    common = {row[0]: row for of_task in rows.values() for row in of_task if row[0] in shared}
-    own = [Settings(key.title, [row for row in rows[key] if row[0] not in shared]) for key in rows]
-    return [Settings(title, found) for title, found in ((_COMMON, list(common.values())),) if found] + own
+    found: dict[str, list[_OfRuns]] = {}
+    for settings in by_task.values():
+        for name, values in settings.items():
+            found.setdefault(name, []).append(values)
+    shared = {name: values for name, of_tasks in found.items() if (values := _shared(of_tasks))}
+    own = [
+        Settings(key.title, [_row(name, values) for name, values in settings.items() if name not in shared])
+        for key, settings in by_task.items()
+    ]
+    common = [_row(name, values) for name, values in shared.items()]
+    return [Settings(_COMMON, common), *own] if common else own
 
 
 def versions_of(runs: Sequence[Run]) -> list[SettingRow]:
     """What each run was made with, side by side."""
-    return _side_by_side([dict(_flat(run.results.environment)) for run in runs])
+    found = _by_name([dict(_flat(run.results.environment)) for run in runs])
+    return [_row(name, values) for name, values in found.items()]
 
 
 def left_out_of(runs: Sequence[Run]) -> list[LeftOutItems]:
@@ -114,10 +122,29 @@ def failures_of(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _side_by_side(flat: Sequence[Mapping[str, str]]) -> list[SettingRow]:
-    names = dict.fromkeys(name for of_run in flat for name in of_run)
-    rows = [(name, [of_run.get(name, "") for of_run in flat]) for name in names]
-    return [(name, values, len(set(values)) > 1) for name, values in rows]
+def _by_name(flat: Sequence[Mapping[str, str] | None]) -> dict[str, _OfRuns]:
+    """The value of each name in each run; "" where a run lacks it, None where there is nothing that could have it."""
+    names = dict.fromkeys(name for of_run in flat for name in of_run or ())
+    return {name: [None if of_run is None else of_run.get(name, "") for of_run in flat] for name in names}
+
+
+def _shared(of_tasks: Sequence[_OfRuns]) -> _OfRuns:
+    """What all of several tasks have in each run; empty if there is no such thing."""
+    by_run = [_different(values) for values in zip(*of_tasks, strict=True)]
+    if len(of_tasks) < 2 or any(len(values) > 1 for values in by_run):
+        return []
+    # Runs without a common task may differ in what their tasks need.
+    if len(set().union(*by_run)) > 1 and not any(len(_different(values)) > 1 for values in of_tasks):
+        return []
+    return [next(iter(values), None) for values in by_run]
+
+
+def _row(name: str, values: _OfRuns) -> SettingRow:
+    return name, [_NO_TASK if value is None else value for value in values], len(_different(values)) > 1
+
+
+def _different(values: Iterable[str | None]) -> set[str]:
+    return {value for value in values if value is not None}
 
 
 def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:

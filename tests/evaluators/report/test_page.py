@@ -122,51 +122,10 @@ def test_several_runs_stand_side_by_side(make_run, read_page, tmp_path):
     page.by_id("samples-run")
 
 
-def test_a_report_of_several_runs_leaves_the_page_of_each_as_it_is(make_run, tmp_path, monkeypatch):
-    first, second = make_run(PERCEPTION), make_run(PERCEPTION, name="second")
-    alone = write_report([first]).read_text()
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["report", str(first), str(second), "--no-files"])
-    assert done.output == "The report is in eyechart_report/report.html\n"
-    assert (tmp_path / "eyechart_report" / "report.html").exists()
-    assert (first / "report.html").read_text() == alone
-    assert not (second / "report.html").exists()
-
-
 def test_runs_of_the_same_model_are_told_apart_by_their_folders(make_run, read_page, tmp_path):
     runs = [make_run(PERCEPTION), make_run(PERCEPTION, name="again")]
     page = read_page(write_report(runs, tmp_path / "both"))
     assert page.samples["runs"] == ["some/model (run)", "some/model (again)"]
-
-
-def test_figures_and_tables_are_files_too(make_run):
-    folder = make_run(PERCEPTION)
-    write_report([folder])
-    names = {path.name for path in (folder / "report_files").iterdir()}
-    figure = "q_bench_perception_llvisionqa_dev_accuracy_minus_random_guess"
-    table = "q_bench_perception_llvisionqa_dev_table_2"
-    written = [f"{figure}.svg", f"{figure}.png", f"{table}.csv", f"{table}.md", f"{table}.tex"]
-    assert names == {*written, "written_by_eyechart.txt"}
-    assert (folder / "report_files" / "written_by_eyechart.txt").read_text().splitlines() == written
-    assert (folder / "report_files" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_report_removes_the_files_of_a_former_one_and_no_others(make_run):
-    folder = make_run(PERCEPTION)
-    files = folder / "report_files"
-    write_report([folder])
-    (files / "own_notes.md").write_text("mine")
-    with (files / "written_by_eyechart.txt").open("a") as names:
-        names.write("../results.json\n..\n.\n\n\x00\nnever_there.svg\n")
-    make_run(changed(scores=None))
-    write_report([folder])
-    assert [path.name for path in files.iterdir()] == ["own_notes.md"]
-    (files / "own_notes.md").unlink()
-    make_run(PERCEPTION)
-    write_report([folder])
-    write_report([folder], files=False)
-    assert not files.exists()
-    assert (folder / "results.json").exists()
 
 
 def test_a_run_without_a_task_has_a_report(make_run, read_page):
