@@ -185,7 +185,7 @@ def test_damaged_predictions_are_an_error_that_names_the_file(make_run):
         ("quality", ["high", "low"], r"its column quality holds string; expected double"),
         ("options", [1, 2], r"its column options holds int64; expected list<"),
         ("text", [["A"], ["B"]], r"its column text holds list<.*>; expected string"),
-        ("id", None, r"has no column id"),
+        ("id", None, r"has no id in some or all rows"),
     ],
 )
 def test_predictions_of_other_types_are_an_error_that_names_the_column(make_run, column, values, reason):
