@@ -261,6 +261,7 @@ class Evaluator(evaluate.Evaluator):
             Scores, predictions, settings, what was left out, timings.
         """
         self._check_columns(loaded.dataset)
+        backend = backend.for_data(loaded.subset)
         bound = self.for_data(loaded, skip_bad=skip_bad, limit=limit).for_backend(backend)
         return evaluate_rows(bound, backend, loaded, metric=metric, skip_bad=skip_bad, limit=limit, progress=progress)
 

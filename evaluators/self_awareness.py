@@ -77,7 +77,7 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
         ]
 
     def is_optional(self, request: Request) -> bool:
-        """A second answer with `skip_bad`, or where nothing but a judge or chance may find the first to be a refusal."""
+        """A second answer with `skip_bad`, or where only a judge or chance may find the first to be a refusal."""
         return isinstance(request, _ForcedRequest) and (self._skip_bad or not request.is_refused)
 
     def check_row(self, row: Row) -> None:

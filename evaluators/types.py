@@ -161,6 +161,9 @@ class Backend(Protocol):
     def check(self, wanted: Wanted) -> None:
         """Raise `ModelError` if the backend can't give this."""
 
+    def for_data(self, subset: str) -> "Backend":
+        """What answers about the rows of a data set, whose ids need be unique in it alone; itself for most."""
+
     def identity(self) -> dict[str, Any] | None:
         """All that an answer depends on besides its request, as JSON values: the key of stored answers.
 

@@ -160,6 +160,10 @@ class ClipZeroShotBackend:
                 "Name tasks that need no more, such as q_bench/assessment."
             )
 
+    def for_data(self, subset: str) -> "ClipZeroShotBackend":
+        """Itself: nothing depends on the data set."""
+        return self
+
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, number format and processing; None where its weights are not known."""
         return None if self._fingerprint is None else model_identity(self.settings(), self._fingerprint)

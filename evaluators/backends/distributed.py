@@ -43,6 +43,10 @@ class DistributedBackend:
         """Raise `ModelError` if the backend can't give this."""
         self._backend.check(wanted)
 
+    def for_data(self, subset: str) -> "DistributedBackend":
+        """The same around what answers about the data set."""
+        return DistributedBackend(self._backend.for_data(subset), self._processes)
+
     def identity(self) -> dict[str, Any] | None:
         """That of the backend."""
         return self._backend.identity()

@@ -44,6 +44,10 @@ class FunctionBackend:
         if wanted is Wanted.LOSSES:
             raise ModelError(f"{self.name} is a function, which gives text or logits but no {wanted.value}.")
 
+    def for_data(self, subset: str) -> "FunctionBackend":
+        """Itself: nothing depends on the data set."""
+        return self
+
     def identity(self) -> None:
         """Unknown: the function may change while its name stays."""
 

@@ -71,6 +71,10 @@ class OpenAIBackend:
                 f"{wanted.value}. Evaluate the model with transformers."
             )
 
+    def for_data(self, subset: str) -> "OpenAIBackend":
+        """Itself: nothing depends on the data set."""
+        return self
+
     def identity(self) -> dict[str, Any]:
         """Model, server and decoding."""
         return {

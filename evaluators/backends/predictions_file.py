@@ -34,6 +34,7 @@ What becomes of rows and items that are not as they should be:
 
 from collections.abc import Iterator
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,9 @@ class PredictionsFileBackend:
             raise UsageError(f"lower_is_better=True is about scores, and {self._path} holds none; leave it out")
         self._lower_is_better = lower_is_better
         self._used: set[int] = set()
+        self._subset = ""
+        # By row, the data set that it answered about; shared by all that `for_data` makes.
+        self._answered_about: dict[int, str] = {}
 
     @property
     def name(self) -> str:
@@ -102,6 +106,14 @@ class PredictionsFileBackend:
         """Refuse losses; whether the file holds the texts or logits is known only item by item."""
         if wanted is Wanted.LOSSES:
             raise ModelError(f"a predictions file holds text, logits or scores but no {wanted.value}.")
+
+    def for_data(self, subset: str) -> "PredictionsFileBackend":
+        """The same file, its rows matched with those of this data set alone; a row answers about one data set."""
+        bound = copy(self)
+        bound._subset = subset
+        bound._matcher = Matcher(self._items, self._path, has_our_ids=self._format.has_our_ids)
+        bound._used = set()
+        return bound
 
     def identity(self) -> None:
         """Unknown: what is read from a file needs no store."""
@@ -125,6 +137,10 @@ class PredictionsFileBackend:
                 yield Response(request, error=self._missing(request, item))
                 continue
             self._used.add(prediction.row)
+            about = self._answered_about.setdefault(prediction.row, self._subset)
+            if about != self._subset:
+                yield Response(request, error=self._ambiguous(request, prediction, about))
+                continue
             if prediction.failure:
                 reason = f"the tool had no answer, only the note {prediction.failure!r}"
                 error = MissingPredictionError(reason, path=self._path, row=prediction.row)
@@ -154,6 +170,13 @@ class PredictionsFileBackend:
             lengths = (len(prediction.text or "") for prediction in self._predictions)
             settings["cut_at_cell_limit"] = sum(length >= CELL_LIMIT for length in lengths)
         return settings
+
+    def _ambiguous(self, request: Request, prediction: Prediction, about: str) -> DataError:
+        reason = (
+            f"answered about {about} already, which also has an item '{request.id}', so it does not tell whether it is "
+            f"about {self._subset}; score each data set by itself, from a file of its own, with --subset"
+        )
+        return DataError(reason, path=self._path, row=prediction.row)
 
     def _respond(self, request: Request, prediction: Prediction) -> Response:
         """The response to a request.

@@ -49,6 +49,10 @@ class StoredBackend:
         """Raise `ModelError` if the backend can't give this."""
         self._backend.check(wanted)
 
+    def for_data(self, subset: str) -> "StoredBackend":
+        """The same around what answers about the data set."""
+        return StoredBackend(self._backend.for_data(subset), self._store)
+
     def identity(self) -> dict[str, Any] | None:
         """That of the backend."""
         return self._backend.identity()

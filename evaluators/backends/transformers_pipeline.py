@@ -159,6 +159,10 @@ class TransformersBackend:
     def check(self, wanted: Wanted) -> None:
         """A local model gives text, logits and losses."""
 
+    def for_data(self, subset: str) -> "TransformersBackend":
+        """Itself: nothing depends on the data set."""
+        return self
+
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, number format and processing; None where its weights are not known."""
         if self._fingerprint is None:

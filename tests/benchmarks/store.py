@@ -41,6 +41,10 @@ class FreeModel:
     def check(self, wanted: Wanted) -> None:
         """Everything can be asked."""
 
+    def for_data(self, subset: str) -> Any:
+        """Itself."""
+        return self
+
     def identity(self) -> dict[str, Any]:
         """As long as that of a real model."""
         return IDENTITY

@@ -144,13 +144,14 @@ class Matcher:
             BadAnnotationError: Two items of the file are about the same item of the data.
         """
         asked = [item for item in _asked_items(requests) if item.id not in self._known]
-        self._known.update(item.id for item in asked)
         if self._has_our_ids:
             ids = {item.id for item in asked}
             self._take({item.first.names[0]: item for item in self._free if item.first.names[0] in ids}, NAMES)
         elif asked:
             self._match_names(asked)
             self._match_content(asked)
+        # Last: after an error they are not known.
+        self._known.update(item.id for item in asked)
 
     def _match_names(self, asked: Sequence[_Asked]) -> None:
         by_id = {target.id: target for target in asked}

@@ -116,3 +116,34 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadAnnotationError, match="not UTF-8 text"):
         PredictionsFileBackend(tmp_path / "binary.jsonl")
+
+
+def test_a_row_answers_about_one_data_set(tmp_path, photographs):
+    """Ids are unique in a data set alone: KonIQ's scores must not become those of SPAQ's images of the same name."""
+    backend = PredictionsFileBackend(write(tmp_path, *({"id": f"p{i}", "score": i} for i in range(40))))
+    asker = evaluator("q_bench/assessment")
+    koniq, spaq = (LoadedData(photographs, subset, "test", "given") for subset in ("koniq10k", "spaq"))
+    first = asker.run(backend, koniq)
+    assert asker.run(backend, koniq).scores == first.scores, "the same data may be scored again"
+    with pytest.raises(DataError, match=r"row 1: answered about koniq10k already, .* 'p0', .* about spaq; .* --subset"):
+        asker.run(backend, spaq)
+    with pytest.raises(DataError, match="none of the 40 items could be asked"):
+        asker.run(backend, spaq, skip_bad=True)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_one_file_for_several_data_sets(tmp_path, photographs, suffix):
+    """Each result counts its own rows, whatever was scored before."""
+    names = [f"{subset}_{i}.jpg" for subset in "ab" for i in range(40)]
+    path = tmp_path / f"scores.{suffix}"
+    if suffix == "csv":
+        path.write_text("image,score\n" + "".join(f"{name},{place % 40}\n" for place, name in enumerate(names)))
+    else:
+        write(tmp_path, *({"id": name, "score": place % 40} for place, name in enumerate(names))).rename(path)
+    backend = PredictionsFileBackend(path)
+    for subset in ("b", "a"):
+        own = photographs.remove_columns("id").add_column("id", [f"{subset}_{i}.jpg" for i in range(40)])
+        found = evaluator("q_bench/assessment").run(backend, LoadedData(own, subset, "test", "given"))
+        assert found.scores["srcc"] == pytest.approx(1.0)
+        assert found.settings["model"]["predictions_unused"] == 40
+        assert sum(found.settings["model"]["matched_by"].values()) == 40
