@@ -16,6 +16,8 @@ from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 
+PRIVATE = "its answer is private"
+"""Why a row that was answered is left out of the scores where its own answer is not public."""
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
 

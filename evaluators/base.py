@@ -5,6 +5,7 @@ result file needs. Subclasses say what a row asks (`requests`), what is asked ne
 and how responses become metric inputs (`metric_inputs`); `loop.py` calls them.
 """
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.asking import PRIVATE
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import Progress
 from eyechart.evaluators.asking import explain_item
@@ -36,6 +38,7 @@ from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.evaluators.types import Wanted
+from eyechart.metrics.scoring.errors import LeftOutWarning
 from eyechart.metrics.scoring.judging.replies import Judge
 
 _OWN_PROCESSOR = "None: a vision-language model needs its whole processor, so pass a pipeline"
@@ -220,6 +223,10 @@ class Evaluator(evaluate.Evaluator):
             UsageError: An argument is not supported or names something that does not exist.
             DataError: A row or an image cannot be used.
             ModelError: The model cannot do what the task asks.
+
+        Warns:
+            LeftOutWarning: Rows with a public answer have no part in the scores, or scores were made of less than was
+                to be asked.
         """
         _refuse({"label_mapping": label_mapping}, "None: answers are letters or numbers")
         _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
@@ -233,6 +240,7 @@ class Evaluator(evaluate.Evaluator):
         evaluation = self.run(backend, loaded, metric=metric)
         if evaluation.scores is None:
             raise DataError(f"{evaluation.note} Use `run` to get the predictions.")
+        _warn_of_left_out(evaluation)
         seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)
         return {**evaluation.scores, **self._compute_time_perf(0.0, seconds, count)}
 
@@ -341,6 +349,16 @@ class Evaluator(evaluate.Evaluator):
                     raise unknown_name("column", given, loaded.dataset.column_names)
                 loaded = loaded.with_dataset(loaded.dataset.rename_column(given, name))
         return loaded
+
+
+def _warn_of_left_out(evaluation: Evaluation) -> None:
+    left_out = [item for item in evaluation.left_out if item["reason"] != PRIVATE]
+    lines = [] if evaluation.complete else [evaluation.note]
+    if left_out and evaluation.complete:
+        first = left_out[0]
+        lines.append(f"{len(left_out)} rows are left out; the first: '{first['id']}': {first['reason']}.")
+    for line in lines:
+        warnings.warn(f"{evaluation.task}: {line} `run` lists all of them.", LeftOutWarning, stacklevel=3)
 
 
 def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:

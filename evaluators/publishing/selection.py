@@ -17,6 +17,7 @@ from eyechart.datasets_scripts.common.errors import ContradictionError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.asking import PRIVATE
 from eyechart.evaluators.comparison.items import item_scores
 from eyechart.evaluators.leaderboard.checks import range_misfits
 from eyechart.evaluators.quality.averages import AVERAGE
@@ -25,8 +26,6 @@ from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.types import LEXICAL
-
-_PRIVATE = "its answer is private"
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False) -> str:
 
 def left_out_public(result: TaskResult) -> list[Any]:
     """What was left out for other reasons than that answers are private."""
-    return [item for item in result.left_out if item.reason != _PRIVATE]
+    return [item for item in result.left_out if item.reason != PRIVATE]
 
 
 def _settings(result: TaskResult, name: str) -> dict[str, Any]:

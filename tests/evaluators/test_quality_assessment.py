@@ -16,6 +16,7 @@ from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.quality.variants import VARIANT_RESAMPLES
 from eyechart.evaluators.runs.plan import make_plan
+from eyechart.metrics.scoring.errors import LeftOutWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
 pytestmark = pytest.mark.datasets36
@@ -308,6 +309,14 @@ def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says
     ]
     assert found.note.startswith("2 of 40 answers cannot be scored, and the scores are made of the others; the first: ")
     assert len(found.predictions) == 40
+
+
+def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):
+    replies = ["It is fine."] * 2 + [str(1 + place % 5) for place in range(2, 40)]
+    made = evaluator("q_bench/assessment", options=TaskOptions(wording="numerical"))
+    with pytest.warns(LeftOutWarning, match="q_bench/assessment: 2 of 40 answers cannot be scored, .* `run` lists"):
+        scores = made.compute(says(replies), photographs)
+    assert scores["n"] == 38
 
 
 BAD = {
