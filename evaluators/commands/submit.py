@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.subsets import SUBSETS
-from eyechart.evaluators.commands.arguments import DataDirs
 from eyechart.evaluators.runs.console import checked
 from eyechart.evaluators.runs.plan import parse_data_dirs
 
@@ -18,7 +17,12 @@ if TYPE_CHECKING:
 def submit(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     task: Annotated[list[str] | None, typer.Option(help="Make the files of this task alone. Repeatable.")] = None,
-    data_dir: DataDirs = None,
+    data_dir: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[SUBSET=]PATH", help="Folder of the release (default: where the run read it). Repeatable."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "--output", help="Folder for the files (default: submission in the run's).")
     ] = None,
