@@ -6,6 +6,7 @@ from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any
 from typing import ClassVar
+from typing import Self
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
@@ -76,6 +77,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         if self.options.blind:
             self.definition = replace(task, note=f"{task.note} Asked without the images.".strip())
         self._prompt, self._prompt_id = task.worded("blind" if self.options.blind else None)
+        self._needs_images = not self.options.blind
         self._early_stop = bool(self.options.early_stop)
         self._missing = "error"
         self._remembering = None if judge is None else RememberingJudge(judge)
@@ -103,9 +105,9 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         # An open answer alone would leave the question out of CircularEval without a word.
         return request.pass_name not in ((OPEN, MAIN) if self.options.marking else (OPEN,))
 
-    def for_backend(self, backend: Backend) -> "CircularEvaluator":
+    def for_backend(self, backend: Backend) -> Self:
         """With early stop where each request is paid for, unless the options say otherwise."""
-        bound = copy(self)
+        bound = super().for_backend(backend)
         if self.options.early_stop is None:
             bound._early_stop = backend.asks_singly
         return bound

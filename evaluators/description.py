@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.base import Evaluator
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.groups import known_groups
 from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.row_checks import check_texts
 from eyechart.evaluators.submissions.private import private_submission
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import LEXICAL
@@ -51,8 +51,7 @@ class DescriptionEvaluator(Evaluator):
 
     def check_row(self, row: Row) -> None:
         """The golden text must be a text or absent."""
-        if not isinstance(row["description"], str | None):
-            raise DataError(f"its description is {row['description']!r}; expected a text, or '' if it is private")
+        check_texts(row, "description", private=True)
 
     def is_private(self, row: Row) -> bool:
         """Whether the row has no golden text."""

@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
+from copy import copy
 from string import ascii_uppercase
 from typing import Any
 from typing import ClassVar
+from typing import Self
 
 import numpy as np
 
@@ -20,8 +22,13 @@ from eyechart.evaluators.groups import crossed_groups
 from eyechart.evaluators.groups import known_groups
 from eyechart.evaluators.judge_memory import RememberingJudge
 from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.row_checks import check_images
+from eyechart.evaluators.row_checks import check_text_list
+from eyechart.evaluators.row_checks import check_texts
 from eyechart.evaluators.submissions.private import private_submission
 from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import IMAGE
+from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
@@ -53,6 +60,7 @@ class MultipleChoiceEvaluator(Evaluator):
         "rounds",
         "max_new_tokens",
     )
+    _needs_images = True
 
     def __init__(
         self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None
@@ -70,6 +78,12 @@ class MultipleChoiceEvaluator(Evaluator):
     def wanted(self) -> Wanted:
         """Losses for closed-set inference, else text."""
         return Wanted.LOSSES if self._is_closed_set else Wanted.TEXT
+
+    def for_backend(self, backend: Backend) -> Self:
+        """One that takes rows without images too, where answers were made elsewhere."""
+        bound = copy(self)
+        bound._needs_images = self._needs_images and backend.needs_images
+        return bound
 
     def requests(self, row: Row) -> list[Request]:
         """One request: the question with its options as they are to be shown, or for their losses."""
@@ -89,13 +103,19 @@ class MultipleChoiceEvaluator(Evaluator):
         ]
 
     def check_row(self, row: Row) -> None:
-        """The options must differ and the answer be the letter of one of them."""
+        """The options must differ, the answer be the letter of one of them, and each image have a place."""
+        check_texts(row, "question", *(("hint",) if row.get("hint") else ()))
+        check_texts(row, "answer", private=True)
+        check_text_list(row, "options")
         options, answer = row["options"], row["answer"]
         if not 1 <= len(options) <= len(ascii_uppercase) or len(set(options)) < len(options):
             raise DataError(f"its options are {options!r}; expected 1 to {len(ascii_uppercase)} different texts")
         letters = ascii_uppercase[: len(options)]
         if answer and (len(answer) != 1 or answer not in letters):
             raise DataError(f"its answer is {answer!r}; expected one of {', '.join(letters)}, or '' if it is private")
+        if self._needs_images:
+            # The prompts of some tasks show whatever images there are.
+            check_images(row, (max(1, self._prompt(row).count(IMAGE)),))
 
     def is_private(self, row: Row) -> bool:
         """Whether the row has no answer letter."""

@@ -1,6 +1,5 @@
 """Paired comparison: two images in both orders, which is better, one score per image from the consistent answers."""
 
-import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
@@ -13,6 +12,9 @@ from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.asking import left_out_item
 from eyechart.evaluators.base import Evaluator
+from eyechart.evaluators.row_checks import check_images
+from eyechart.evaluators.row_checks import check_number
+from eyechart.evaluators.row_checks import check_texts
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
@@ -77,13 +79,12 @@ class PairedComparisonEvaluator(Evaluator):
 
     def check_row(self, row: Row) -> None:
         """Two images of different ids and finite quality."""
-        if len(row["images"]) not in self._image_counts:
-            raise DataError(f"it has {len(row['images'])} images; expected two")
+        check_images(row, self._image_counts)
+        check_texts(row, "first_id", "second_id")
         if row["first_id"] == row["second_id"]:
             raise DataError(f"its images are both '{row['first_id']}'; expected two different ones")
         for name in ("first_quality", "second_quality"):
-            if row[name] is None or not math.isfinite(row[name]):
-                raise DataError(f"its {name} is {row[name]}; expected a finite number")
+            check_number(row, name)
         if "pool" in row and row["pool"] is None:
             raise DataError("its pool is None; expected the name of the set within which its images are ranked")
 

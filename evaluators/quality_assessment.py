@@ -10,13 +10,11 @@ What a model is asked follows from the options:
   there chooses the pair of words (Eq. 3), and that is all it is for: such answers give no score.
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.base import Evaluator
@@ -34,6 +32,7 @@ from eyechart.evaluators.quality.word_pairs import WordPair
 from eyechart.evaluators.quality.word_pairs import find_pair
 from eyechart.evaluators.quality.word_pairs import likeliest_pair
 from eyechart.evaluators.quality.word_pairs import words_of
+from eyechart.evaluators.row_checks import check_number
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
@@ -101,9 +100,8 @@ class QualityAssessmentEvaluator(Evaluator):
         ]
 
     def check_row(self, row: Row) -> None:
-        """The quality must be finite."""
-        if row["quality"] is not None and not math.isfinite(row["quality"]):
-            raise DataError(f"its quality is {row['quality']}; expected a finite number, or none if it is private")
+        """The quality must be finite or absent."""
+        check_number(row, "quality", private=True)
 
     def is_private(self, row: Row) -> bool:
         """Whether the row has no opinion score."""

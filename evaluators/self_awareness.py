@@ -11,6 +11,7 @@ from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
 from eyechart.evaluators.multiple_choice import shown_options
+from eyechart.evaluators.row_checks import check_texts
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
@@ -83,6 +84,7 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
     def check_row(self, row: Row) -> None:
         """As for other questions; the refusal must be the letter of an option, and not of the right one."""
         super().check_row(row)
+        check_texts(row, "refusal")
         letters = ascii_uppercase[: len(row["options"])]
         refusal = row["refusal"]
         if len(refusal) != 1 or refusal not in letters or refusal == row["answer"] or len(letters) < 2:

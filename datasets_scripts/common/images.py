@@ -22,11 +22,14 @@ FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 MAX_PIXELS = 100_000_000
 """Default limit of `open_image`; the largest images of the benchmarks have about 50 megapixels."""
 
+Source = bytes | str | os.PathLike[str] | Mapping[str, object] | None
+"""Encoded bytes, a path, a `{"bytes", "path"}` dict as `datasets.Image(decode=False)` gives it, or None for a row's
+absent image, which cannot be read."""
 Value = TypeVar("Value")
 
 
 def open_image(
-    source: bytes | str | os.PathLike[str] | Mapping[str, object],
+    source: Source,
     *,
     name: str | None = None,
     max_pixels: int = MAX_PIXELS,
@@ -34,7 +37,7 @@ def open_image(
     """Read and decode one image.
 
     Args:
-        source: Encoded bytes, a path, or a `{"bytes", "path"}` dict as `datasets.Image(decode=False)` gives it.
+        source: The image, see `Source`.
         name: What errors call the image; the path by default.
         max_pixels: Largest allowed width x height, checked on the header before any pixel is decoded. Pillow's own
             limit of about 179 megapixels holds besides.
@@ -52,7 +55,7 @@ def open_image(
 
 
 def encoded_image(
-    source: bytes | str | os.PathLike[str] | Mapping[str, object],
+    source: Source,
     *,
     name: str | None = None,
     max_pixels: int = MAX_PIXELS,
@@ -101,7 +104,7 @@ def _mime_type(image: Image.Image) -> str:
     return Image.MIME.get(kind, f"image/{kind.lower()}")
 
 
-def encoded_bytes(source: bytes | str | os.PathLike[str] | Mapping[str, object], *, name: str | None = None) -> bytes:
+def encoded_bytes(source: Source, *, name: str | None = None) -> bytes:
     """Read one image without decoding it.
 
     Args:
@@ -124,11 +127,11 @@ def encoded_bytes(source: bytes | str | os.PathLike[str] | Mapping[str, object],
     return data
 
 
-def _path(source: bytes | str | os.PathLike[str] | Mapping[str, object]) -> str | None:
+def _path(source: Source) -> str | None:
     if isinstance(source, Mapping):
         path = source.get("path")
         return path if isinstance(path, str) else None
-    return None if isinstance(source, bytes) else os.fspath(source)
+    return None if isinstance(source, bytes | None) else os.fspath(source)
 
 
 def _read(path: str | None, name: str) -> bytes:

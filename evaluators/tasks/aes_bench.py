@@ -20,6 +20,7 @@ from dataclasses import replace
 from string import ascii_uppercase
 
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.row_checks import check_texts
 from eyechart.evaluators.submissions import aes_bench as submissions
 from eyechart.evaluators.tasks.task import Kind
 from eyechart.evaluators.tasks.task import Task
@@ -65,6 +66,15 @@ def check_no_level(row: Row) -> None:
         stated = _LEVEL.search(text)
         if stated:
             raise DataError(f"{text!r} states the aesthetic level ({stated[0]!r}) that the question asks for")
+
+
+def check_question(row: Row) -> None:
+    """Refuse a row without the question that the prompt of interpretation is.
+
+    Raises:
+        DataError: Its question is no text.
+    """
+    check_texts(row, "question")
 
 
 def _options(row: Row) -> str:
@@ -128,6 +138,7 @@ INTERPRETATION = Task(
     groups=("level",),
     max_new_tokens=512,
     metric_arguments={"template": "aesbench"},
+    check=check_question,
     after=("aes_bench/assessment",),
     submission=submissions.interpretation_submission,
 )

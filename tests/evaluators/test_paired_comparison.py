@@ -237,8 +237,11 @@ def test_convergence_needs_rounds_and_ends_at_the_score():
         ({"second_quality": [2.0, None]}, "its second_quality is None; expected a finite number"),
         ({"pool": ["sea", None]}, "its pool is None"),
         ({"first_quality": [1.0, 2.5]}, "image 'i1' has the quality 2.5, and 2.0 in an earlier pair"),
-        ({"images": [[Image.new("RGB", (8, 8))] * 2, [Image.new("RGB", (8, 8))]]}, "it has 1 images; expected two"),
-        ({"images": [[Image.new("RGB", (8, 8))] * 2, []]}, "it has 0 images; expected two"),
+        (
+            {"images": [[Image.new("RGB", (8, 8))] * 2, [Image.new("RGB", (8, 8))]]},
+            "its number of images is 1; expected 2,",
+        ),
+        ({"images": [[Image.new("RGB", (8, 8))] * 2, []]}, "its number of images is 0; expected 2,"),
         ({"id": ["pair 0", "pair 0"]}, "its id was there before"),
     ],
 )
