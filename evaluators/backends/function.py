@@ -1,5 +1,6 @@
 """A Python function as a backend."""
 
+import inspect
 import math
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -16,6 +17,12 @@ from eyechart.evaluators.backends.predictions.cells import shortened
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Wanted
+
+_CALLS = {
+    Wanted.TEXT: (("messages",), "a string"),
+    Wanted.LOGITS: (("messages", "words"), "a dict from word to logit"),
+}
+"""What a function is called with, and what it returns, by what is wanted."""
 
 
 class FunctionBackend:
@@ -40,9 +47,22 @@ class FunctionBackend:
         return getattr(self._function, "__qualname__", type(self._function).__qualname__)
 
     def check(self, wanted: Wanted) -> None:
-        """Refuse losses; whether the function gives text or logits is known when it is called."""
+        """Refuse losses, and a function that does not take what it is called with; what it gives is known then."""
         if wanted is Wanted.LOSSES:
             raise ModelError(f"{self.name} is a function, which gives text or logits but no {wanted.value}.")
+        arguments, returned = _CALLS[wanted]
+        try:
+            signature = inspect.signature(self._function)
+        except ValueError:
+            # Some functions that are not written in Python do not tell it.
+            return
+        try:
+            signature.bind(*arguments)
+        except TypeError as error:
+            raise ModelError(
+                f"{self.name} takes {signature}, and the task needs a function({', '.join(arguments)}) that returns "
+                f"{returned}"
+            ) from error
 
     def for_data(self, subset: str) -> "FunctionBackend":
         """Itself: nothing depends on the data set."""
@@ -54,6 +74,7 @@ class FunctionBackend:
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Call the function for one request after the other."""
         for request in requests:
+            self.check(request.wanted)
             try:
                 messages = to_messages(request, decode_images(request))
             except BadImageError as error:

@@ -378,3 +378,8 @@ def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photogr
     # The likeliest tokens need no scores to choose words by.
     tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
     assert tokens.extras["suggested_words"] == "good/poor" and "--words good/poor" in tokens.note
+
+
+def test_a_text_function_is_refused_for_quality_assessment(photographs):
+    with pytest.raises(ModelError, match=r"the task needs a function\(messages, words\) that returns a dict from word"):
+        evaluator("q_bench/assessment").compute(lambda messages: "A", photographs)

@@ -23,3 +23,32 @@ def test_half_of_a_character_is_an_error_of_the_item_as_no_file_can_hold_it():
 def test_logits_that_are_no_finite_numbers_are_refused(value):
     with pytest.raises(ModelError, match="expected a dict with the logits of good, poor"):
         answer(LOGITS, {"good": 1.0, "poor": value})
+
+
+@pytest.mark.parametrize(
+    ("function", "request_for", "problem"),
+    [
+        (lambda messages: "A", LOGITS, r"takes \(messages\), .* function\(messages, words\) that returns a dict"),
+        (lambda messages, words: {}, TEXT, r"takes \(messages, words\), .* function\(messages\) that returns a string"),
+        (lambda *, messages: "A", TEXT, r"takes \(\*, messages\)"),
+    ],
+)
+def test_a_function_that_cannot_be_called_so_is_refused_before_anything_is_asked(function, request_for, problem):
+    backend = FunctionBackend(function)
+    with pytest.raises(ModelError, match=problem):
+        backend.check(request_for.wanted)
+    with pytest.raises(ModelError, match=problem):
+        list(backend.answer([request_for]))
+
+
+def test_a_function_that_does_not_tell_what_it_takes_is_called():
+    (found,) = FunctionBackend(str).answer([TEXT])
+    assert "Is it dark?" in found.text
+
+
+def test_an_error_of_the_functions_own_is_not_taken_for_a_wrong_call():
+    def broken(messages):
+        raise TypeError("of its own")
+
+    with pytest.raises(TypeError, match="of its own"):
+        list(FunctionBackend(broken).answer([TEXT]))
