@@ -9,14 +9,18 @@ from typing import Any
 import evaluate
 
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.asking import PRIVATE
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import Progress
 from eyechart.evaluators.asking import ask_rows
 from eyechart.evaluators.asking import left_out_item
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.notes import count_unscored
+from eyechart.evaluators.notes import failed_note
 from eyechart.evaluators.notes import private_note
 from eyechart.evaluators.notes import unjudged_note
+from eyechart.evaluators.notes import unmatched_note
 from eyechart.evaluators.notes import unusable_note
 from eyechart.evaluators.told import told_by
 from eyechart.evaluators.types import Backend
@@ -59,7 +63,7 @@ def evaluate_rows(
     answered, failed = ask_rows(asker, backend, rows, skip_bad, progress)
     model_seconds = time.perf_counter() - start
     public = [item for item in answered if not asker.is_private(item.row)]
-    private = [left_out_item(item.row, "its answer is private") for item in answered if asker.is_private(item.row)]
+    private = [left_out_item(item.row, PRIVATE) for item in answered if asker.is_private(item.row)]
     reasons = [asker.unusable(item) for item in public]
     unusable = [left_out_item(item.row, why) for item, why in zip(public, reasons, strict=True) if why]
     scored = [item for item, why in zip(public, reasons, strict=True) if not why]
@@ -72,7 +76,9 @@ def evaluate_rows(
         why = asker.definition.note
     seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
     settings = _settings(asker, backend, loaded, limit, answered)
-    unjudged = unjudged_note(settings.get("judge", {}))
+    judge = settings.get("judge", {})
+    unjudged = unjudged_note(judge)
+    of_scores = (failed_note(scores, judge), unmatched_note(scores)) if scores is not None else ()
     return Evaluation(
         task=asker.definition.name,
         subset=loaded.subset,
@@ -91,8 +97,8 @@ def evaluate_rows(
             "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
             "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
         },
-        note=" ".join(line for line in (unusable_note(unusable, len(public)), unjudged, why) if line),
-        complete=not unusable and not unjudged,
+        note=" ".join(line for line in (unusable_note(unusable, len(public)), unjudged, *of_scores, why) if line),
+        complete=not (unusable or unjudged or count_unscored(scores or {})),
     )
 
 

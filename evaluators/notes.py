@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from eyechart.evaluators.data import LoadedData
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+
+_MANY = 0.1
+"""Share of replies without an option from which on a result tells of them."""
 
 
 def unjudged_note(judge: Mapping[str, Any]) -> str:
@@ -19,6 +23,64 @@ def unjudged_note(judge: Mapping[str, Any]) -> str:
         f"Incomplete: the judge {judge['name']} gave no reply in {judge['lost_rounds']} rounds, which count as failed; "
         f"the first reason: {judge['reason']}."
     )
+
+
+def count_unscored(scores: Mapping[str, Any]) -> int:
+    """Number of replies or texts to which a judge gave nothing usable in any round.
+
+    Args:
+        scores: What a metric returned.
+    """
+    return int(scores.get("judge_unscored", scores.get("unscored", 0)))
+
+
+def failed_note(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:
+    """In how many of its rounds a judge gave nothing usable, and what has no score by that; "" if in none.
+
+    Args:
+        scores: What a metric returned.
+        judge: The judge's settings.
+    """
+    failed = scores.get("judge_failed_rounds", scores.get("failed_rounds", 0))
+    if not failed:
+        return ""
+    told = f"The judge {scores['judge']} gave nothing usable in {failed} of {_count_rounds(scores)} rounds."
+    # Rounds without any reply have a note of their own.
+    if failed > judge.get("lost_rounds", 0) and "max_tokens" in judge:
+        told += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
+    unscored = count_unscored(scores)
+    return f"{told} Incomplete: {_unscored(unscored, scores)}." if unscored else told
+
+
+def unmatched_note(scores: Mapping[str, Any]) -> str:
+    """In how many replies no option was found; "" where these are few.
+
+    Args:
+        scores: What a metric returned.
+    """
+    share = scores.get("extraction", {}).get("unmatched", 0.0)
+    if not share >= _MANY:
+        return ""
+    of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
+    n = scores[of_circular if of_circular in scores else "n"]
+    return f"No option was found in {round(share * n)} of {n} replies, which count as wrong."
+
+
+def _count_rounds(scores: Mapping[str, Any]) -> int:
+    """Number of rounds in which a judge was asked; texts without a word are not put to it."""
+    if "judge_asked" in scores:
+        return int(scores["judge_asked"] * scores["rounds"])
+    dimensions = len(DIMENSIONS[scores["template"]])
+    return int((scores["n"] - scores["empty_predictions"]) * dimensions * scores["rounds"])
+
+
+def _unscored(count: int, scores: Mapping[str, Any]) -> str:
+    """What becomes of the replies or texts without a usable round."""
+    if "judge_asked" not in scores:
+        texts = f"{count} text{'s' if count > 1 else ''}"
+        return f"{texts} without a readable reply of the judge in a dimension, whose score is that of the others"
+    become = "drawn at random" if scores["fallback"] == "random" else "counted as wrong"
+    return f"{count} of the {scores['judge_asked']} replies put to it have no usable round and are {become}"
 
 
 def unusable_note(unusable: Sequence[Mapping[str, Any]], count: int) -> str:

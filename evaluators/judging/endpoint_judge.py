@@ -35,6 +35,7 @@ from eyechart.evaluators.judging.stored_replies import from_value
 from eyechart.evaluators.judging.stored_replies import reply_keys
 from eyechart.evaluators.judging.stored_replies import sum_usage
 from eyechart.evaluators.responses import ResponseStore
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 MOST_FAILURES = 16
@@ -44,10 +45,6 @@ Progress = Callable[[int, int], None]
 """Called with (done, total) conversations that have to be asked."""
 
 _Keys = tuple[bytes, ...]
-
-
-class LostRoundsWarning(UserWarning):
-    """A judge gave no reply in some rounds."""
 
 
 @dataclass

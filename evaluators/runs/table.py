@@ -135,12 +135,6 @@ def _own_notes(evaluation: Evaluation) -> list[str]:
             f"{evaluation.task}: {dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and "
             "with none that is wrong, left out of CircularEval."
         )
-    unscored = (evaluation.scores or {}).get("unscored")
-    if unscored:
-        lines.append(
-            f"{evaluation.task}: {unscored} text{'s' if unscored > 1 else ''} without a readable reply of the "
-            "judge in a dimension, whose score is that of the others."
-        )
     agreement = evaluation.extras.get("extractor_agreement", {}).get("all")
     if agreement:
         share = _number(agreement["agreement"], 100)

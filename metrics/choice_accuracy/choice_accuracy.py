@@ -65,6 +65,7 @@ Returns:
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
+    judge_unscored (`int`, with a judge): Rows it gave no usable reply to in any round.
     judge, judge_template, judge_template_version, rounds, fallback, seed: The settings that apply.
 
 Examples:

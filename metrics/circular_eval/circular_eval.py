@@ -76,6 +76,7 @@ Returns:
     distribution_over (`str`): What the two cover: "all passes", or "rotation 0" where passes are missing.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Passes the judge was asked about, and its unusable replies.
+    judge_unscored (`int`, with a judge): Passes it gave no usable reply to in any round.
     missing, judge, judge_template, judge_template_version, rounds, fallback, seed: The settings that apply.
 
 Examples:

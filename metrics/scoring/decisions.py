@@ -82,6 +82,7 @@ class Decisions:
         steps: The step that decided each row, one of `STEPS`.
         asked: Number of rows the judge was asked about.
         failed_rounds: Number of rounds without a usable reply.
+        unscored: Number of rows the judge was asked about and gave no usable reply to in any round.
     """
 
     letters: list[str | None]
@@ -89,6 +90,7 @@ class Decisions:
     steps: list[str]
     asked: int
     failed_rounds: int
+    unscored: int
 
 
 def decide(
@@ -133,8 +135,8 @@ def decide_checked(
         elif extraction.fallback == "random":
             letters[row] = _drawn(row, len(choices[row]), extraction)
             correct[row], steps[row] = letters[row] == references[row], "random"
-    failed = sum(judged.failed_rounds for judged in verdicts.values())
-    return Decisions(letters, correct, steps, len(verdicts), failed)
+    failed = [judged.failed_rounds for judged in verdicts.values()]
+    return Decisions(letters, correct, steps, len(failed), sum(failed), failed.count(extraction.rounds))
 
 
 def _visiting_order(n: int, question_ids: Sequence[str] | None) -> Iterable[int]:
@@ -251,6 +253,7 @@ def extraction_settings(extraction: Extraction, *decisions: Decisions) -> dict[s
         settings["judge_template_version"] = template_version(extraction.judge_template)
         settings |= {"rounds": extraction.rounds, "judge_asked": sum(part.asked for part in decisions)}
         settings["judge_failed_rounds"] = sum(part.failed_rounds for part in decisions)
+        settings["judge_unscored"] = sum(part.unscored for part in decisions)
     return settings
 
 

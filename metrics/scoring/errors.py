@@ -9,7 +9,8 @@ UserWarning
 └── ScoringWarning
     ├── UndefinedScoreWarning  a metric returned nan in place of an undefined score
     ├── SmallSampleWarning     a score was computed on fewer items than it needs to be meaningful
-    └── LeftOutWarning         rows that cannot be scored were left out, and counted
+    ├── LeftOutWarning         rows that cannot be scored were left out, and counted
+    └── LostRoundsWarning      a judge gave no reply in some rounds
 
 Pure functions raise; the `evaluate` modules above them turn `UndefinedScoreError` into nan and a warning.
 """
@@ -73,3 +74,7 @@ class SmallSampleWarning(ScoringWarning):
 
 class LeftOutWarning(ScoringWarning):
     """Rows were left out of a score."""
+
+
+class LostRoundsWarning(ScoringWarning):
+    """A judge gave no reply in some rounds."""

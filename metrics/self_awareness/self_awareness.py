@@ -77,6 +77,7 @@ Returns:
         choices.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and its unusable ones.
+    judge_unscored (`int`, with a judge): Replies about which it said nothing usable in any round.
     judge, judge_template, judge_template_version, rounds, fallback, seed: The settings that apply.
 
 Examples:

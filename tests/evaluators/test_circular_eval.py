@@ -592,3 +592,17 @@ def test_human_letters_of_another_kind_are_refused(tmp_path, data):
     (tmp_path / "letters.txt").write_text("q2 A", encoding="utf-8")
     with pytest.raises(DataError, match=r"end in \.csv or \.jsonl"):
         run(knows, data, options={"human_letters": str(tmp_path / "letters.txt")})
+
+
+def test_replies_without_an_option_are_told_of_what_the_shares_cover(data):
+    assert run(lambda messages: "none", data).note == "No option was found in 9 of 9 replies, which count as wrong."
+    stopped = run(lambda messages: "none", data, options={"early_stop": True})
+    assert stopped.note == "No option was found in 3 of 3 replies, which count as wrong."
+
+
+def test_a_judge_without_a_usable_reply_leaves_an_incomplete_result(data):
+    done = run(knows, data, judge=lambda messages, n: ["B and C"] * n)
+    assert (done.note, done.complete) == ("", True), "nothing was put to it"
+    done = run(lambda messages: "none", data, judge=lambda messages, n: ["B and C"] * n)
+    assert done.scores["judge_unscored"] == 9 and not done.complete
+    assert "gave nothing usable in 9 of 9 rounds" in done.note

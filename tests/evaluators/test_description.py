@@ -112,6 +112,7 @@ def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
     replies = iter(["nonsense"])
     found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
     assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
+    assert "in 5 of 45 rounds" in found.note and not found.complete
     assert any("1 text without a readable reply of the judge in a dimension" in line for line in notes([found]))
 
 

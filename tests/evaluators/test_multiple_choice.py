@@ -7,6 +7,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.runs.table import notes
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 
 pytestmark = pytest.mark.datasets36
 
@@ -300,3 +302,42 @@ def test_predictions_tell_by_which_step_an_answer_was_read(questions):
     _, steps = read(options=TaskOptions(fallback="random"))
     assert [step for _, step, _ in steps] == ["exact", "random", "random", "exact", "random", "exact"]
     assert [correct for *_, correct in steps] == [True, None, None, False, None, True]
+
+
+def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
+    replies = ["A", "Splendid", "Awful", "A", "Splendid", "C"]
+
+    def judged(judge, **options):
+        said = iter(replies)
+        return run(questions, lambda messages: next(said), judge=judge, **options)
+
+    found = judged(lambda messages, n: ["As a language model"] * n)
+    assert found.scores["accuracy"] == pytest.approx(3 / 6) and not found.complete
+    assert found.note == (
+        "The judge <lambda> gave nothing usable in 15 of 15 rounds. Incomplete: 3 of the 3 replies put to it have no "
+        "usable round and are counted as wrong. No option was found in 3 of 6 replies, which count as wrong."
+    )
+    assert any(found.note in line for line in notes([found]))
+    found = judged(lambda messages, n: ["hm"] * n, fallback="random")
+    assert "are drawn at random" in found.note and "No option" not in found.note and not found.complete
+    found = judged(lambda messages, n: ["1", "hm", "hm", "hm", "hm"])
+    assert found.note == "The judge <lambda> gave nothing usable in 12 of 15 rounds." and found.complete
+    found = judged(lambda messages, n: ["1"] * n)
+    assert found.note == "" and found.complete
+
+
+def test_what_a_judge_raises_is_told(questions):
+    def broken(messages, n):
+        raise ConnectionError("the judge's line is down")
+
+    with pytest.warns(LostRoundsWarning, match='ConnectionError: "the judge\'s line is down"') as caught:
+        found = run(questions, always("Splendid"), judge=broken)
+    assert len(caught) == 1
+    assert "in 30 of 30 rounds" in found.note and not found.complete
+
+
+@pytest.mark.parametrize(("unread", "told"), [(0, ""), (1, "No option was found in 1 of 6"), (6, "found in 6 of 6")])
+def test_many_replies_without_an_option_are_told(questions, unread, told):
+    replies = iter(["no idea"] * unread + ["A"] * 6)
+    found = run(questions, lambda messages: next(replies))
+    assert told in found.note and bool(told) == bool(found.note) and found.complete

@@ -4,12 +4,14 @@ A reply that does not have the expected form is a failed round, never a score.
 """
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence
 from string import ascii_uppercase
 
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 Judge = Callable[[Messages, int], Sequence[str | None]]
@@ -22,6 +24,10 @@ about all of them at once.
 _DECORATION = re.compile(r"[*_`]+")
 _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
 _LETTER = re.compile(r"(?i:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
+
+
+_MOST_TOLD = 200
+"""Characters of an error's words that a warning repeats."""
 
 
 def check_judge(judge: object) -> None:
@@ -63,7 +69,8 @@ def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> lis
     """Replies of a judge to several conversations.
 
     A judge without a method `ask_all` is called once for each conversation, in their order; whatever it raises loses
-    the rounds of that conversation. A judge with one loses single rounds by itself, so what it raises is fatal.
+    the rounds of that conversation, and a warning tells the first of it. A judge with one loses single rounds by
+    itself, so what it raises is fatal.
 
     Args:
         judge: `judge(messages, n)` returning n replies, with or without `ask_all(conversations, n)`.
@@ -78,6 +85,9 @@ def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> lis
         InputError: The judge's `ask_all` answered another number of conversations.
         Exception: What the judge's `ask_all` raised.
 
+    Warns:
+        LostRoundsWarning: A judge without `ask_all` raised.
+
     Examples:
         >>> class Patient:
         ...     def __call__(self, messages, n):
@@ -89,7 +99,7 @@ def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> lis
     """
     together = getattr(judge, "ask_all", None)
     if together is None:
-        return [_ask_alone(judge, messages, rounds) for messages in conversations]
+        return _ask_one_by_one(judge, conversations, rounds)
     given = together(conversations, rounds) if conversations else []
     if len(given) != len(conversations):
         raise InputError(
@@ -99,12 +109,27 @@ def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> lis
     return [_checked(replies, rounds) for replies in given]
 
 
-def _ask_alone(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:
-    try:
-        return _checked(judge(messages, rounds), rounds)
-    except Exception:
-        # A judge is anybody's function: whatever it fails with, its rounds are lost and counted, never a score.
-        return [None] * rounds
+def _ask_one_by_one(judge: Judge, conversations: Sequence[Messages], rounds: int) -> list[list[str | None]]:
+    replies: list[list[str | None]] = []
+    first: Exception | None = None
+    for messages in conversations:
+        try:
+            replies.append(_checked(judge(messages, rounds), rounds))
+        except Exception as error:
+            # A judge is anybody's function: whatever it fails with, its rounds are lost and counted, never a score.
+            replies.append([None] * rounds)
+            first = first or error
+    if first is not None:
+        # Without a count, so that a judge that always fails alike is told of once and not with each wave of questions.
+        message = f"the judge {judge_name(judge)!r} raised, and such rounds are lost; the first error: {_told(first)}"
+        warnings.warn(message, LostRoundsWarning, stacklevel=3)
+    return replies
+
+
+def _told(error: Exception) -> str:
+    """An error's kind and words, shortened, on one line and without control characters."""
+    words = repr(str(error)[:_MOST_TOLD])
+    return f"{type(error).__name__}: {words}" if str(error) else type(error).__name__
 
 
 def _checked(replies: Sequence[str | None], rounds: int) -> list[str | None]:

@@ -9,11 +9,14 @@ from werkzeug import Response
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.errors import QuotaError
+from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.judging import JudgeOptions
 from eyechart.evaluators.judging import make_judge
 from eyechart.evaluators.judging.endpoint_judge import MOST_FAILURES
-from eyechart.evaluators.judging.endpoint_judge import LostRoundsWarning
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators.scripted_server import always
 from tests.evaluators.scripted_server import completion
 from tests.evaluators.scripted_server import refusal
@@ -154,6 +157,24 @@ def test_a_server_that_fails_on_and_on_counts_as_gone(script, judge):
     asked = judge(concurrency=1)
     with pytest.warns(LostRoundsWarning, match="in 198 rounds"):
         assert asked.ask_all(conversations, 2)[:2] == [["Score: 2"] * 2, [None] * 2]
+
+
+def test_a_note_tells_of_nonsense_and_of_the_longest_reply(script, judge, questions):
+    script.say(always("<think>Let me see"))
+
+    def read(asked):
+        made = evaluator("q_bench/perception", judge=asked)
+        data = LoadedData(questions, "own data", "given", "given")
+        return made.run(FunctionBackend(lambda messages: "Splendid"), data)
+
+    done = read(judge(max_tokens=32))
+    assert not done.complete and not done.settings["judge"]["incomplete"]
+    assert "The judge judge gave nothing usable in 30 of 30 rounds. One that reasons first needs a larger" in done.note
+    assert "--judge-max-tokens than 32. Incomplete: 6 of the 6 replies" in done.note
+    script.say(always("1"), refusal(400))
+    with pytest.warns(LostRoundsWarning):
+        done = read(judge(concurrency=1))
+    assert "gave nothing usable in 25 of 30 rounds. Incomplete" in done.note, "lost ones are no nonsense"
 
 
 def test_nonsense_is_stored_and_a_failed_round(script, judge, store):

@@ -8,7 +8,7 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.judging import JudgeOptions
 from eyechart.evaluators.judging import make_judge
-from eyechart.evaluators.judging.endpoint_judge import LostRoundsWarning
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.serving import serve
 

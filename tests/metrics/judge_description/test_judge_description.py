@@ -4,6 +4,7 @@ import pytest
 
 import eyechart.metrics
 from eyechart.metrics.scoring.errors import LeftOutWarning
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
 pytestmark = pytest.mark.datasets36
@@ -77,9 +78,8 @@ def test_a_broken_judge_gives_nan_and_no_score(metric) -> None:
     def broken(messages, n):
         raise ConnectionError("down")
 
-    with pytest.warns(
-        UndefinedScoreWarning, match="overall: nan for completeness, preciseness, relevance, sum and mean"
-    ):
+    undefined = "overall: nan for completeness, preciseness, relevance, sum and mean"
+    with pytest.warns(UndefinedScoreWarning, match=undefined), pytest.warns(LostRoundsWarning, match="'down'"):
         scores = metric.compute(**ROWS, judge=broken)
     assert math.isnan(scores["sum"]) and scores["failed_rounds"] == 30 and scores["unscored"] == 2
 

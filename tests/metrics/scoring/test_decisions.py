@@ -6,6 +6,7 @@ from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import decide
 from eyechart.metrics.scoring.decisions import random_choice
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 
 OPTIONS = ["Bright", "Dark", "Medium"]
 VAGUE = "Somewhere in between, I would say"
@@ -82,12 +83,16 @@ def test_lost_rounds_are_counted_and_never_a_score() -> None:
     def broken(messages: list[dict[str, str]], n: int) -> list[str]:
         raise ConnectionError("down")
 
-    found = _decide([VAGUE, VAGUE], judge=broken, judge_template="q_bench_vote")
-    assert found.failed_rounds == 10 and found.steps == ["unmatched"] * 2 and not found.correct.any()
+    with pytest.warns(LostRoundsWarning, match="the judge 'broken' raised"):
+        found = _decide([VAGUE, VAGUE], judge=broken, judge_template="q_bench_vote")
+    assert (found.asked, found.failed_rounds, found.unscored) == (2, 10, 2)
+    assert found.steps == ["unmatched"] * 2 and not found.correct.any()
     found = _decide([VAGUE], judge=FakeJudge("1", "1"), judge_template="q_bench_vote")
-    assert found.failed_rounds == 5 and found.steps == ["unmatched"]
+    assert (found.failed_rounds, found.unscored) == (5, 1) and found.steps == ["unmatched"]
     found = _decide([VAGUE], judge=FakeJudge("1", "gibberish", "1", "0", "1"), judge_template="q_bench_vote")
-    assert found.failed_rounds == 1 and found.correct.all()
+    assert (found.failed_rounds, found.unscored) == (1, 0) and found.correct.all()
+    found = _decide([VAGUE], judge=FakeJudge("1", "0", "?", "?", "?"), judge_template="q_bench_vote")
+    assert (found.failed_rounds, found.unscored) == (3, 0) and found.steps == ["unmatched"], "votes, though a draw"
 
 
 def test_random_fallback_depends_on_seed_and_row_alone() -> None:

@@ -6,6 +6,7 @@ import pytest
 import eyechart.metrics
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import mini
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.self_awareness import without_refusal
 
@@ -96,9 +97,10 @@ def test_a_judge_that_fails_finds_no_refusal(metric) -> None:
         raise ConnectionError("down")
 
     rows = ROWS | {"predictions": ["B", "Who could tell?", "C", "A"]}
-    scores = metric.compute(**rows, questions=["How is the light?"] * 4, judge=broken)
+    with pytest.warns(LostRoundsWarning, match="ConnectionError: 'down'"):
+        scores = metric.compute(**rows, questions=["How is the light?"] * 4, judge=broken)
     assert (scores["score_cc"], scores["n_refused"], scores["unmatched"]) == (50.0, 0, 1)
-    assert scores["judge_asked"] == 1 and scores["judge_failed_rounds"] == 5
+    assert (scores["judge_asked"], scores["judge_failed_rounds"], scores["judge_unscored"]) == (1, 5, 1)
 
 
 def test_random_fallback_is_seeded(metric) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging import prompts
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 from eyechart.metrics.scoring.judging.prompts import list_templates
@@ -91,9 +92,15 @@ def test_majority(votes: list, winner: object) -> None:
     assert majority(votes) == winner
 
 
-@pytest.mark.parametrize("replies", ["11", None, [], ["1"], ["1"] * 3, 7])
+@pytest.mark.parametrize("replies", ["11", [], ["1"], ["1"] * 3])
 def test_a_wrong_number_of_replies_fails_the_rounds(replies: object) -> None:
     assert ask(lambda messages, n: replies, [], 2) == [None, None]  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize("replies", [None, 7])
+def test_what_are_no_replies_fails_the_rounds_and_is_told(replies: object) -> None:
+    with pytest.warns(LostRoundsWarning, match="TypeError"):
+        assert ask(lambda messages, n: replies, [], 2) == [None, None]  # type: ignore[arg-type,return-value]
 
 
 def test_a_reply_that_is_no_string_fails_its_round() -> None:
@@ -146,13 +153,20 @@ def test_other_judges_are_asked_one_by_one_in_order() -> None:
 
     def judge(messages, n):
         asked.append(messages)
-        if len(asked) == 2:
-            raise ConnectionError
+        if len(asked) > 1:
+            raise ConnectionError(f"no {len(asked)}\n\x1b[31m" + "x" * 10_000)
         return ["1"] * n
 
     same = [{"role": "user", "content": "a"}]
-    assert ask_all(judge, [same, [], same], 2) == [["1"] * 2, [None] * 2, ["1"] * 2]
+    with pytest.warns(LostRoundsWarning) as caught:
+        assert ask_all(judge, [same, [], same], 2) == [["1"] * 2, [None] * 2, [None] * 2]
     assert asked == [same, [], same]
+    (told,) = [str(warning.message) for warning in caught]
+    assert (
+        r"the judge 'judge' raised, and such rounds are lost; the first error: ConnectionError: 'no 2\n\x1b[31mx"
+        in told
+    )
+    assert len(told) < 400
 
 
 @pytest.mark.parametrize("name", list_templates())

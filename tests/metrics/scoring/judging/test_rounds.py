@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.intervals import percentile_interval
 from eyechart.metrics.scoring.judging.rounds import Judging
@@ -113,7 +114,9 @@ def test_a_judge_that_raises_loses_its_rounds_only() -> None:
         return ["Score: 2"] * n
 
     items = [{"description": "bright"}, {"description": "dark"}]
-    assert ask_scores("q_bench_relevance", items, SCALE, Judging(moody, rounds=2)) == [[None, None], [2, 2]]
+    with pytest.warns(LostRoundsWarning, match="first error: TimeoutError$"):
+        found = ask_scores("q_bench_relevance", items, SCALE, Judging(moody, rounds=2))
+    assert found == [[None, None], [2, 2]]
 
 
 def test_intervals_are_over_items_and_not_over_rounds() -> None:
