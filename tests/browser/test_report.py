@@ -1,6 +1,8 @@
 """The report of a real run of three tasks, in a browser."""
 
 import json
+import re
+from base64 import b64decode
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -54,9 +56,12 @@ def carried(driver):
     return json.loads(by_id(driver, "samples-data").get_attribute("textContent"))["samples"]
 
 
-def test_it_opens_with_scores_figures_and_samples(opened, screenshot):
+def test_it_opens_with_scores_figures_and_samples(opened, report, screenshot):
     driver = opened(1200, 900)
-    assert "91" in by_id(driver, "summary").text or "accuracy" in by_id(driver, "summary").text
+    first, *_ = json.loads(report.with_name("results.json").read_text())["tasks"]
+    value, (low, high) = (first["scores"][name] for name in ("accuracy", "accuracy_ci95"))
+    row = driver.find_element(By.CSS_SELECTOR, "#summary tbody tr:nth-child(2)").text
+    assert row.startswith(f"accuracy {100 * value:.2f} % {100 * low:.2f} to {100 * high:.2f}")
     figures = driver.find_elements(By.CSS_SELECTOR, "#figures figure[data-chart] svg")
     assert figures and all(figure.size["height"] > 100 for figure in figures)
     assert len(shown(driver)) == PAGE
@@ -145,3 +150,34 @@ def test_a_narrow_screen_is_not_wider_than_itself(opened, screenshot, dark):
     screenshot(driver, "narrow_dark" if dark else "narrow")
     driver.execute_script("document.getElementById('samples').scrollIntoView({behavior: 'instant'})")
     screenshot(driver, "narrow_samples_dark" if dark else "narrow_samples")
+
+
+def test_it_is_printed_with_the_papers_tables_and_without_all_settings(opened):
+    driver = opened(1200, 900)
+    # Heard after the page's own.
+    driver.execute_script(
+        "const open = () => Array.from(document.querySelectorAll('details[open]'));"
+        "addEventListener('beforeprint', () => { window.printed = open().map((part) => part.closest('section').id); });"
+    )
+    pdf = b64decode(driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})["data"])
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 8
+    tables = driver.find_elements(By.CSS_SELECTOR, "#tables details")
+    printed = driver.execute_script("return window.printed")
+    assert tables and printed.count("tables") == len(tables) and "settings" not in printed
+    assert not any(table.get_attribute("open") for table in tables)
+
+
+def test_what_is_for_the_screen_is_not_on_paper(opened):
+    driver = opened(1200, 900)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    visible = {
+        name: [found.is_displayed() for found in driver.find_elements(By.CSS_SELECTOR, name)]
+        for name in ("#tables table", "#left-out details", "#settings table", "#samples-controls", "nav", ".paper")
+    }
+    assert {name for name, found in visible.items() if any(found)} == {"#tables table", "#left-out details", ".paper"}
+    assert all(visible["#tables table"]) and all(visible["#left-out details"])
+    driver.execute_script("document.querySelector('#settings details').open = true")
+    assert driver.find_element(By.CSS_SELECTOR, "#settings table").is_displayed()
+    driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert driver.find_elements(By.CSS_SELECTOR, "#tables details[open]") == []

@@ -187,7 +187,7 @@
     select();
   }
 
-  // A closed part would be missing on paper.
+  // A closed part is missing on paper. Settings may stay closed: they fill pages, and are in the results too.
   const parts = Array.from(document.querySelectorAll("details.print"));
   let closed = [];
   window.addEventListener("beforeprint", () => {
