@@ -52,6 +52,7 @@ from eyechart.evaluators.runs.plan import Planned
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.suites import list_suites
 from eyechart.evaluators.suites import suite_tasks
+from eyechart.evaluators.tasks import TASKS
 
 if TYPE_CHECKING:
     from eyechart.evaluators.runs.run import RunOptions
@@ -178,9 +179,9 @@ def run(
             own |= {"--seed": seed or None}
             own |= {f"--{name.replace('_', '-')}": value for name, value in given.given().items()}
             return _read_suite(suite, [name for name, value in own.items() if value is not None])
-        names = [task.name for task in suite_tasks(suite)] if suite is not None else tasks or []
         return None, make_plan(
-            names,
+            tasks or [],
+            among=TASKS if suite is None else suite_tasks(suite),
             subset=subset,
             split=split,
             data_dirs=data_dir or [],

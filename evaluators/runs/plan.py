@@ -10,6 +10,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
@@ -35,6 +36,7 @@ class Planned:
 def make_plan(
     names: Sequence[str],
     *,
+    among: Sequence[Task] = TASKS,
     subset: str | None = None,
     split: str | None = None,
     data_dirs: Sequence[str] = (),
@@ -45,7 +47,8 @@ def make_plan(
     """Make a plan of what was given on the command line.
 
     Args:
-        names: Tasks; all if empty.
+        names: Tasks; if empty, those of `among` that have the subset and the split.
+        among: Tasks such as those of a suite; all by default.
         subset: Data set to run on; by default those that each task names, or, where folders are given for some of
             these, those alone.
         split: Split to run on; each task's first by default.
@@ -55,13 +58,14 @@ def make_plan(
         limit: Use only the first so many items.
 
     Raises:
-        UsageError: A name does not exist, a folder does not say what it holds, or an option has no effect on any task.
+        UsageError: A name does not exist, a folder does not say what it holds, an option has no effect on any task, or
+            the data set has no such setting.
     """
-    tasks = [get_task(name) for name in dict.fromkeys(names)] or list(TASKS)
+    tasks = [get_task(name) for name in dict.fromkeys(names)]
     if not names:
-        tasks = [t for t in tasks if subset in (None, *t.subsets)]
+        tasks = [t for t in among if subset in (None, *t.subsets)]
         tasks = [t for t in tasks if split in (None, *t.splits)] or tasks
-    known = tuple(dict.fromkeys(name for task in (tasks or TASKS) for name in task.subsets))
+    known = tuple(dict.fromkeys(name for task in (tasks or among) for name in task.subsets))
     if subset is not None and subset not in known:
         raise unknown_name("subset", subset, known)
     folders = parse_data_dirs(data_dirs, known)
@@ -80,6 +84,8 @@ def make_plan(
         raise UsageError(
             f"--option is for one data set, and several are to be run: {', '.join(sorted(chosen_subsets))}"
         )
+    for planned in plan if data_options else ():
+        options_in_force(planned.subset, planned.task.config, data_options)
     plan = [replace(planned, data_options=dict(data_options or {})) for planned in plan]
     return distribute_options(plan, options) if options and options.given() else plan
 

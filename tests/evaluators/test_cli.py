@@ -13,6 +13,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.results import read_results
 from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.suites import suite_tasks
 from eyechart.evaluators.tasks import TASKS
 
 
@@ -121,6 +122,10 @@ def test_tasks_lists_every_task():
         (["run", "--data-dir", "kadis=x"], "unknown subset in --data-dir 'kadis'; did you mean 'kadis700k'?"),
         (["run", "--data-dir", "."], "does not say which subset it holds"),
         (["run", "--subset", "kadis700k", "--data-dir", "a", "--data-dir", "b"], "given twice"),
+        (["run", "--suite", "mmbench", "--subset", "koniq10k"], "unknown subset 'koniq10k'; Available: mmbench"),
+        (["run", "--suite", "mmbench", "--split", "tset"], "unknown split of mmbench/en 'tset'"),
+        (["run", "mmbench/en", "mmbench/cc", "--split", "test"], "unknown split of mmbench/cc 'test'"),
+        (["run", "q_bench/perception", "--option", "place=1"], "unknown option of subset 'llvisionqa' 'place'"),
         (["run", "--batch-size", "0"], "--batch-size"),
         (["run", "--limit", "-3"], "--limit"),
         (["score", "q_bench/perception"], "--predictions"),
@@ -266,6 +271,19 @@ def test_a_split_selects_the_tasks_that_have_it():
     assert {planned.task.name for planned in make_plan([], split="dev")} == {
         task.name for task in TASKS if "dev" in task.splits
     }
+
+
+@pytest.mark.parametrize(
+    ("suite", "chosen", "tasks"),
+    [
+        ("mmbench", {"split": "test"}, ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11"]),
+        ("q_bench", {"split": "dev"}, ["q_bench/perception", "q_bench/perception_pairs"]),
+        ("q_bench", {"subset": "koniq10k"}, ["q_bench/assessment"]),
+    ],
+)
+def test_of_a_suite_the_tasks_run_that_have_the_split_or_subset(suite, chosen, tasks):
+    plan = make_plan([], among=suite_tasks(suite), **chosen)
+    assert [planned.task.name for planned in plan] == tasks
 
 
 def test_one_failing_task_does_not_stop_the_others(tmp_path):
