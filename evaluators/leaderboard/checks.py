@@ -1,7 +1,6 @@
 """Whether a result can stand on its board, and if not, every reason why."""
 
 import datetime
-import math
 import unicodedata
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -12,8 +11,9 @@ from eyechart.evaluators.leaderboard.board import Settings
 from eyechart.evaluators.leaderboard.columns import COUNTS
 from eyechart.evaluators.leaderboard.columns import RANGES
 from eyechart.evaluators.leaderboard.columns import look_up
-from eyechart.evaluators.quality.averages import AVERAGE
-from eyechart.evaluators.quality.averages import AVERAGED_SCORES
+from eyechart.evaluators.leaderboard.consistency import inconsistencies
+from eyechart.evaluators.leaderboard.values import brief
+from eyechart.evaluators.leaderboard.values import is_number
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.types import LEXICAL
 
@@ -23,7 +23,6 @@ _CLOCKS = datetime.timedelta(days=1)
 """How far a submission's clock may be ahead."""
 # Rounding, as in a Kendall correlation of 1.0000000000000002.
 _TOLERANCE = 1e-9
-_MEAN_TOLERANCE = 1e-6
 _INVISIBLE = {"Cc": "a control character", "Cf": "an invisible formatting mark", "Zl": "a line break"}
 _INVISIBLE |= {"Zp": "a line break", "Cs": "half a character", "Co": "a private character", "Cn": "no character"}
 
@@ -40,16 +39,17 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
     """
     reasons = [*_name_misfits(result.model), *_setting_misfits(board, result)]
     if result.split != board.split:
-        reasons.append(f"split is {_brief(result.split)}; the board takes '{board.split}'")
+        reasons.append(f"split is {brief(result.split)}; the board takes '{board.split}'")
     if result.scores is None:
         return [*reasons, "it has no scores, as of a private split"]
     if not result.complete:
         reasons.append("its scores were made of less than was to be asked (complete is false)")
-    reasons += range_misfits(result.scores)
+    out_of_range = list(range_misfits(result.scores))
+    # What no metric returns is not worth calculating with.
+    reasons += out_of_range or inconsistencies(board, result.scores)
     main = look_up(result.scores, board.main.path)
-    if not _is_number(main):
+    if not is_number(main):
         reasons.append(f"scores.{'.'.join(board.main.path)}, which ranks, is undefined or not there")
-    reasons += _average_misfits(board, result.scores)
     return [*reasons, *_count_misfits(board, result, result.scores), *_judge_misfits(board, result)]
 
 
@@ -66,9 +66,9 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     except ValueError:
         started = None
     if started is None or started.tzinfo is None:
-        return f"environment.started is {_brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
+        return f"environment.started is {brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
     if started > now + _CLOCKS:
-        return f"environment.started is {_brief(given)}, which is yet to come"
+        return f"environment.started is {brief(given)}, which is yet to come"
     return started
 
 
@@ -82,14 +82,14 @@ def judge_of(result: TaskResult) -> str:
 
 def _name_misfits(name: str) -> Iterator[str]:
     if not name.strip() or name != name.strip():
-        yield f"model is {_brief(name)}; expected a name without blanks around it"
+        yield f"model is {brief(name)}; expected a name without blanks around it"
     if len(name) > LONGEST_NAME:
         yield f"model is a name of {len(name):,} characters; at most {LONGEST_NAME} are allowed"
     # Such marks make one name look like another, or turn the line around in which it stands.
     for character in name:
         kind = _INVISIBLE.get(unicodedata.category(character))
         if kind:
-            yield f"model holds {kind} (U+{ord(character):04X}): {_brief(name)}"
+            yield f"model holds {kind} (U+{ord(character):04X}): {brief(name)}"
             return
 
 
@@ -105,7 +105,7 @@ def _differences(expected: Settings, given: Mapping[str, Any], where: str) -> It
         # A bool is an int in Python, not in a result.
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
             choice = " or ".join(map(repr, allowed))
-            yield f"{where}.{name} is {_brief(value)}; the board takes {choice}"
+            yield f"{where}.{name} is {brief(value)}; the board takes {choice}"
 
 
 def range_misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
@@ -119,20 +119,20 @@ def range_misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[
         The place, the value and what was expected.
     """
     for key, value in scores.items():
-        place = f"{where}.{_brief(key)[1:-1]}"
+        place = f"{where}.{brief(key)[1:-1]}"
         # The scores of single images have names as keys.
         if isinstance(value, Mapping) and key != "scores":
             yield from range_misfits(value, place)
         elif key in COUNTS:
-            if not (_is_number(value) and value >= 0 and value == int(value)):
-                yield f"{place} is {_brief(value)}; expected a whole number from 0 on"
+            if not (is_number(value) and value >= 0 and value == int(value)):
+                yield f"{place} is {brief(value)}; expected a whole number from 0 on"
         elif isinstance(value, list) and key.endswith("_ci95"):
             if not all(_is_within(key.removesuffix("_ci95"), bound) for bound in value):
-                yield f"{place} is {_brief(value)}; expected {_expected(key.removesuffix('_ci95'))}"
+                yield f"{place} is {brief(value)}; expected {_expected(key.removesuffix('_ci95'))}"
             elif None not in value and value[0] > value[1]:
-                yield f"{place} is {_brief(value)}; expected the lower bound first"
+                yield f"{place} is {brief(value)}; expected the lower bound first"
         elif not isinstance(value, Mapping) and not _is_within(key, value):
-            yield f"{place} is {_brief(value)}; expected {_expected(key)}"
+            yield f"{place} is {brief(value)}; expected {_expected(key)}"
 
 
 def _is_within(key: str, value: Any) -> bool:
@@ -140,7 +140,7 @@ def _is_within(key: str, value: Any) -> bool:
     expected = RANGES.get(key)
     if value is None or expected is None:
         return True
-    return _is_number(value) and expected.low - _TOLERANCE <= value <= expected.high + _TOLERANCE
+    return is_number(value) and expected.low - _TOLERANCE <= value <= expected.high + _TOLERANCE
 
 
 def _expected(key: str) -> str:
@@ -149,53 +149,21 @@ def _expected(key: str) -> str:
 
 def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) -> Iterator[str]:
     count = scores.get(board.count)
-    if count is None or not _is_number(count):
-        yield f"scores.{board.count} is {_brief(count)}; expected the number of items"
+    if count is None or not is_number(count):
+        yield f"scores.{board.count} is {brief(count)}; expected the number of items"
     elif board.items is None:
         if count < 1:
-            yield f"scores.{board.count} is {_brief(count)}; expected at least 1"
+            yield f"scores.{board.count} is {brief(count)}; expected at least 1"
         if result.left_out:
             first = result.left_out[0]
-            yield f"{len(result.left_out)} items were left out; the first: {_brief(first.id)}: {_brief(first.reason)}"
+            yield f"{len(result.left_out)} items were left out; the first: {brief(first.id)}: {brief(first.reason)}"
     elif count != board.items:
-        yield f"scores.{board.count} is {_brief(count)}; the board takes results on all {board.items:,} items"
-
-
-def _average_misfits(board: Board, scores: Mapping[str, Any]) -> Iterator[str]:
-    """Where an average is not that of the databases it names."""
-    if board.subset != AVERAGE:
-        return
-    (databases,) = board.settings["databases"]
-    for name in AVERAGED_SCORES:
-        parts = [look_up(scores, ("by_database", database, name)) for database in databases]
-        given = scores.get(name)
-        if given is None:
-            continue
-        if not all(map(_is_number, parts)):
-            yield f"scores.by_database lacks {name} of some of {', '.join(databases)}"
-        elif _is_number(given) and abs(math.fsum(parts) / len(parts) - given) > _MEAN_TOLERANCE:
-            yield f"scores.{name} is {_brief(given)}; the mean of its databases is {math.fsum(parts) / len(parts):.6f}"
+        yield f"scores.{board.count} is {brief(count)}; the board takes results on all {board.items:,} items"
 
 
 def _judge_misfits(board: Board, result: TaskResult) -> Iterator[str]:
     judge = judge_of(result)
     if board.judged and judge in ("", LEXICAL):
-        yield f"its judge is {_brief(judge or None)}; the board takes scores of a judge on a server"
+        yield f"its judge is {brief(judge or None)}; the board takes scores of a judge on a server"
     if judge:
         yield from (f"judge: {reason}" for reason in _name_misfits(judge))
-
-
-def _is_number(value: Any) -> bool:
-    # A whole number can be too large for `isfinite`.
-    return (isinstance(value, int) and not isinstance(value, bool)) or (
-        isinstance(value, float) and math.isfinite(value)
-    )
-
-
-def _brief(value: object) -> str:
-    """A value as text of one line, without anything that a terminal would obey."""
-    try:
-        text = ascii(value)
-    except ValueError:
-        return "a number of thousands of digits"
-    return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"

@@ -127,7 +127,7 @@ def test_ranks_intervals_ties_and_links_are_shown(open_page, screenshot, space):
     driver = open_page()
     first, second, third = find(driver, "#table tbody tr:not(.reference)")[:3]
     assert [row.find_element(By.CSS_SELECTOR, ".rank").text for row in (first, second, third)] == ["1 =", "1 =", "3 ="]
-    assert first.find_element(By.CSS_SELECTOR, ".main").text == "80.00\n78.00 to 82.00"
+    assert first.find_element(By.CSS_SELECTOR, ".main").text == "80.00\n77.90 to 81.95"
     model, run = first.find_elements(By.CSS_SELECTOR, "a")
     assert (model.text, model.get_attribute("href")) == ("org-0/model-00", "https://huggingface.co/org-0/model-00")
     assert model.get_attribute("rel") == "noopener noreferrer nofollow"

@@ -10,7 +10,15 @@ from eyechart.evaluators.leaderboard.boards import BOARDS
 from eyechart.evaluators.leaderboard.columns import Path as Keys
 from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.quality.averages import AVERAGED_SCORES
+from eyechart.metrics.scoring.intervals import wilson_interval
 
+_NO_SHARES = ("mean", "sum", "score", "srcc", "plcc", "plcc_fitted", "krcc")
+_COUNTS = {
+    "n": {"n": 1, "n_refused": 0},
+    "n_questions": {"n_questions": 1, "n_vanilla": 1},
+    "n_pairs": {"n_pairs": 1, "equal_quality": 0},
+}
+"""By the count of a board, which of its scores count all items (1) and which none of them (0)."""
 STARTED = "2026-05-01T12:00:00+00:00"
 
 
@@ -19,13 +27,28 @@ def board_named(name: str) -> Board:
 
 
 def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02) -> dict[str, Any]:
-    """A task of a results file: every column of the board has the score, in its own unit, with an interval."""
-    scores: dict[str, Any] = {board.count: board.items or 500}
+    """A task of a results file: every column of the board has the score, in its own unit, with an interval.
+
+    Shares are the nearest ones of so many items, with Wilson's interval, and those of parts make up the whole.
+    """
+    items = board.items or 500
+    scores: dict[str, Any] = _counts(board, items)
     for column in board.columns:
-        unit = 100 if column.name.startswith(("score_", "yes-or-no.score", "what.score", "how.score")) else 1
-        put(scores, column.path, round(score * unit, 6))
+        *parents, name = column.path
+        if name in _NO_SHARES:
+            value, interval = round(score, 6), [max(0.0, score - width), min(1.0, score + width)]
+        else:
+            own, hits = items, round(score * items)
+            if parents:
+                group = [other.path[1] for other in board.columns if other.path[0] == parents[0]]
+                own, hits = (_portion(whole, len(group), group.index(parents[1])) for whole in (items, hits))
+                for count, of_part in _counts(board, own).items():
+                    put(scores, (*parents, count), of_part)
+            unit = 100 if name.startswith("score_") else 1
+            value, interval = unit * hits / own, [unit * end for end in wilson_interval(hits, own)]
+        put(scores, column.path, value)
         if column.interval:
-            put(scores, column.interval, [max(0.0, score - width) * unit, min(1.0, score + width) * unit])
+            put(scores, column.interval, interval)
     if "yes_no" in scores:
         scores["yes_no"] |= {"n_yes": 300, "n_no": 250}
     for name, allowed in board.score_settings.items():
@@ -50,6 +73,15 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         "left_out": [],
         "timings": {},
     }
+
+
+def _counts(board: Board, items: int) -> dict[str, Any]:
+    return {name: items * share for name, share in _COUNTS[board.count].items()}
+
+
+def _portion(whole: int, parts: int, place: int) -> int:
+    """What one of several parts gets of a number; they get all of it."""
+    return whole // parts + (place < whole % parts)
 
 
 def results_file(tasks: Sequence[dict[str, Any]], started: str = STARTED) -> dict[str, Any]:

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import options_in_force
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.leaderboard.boards import BOARDS
@@ -47,3 +48,14 @@ def test_the_average_is_of_the_tasks_own_databases():
     board = find_board("q_bench/assessment", "average")
     assert board.settings["databases"] == (list(get_task("q_bench/assessment").runs_on),)
     assert board.items == sum(find_board(board.task, name).items for name in board.settings["databases"][0])
+
+
+@pytest.mark.parametrize("config", ["coarse", "fine_levels", "fine_types", "fine_mos"])
+def test_pairs_are_as_many_as_the_authors_lists_give(config, reference):
+    options = {"mm21_scores": "released"} if config == "coarse" else {}
+    data = load_dataset("two_afc", config, split="test", data_dir=reference / "two-afc", images="skip", options=options)
+    qualities = zip(list(data["first_quality"]), list(data["second_quality"]), list(data["pool"]), strict=True)
+    own = [(first, second) for first, second, pool in qualities if pool != "mixed"]
+    assert find_board(f"two_afc/{config}", "two_afc").items == len(own)
+    # What is refused as too many pairs of equal quality is far from these.
+    assert sum(first == second for first, second in own) <= len(own) / 40
