@@ -49,8 +49,7 @@ def build(
     for former in outcome.replaced:
         print(_plain(f"replaced {former['file']}, {former['board']}, {former['model']}: by {former['by']}"))
     file = outcome_file or out.resolve().with_name(f"{out.resolve().name}_outcome.json")
-    report = {"rejected": outcome.rejected, "replaced": outcome.replaced}
-    file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    checked(lambda: _write_outcome(file, outcome))
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)
     print(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons are in {file}")
     print(f"The Space is in {out}; see it with `eyechart leaderboard serve {out}`")
@@ -75,6 +74,14 @@ def serve(
             server.serve_forever()
         except KeyboardInterrupt:
             print("ended")
+
+
+def _write_outcome(file: Path, outcome: "Outcome") -> None:
+    report = {"rejected": outcome.rejected, "replaced": outcome.replaced}
+    try:
+        file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"outcome='{file}' cannot be written: {error}; name a file in a folder that exists") from error
 
 
 def _plain(text: str) -> str:

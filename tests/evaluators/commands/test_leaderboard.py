@@ -77,6 +77,17 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     assert "the Space cannot be written to" in done.output
 
 
+@pytest.mark.parametrize("place", ["nowhere/why.json", "folder", "file/why.json"])
+def test_an_outcome_that_cannot_be_written_is_one_line(tmp_path, place):
+    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("x")
+    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / place)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"eyechart: outcome='{tmp_path / place}' cannot be written: ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_serve_shows_the_folder_on_this_machine_alone_until_it_is_ended(tmp_path):
     submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     assert invoke("build", tmp_path / "in", "--out", tmp_path / "space").exit_code == 0
