@@ -78,7 +78,7 @@ def evaluate_rows(
     settings = _settings(asker, backend, loaded, limit, answered)
     judge = settings.get("judge", {})
     unjudged = unjudged_note(judge)
-    of_scores = (failed_note(scores, judge), unmatched_note(scores)) if scores is not None else ()
+    told = (unusable_note(unusable, len(public)), unjudged, failed_note(scores or {}, judge), why)
     return Evaluation(
         task=asker.definition.name,
         subset=loaded.subset,
@@ -97,7 +97,7 @@ def evaluate_rows(
             "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
             "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
         },
-        note=" ".join(line for line in (unusable_note(unusable, len(public)), unjudged, *of_scores, why) if line),
+        note=" ".join(line for line in (*told, unmatched_note(scores or {})) if line),
         complete=not (unusable or unjudged or count_unscored(scores or {})),
     )
 
