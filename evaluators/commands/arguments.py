@@ -26,7 +26,10 @@ class BackendKind(Enum):
 Subset = Annotated[str | None, typer.Option(help="Data set to run on; the task's own by default.")]
 Split = Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first so many items.")]
-Seed = Annotated[int, typer.Option(help="Seed of the bootstrap intervals and of random choices.")]
+_SEED = "Seed of the bootstrap intervals and of random choices"
+Seed = Annotated[int, typer.Option(min=0, help=f"{_SEED}.")]
+OptionalSeed = Annotated[int | None, typer.Option(min=0, help=f"{_SEED} (default: 0).")]
+"""None where it is not given, as a suite file has a seed of its own."""
 DataDirs = Annotated[
     list[str] | None,
     typer.Option(

@@ -24,9 +24,9 @@ from eyechart.evaluators.commands.arguments import Inference
 from eyechart.evaluators.commands.arguments import Limit
 from eyechart.evaluators.commands.arguments import Marking
 from eyechart.evaluators.commands.arguments import NoStore
+from eyechart.evaluators.commands.arguments import OptionalSeed
 from eyechart.evaluators.commands.arguments import Out
 from eyechart.evaluators.commands.arguments import Rounds
-from eyechart.evaluators.commands.arguments import Seed
 from eyechart.evaluators.commands.arguments import SkipBad
 from eyechart.evaluators.commands.arguments import SkipMissing
 from eyechart.evaluators.commands.arguments import Split
@@ -91,7 +91,7 @@ def run(
     subset: Subset = None,
     split: Split = None,
     limit: Limit = None,
-    seed: Seed = 0,
+    seed: OptionalSeed = None,
     batch_size: Annotated[
         int | None,
         typer.Option(min=1, help="Requests per forward pass, halved when memory runs out (default: automatic)."),
@@ -176,7 +176,7 @@ def run(
             raise UsageError(f"--suite {suite} and the tasks {', '.join(tasks)} are both given; leave out one")
         if suite is not None and suite not in list_suites():
             own = {"--subset": subset, "--split": split, "--data-dir": data_dir, "--option": option, "--limit": limit}
-            own |= {"--seed": seed or None}
+            own |= {"--seed": seed}
             own |= {f"--{name.replace('_', '-')}": value for name, value in given.given().items()}
             return _read_suite(suite, [name for name, value in own.items() if value is not None])
         return None, make_plan(
@@ -216,7 +216,7 @@ def run(
         from eyechart.evaluators.runs.run import RunOptions
 
         if suite_file is None:
-            return RunOptions(seed, skip_bad, skip_missing)
+            return RunOptions(seed or 0, skip_bad, skip_missing)
         return RunOptions(suite_file.seed, skip_bad, skip_missing, suite_file.model_dump())
 
     execute_plan(plan, make_backend, options, out, judging, use_store=not no_store)

@@ -135,9 +135,7 @@ def _parse(path: Path) -> Suite:
 def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path) -> list[Planned]:
     task = get_task(entry.task)
     subsets = (entry.subset,) if entry.subset or entry.data_dir else task.default_subsets
-    data_dir = None if entry.data_dir is None else folder / Path(entry.data_dir).expanduser()
-    if data_dir is not None and not data_dir.exists():
-        raise UsageError(f"data_dir {str(data_dir)!r} does not exist")
+    data_dir = None if entry.data_dir is None else _find("data_dir", entry.data_dir, folder)
     if data_dir is not None and entry.subset is None and len(task.default_subsets) > 1:
         raise UsageError(f"data_dir needs subset, one of: {', '.join(task.subsets)}")
     for name in entry.options:
@@ -160,7 +158,18 @@ def _with_paths(options: dict[str, Any], folder: Path) -> dict[str, Any]:
     found = dict(options)
     for name in PATHS:
         if name in options and isinstance(options[name], str):
-            found[name] = folder / Path(options[name]).expanduser()
-            if not found[name].exists():
-                raise UsageError(f"{name} {str(found[name])!r} does not exist")
+            found[name] = _find(name, options[name], folder)
+    return found
+
+
+def _find(name: str, given: str, folder: Path) -> Path:
+    """A file or folder, looked for in `folder` where it has no place of its own."""
+    try:
+        found = folder / Path(given).expanduser()
+        exists = found.exists()
+    # Of a home that nobody has, and of a name that is too long.
+    except (RuntimeError, OSError) as error:
+        raise UsageError(f"{name} {given!r} cannot be found: {error}") from error
+    if not exists:
+        raise UsageError(f"{name} {str(found)!r} does not exist")
     return found

@@ -128,6 +128,7 @@ def test_tasks_lists_every_task():
         (["run", "q_bench/perception", "--option", "place=1"], "unknown option of subset 'llvisionqa' 'place'"),
         (["run", "--batch-size", "0"], "--batch-size"),
         (["run", "--limit", "-3"], "--limit"),
+        (["run", "--seed", "-1"], "--seed"),
         (["score", "q_bench/perception"], "--predictions"),
         (["score", "q_bench/assesment", "--predictions", "x"], "did you mean 'q_bench/assessment'?"),
     ],

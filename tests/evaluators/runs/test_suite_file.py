@@ -62,6 +62,9 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ("tasks: [{task: q_bench/perception, subset: koniq10k}]", r"unknown subset of q_bench/perception 'koniq10k'"),
         ("tasks: [{task: q_bench/perception, split: tset}]", "did you mean 'test'"),
         ("tasks: [{task: q_bench/perception, data_dir: nowhere}]", "nowhere' does not exist"),
+        ("tasks: [{task: q_bench/perception, data_dir: ~nosuchuser/x}]", "task 1 .*data_dir '~nosuchuser/x' cannot be"),
+        ("tasks: [{task: mmbench/en, options: {human_letters: ~nosuchuser/x}}]", "human_letters '~nosuch"),
+        (f"tasks: [{{task: q_bench/perception, data_dir: {'x' * 5_000}}}]", "x{255}.* (cannot be|does not)"),
         ("tasks: [{task: q_bench/perception, options: {shufle_seed: 1}}]", "did you mean 'shuffle_seed'"),
         ("tasks: [{task: q_bench/perception, options: {temperature: 5}}]", "temperature=5 has no effect on task"),
         ("tasks: [{task: q_bench/perception, options: {shuffle_seed: -1}}]", "shuffle_seed is -1"),
@@ -120,6 +123,7 @@ def test_a_task_that_fails_does_not_stop_the_others(tmp_path):
         (("--suite", "q_banch"), "did you mean 'q_bench'"),
         (("--suite", "q_bench", "q_bench/perception"), "leave out one"),
         (("--suite", "FILE", "--limit", "3"), "--limit cannot be given with the suite file"),
+        (("--suite", "FILE", "--seed", "0"), "--seed cannot be given with the suite file"),
         (("--suite", "FILE", "--shuffle-seed", "3"), "--shuffle-seed cannot be given with the suite file"),
     ],
 )
