@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 """So many ids of items that flipped are shown."""
+_COUNTING = ("McNemar, exact", "dyadic")
+"""Tests of items that are right or wrong, and so can flip."""
 
 
 def compare(
@@ -88,7 +90,7 @@ def _table(found: "Comparison") -> "Table":
     for name in ("first", "second", "difference", "95 % interval", "p", "p (Holm)", "flips", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in found.differences:
-        flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test.startswith("McNemar") else ""
+        flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test in _COUNTING else ""
         table.add_row(
             escape(printable(one.task)),
             escape(printable(f"{one.subset} ({one.split})")),

@@ -1,7 +1,8 @@
 """Paired tests of what the items gave in two runs.
 
-Shares by McNemar's exact test, with a bootstrap interval of the difference; a judge's marks and SRCC by a paired
-bootstrap; PLCC by Williams' test, with a bootstrap interval. Holm's correction is over all tests of a comparison.
+Shares by McNemar's exact test, with a bootstrap interval of the difference; shares of pairs that have images in common
+by a dyadic test; a judge's marks and SRCC by a paired bootstrap; PLCC by Williams' test, with a bootstrap interval.
+Holm's correction is over all tests of a comparison.
 """
 
 import math
@@ -18,6 +19,7 @@ from eyechart.evaluators.comparison.items import Qualities
 from eyechart.evaluators.comparison.items import Share
 from eyechart.metrics.scoring.correlation import plcc
 from eyechart.metrics.scoring.correlation import srcc
+from eyechart.metrics.scoring.dyadic import dyadic_mean_difference
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.intervals import bootstrap_mean
 from eyechart.metrics.scoring.intervals import bootstrap_plcc_pairs
@@ -28,6 +30,8 @@ from eyechart.metrics.scoring.significance import bootstrap_srcc_difference
 from eyechart.metrics.scoring.significance import holm
 from eyechart.metrics.scoring.significance import mcnemar
 from eyechart.metrics.scoring.significance import williams
+
+_NOT_RANKINGS = "the rankings and their correlations are not compared"
 
 
 @dataclass(frozen=True)
@@ -100,22 +104,30 @@ def _share_difference(
     a, b = (np.array([share.right[item] for item in counted], dtype=bool) for share in (one, other))
     try:
         test = mcnemar(a, b)
+        if one.images is None:
+            rng = part_generator(seed, "/".join((*place, one.key)))
+            interval = percentile_interval(bootstrap_mean(a.astype(float) - b.astype(float), rng))
+            name, p_value, note = "McNemar, exact", test.p_value, ""
+        else:
+            dyadic = dyadic_mean_difference(a, b, *zip(*(one.images[item] for item in counted), strict=True))
+            # Never smaller than if the pairs were independent; few images can make it so by chance.
+            name, p_value, note = "dyadic", max(dyadic.p_value, test.p_value), _NOT_RANKINGS
+            interval = dyadic.interval
     except ScoringError as error:
         return _undefined(place, one.label, len(counted), error)
-    replicates = bootstrap_mean(a.astype(float) - b.astype(float), part_generator(seed, "/".join((*place, one.key))))
     return Difference(
         *place,
         score=one.label,
         first=float(a.mean()),
         second=float(b.mean()),
         difference=test.difference,
-        interval=percentile_interval(replicates),
-        p_value=test.p_value,
-        test="McNemar, exact",
+        interval=interval,
+        p_value=p_value,
+        test=name,
         n=test.n,
         only_first=tuple(item for item, x, y in zip(counted, a, b, strict=True) if x and not y),
         only_second=tuple(item for item, x, y in zip(counted, a, b, strict=True) if y and not x),
-        note=one.note,
+        note=note,
     )
 
 

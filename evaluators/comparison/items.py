@@ -29,10 +29,6 @@ from eyechart.metrics.scoring.errors import ScoringError
 _TOLERANCE = 1e-7
 _PERCENT = {"score_sa"}
 """Scores that are percentages, not shares."""
-_DEPENDENT = (
-    "pairs that share images count as independent items, so the interval is too narrow and p too small; the rankings "
-    "and their correlations are not compared"
-)
 Row = Mapping[str, Any]
 
 
@@ -45,8 +41,8 @@ class Share:
     label: str
     right: Mapping[str, bool]
     """By item."""
-    note: str = ""
-    """What the reader of a test has to know."""
+    images: Mapping[str, tuple[str, str]] | None = None
+    """The two images of each item, where items share images."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +198,8 @@ def _pairs(items: Mapping[str, dict[str, Row]]) -> ItemScores:
     right = {item: agreed[item] and _is_right(whole[item]["main"]) for item in agreed if item in unequal}
     ids = {item: (passes["main"]["first_id"], passes["main"]["second_id"]) for item, passes in whole.items()}
     shares = (
-        Share("consistency", "consistency", agreed, _DEPENDENT),
-        Share("accuracy_all", "accuracy, all pairs", right, _DEPENDENT),
+        Share("consistency", "consistency", agreed, ids),
+        Share("accuracy_all", "accuracy, all pairs", right, ids),
     )
     return ItemScores(ids, shares)
 
