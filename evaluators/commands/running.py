@@ -10,6 +10,7 @@ import typer
 
 from eyechart.evaluators.runs.console import checked
 from eyechart.evaluators.runs.plan import Planned
+from eyechart.evaluators.runs.plan import check_judging
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
@@ -44,6 +45,7 @@ def execute_plan(
     folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
 
     def finish() -> bool:
+        check_judging(plan, judge is not None)
         processes = join_processes()
         device = None if processes is None else processes.device
         # Opened first: what is wrong with it shows before a model is loaded.

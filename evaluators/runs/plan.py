@@ -11,6 +11,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.loading import options_in_force
+from eyechart.evaluators.closed_set import CLOSED_SET
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
@@ -122,6 +123,34 @@ def distribute_options(plan: Sequence[Planned], options: TaskOptions) -> list[Pl
     takes = {planned.task.name: evaluator_class(planned.task).taken(options) for planned in plan}
     options.check_taken(sorted({name for names in takes.values() for name in names}), ", ".join(takes))
     return [replace(planned, options=options.only(takes[planned.task.name])) for planned in plan]
+
+
+def check_judging(plan: Sequence[Planned], is_judged: bool) -> None:
+    """Refuse a judge whom no task asks, and what is said about one that is not there.
+
+    Args:
+        plan: What is to run.
+        is_judged: Whether there is a judge.
+
+    Raises:
+        UsageError: `--judge` or `rounds` has no effect on any task.
+    """
+    from eyechart.evaluators import evaluator_class
+
+    asking = [planned for planned in plan if _asks_judge(planned, evaluator_class(planned.task).takes)]
+    if is_judged and not asking:
+        names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
+        raise UsageError(f"--judge has no effect on what is run, {names}, which puts nothing to a judge; leave it out")
+    for planned in () if is_judged else asking:
+        if planned.options.rounds is not None:
+            raise UsageError(
+                f"rounds={planned.options.rounds} has no effect on {planned.task.name} without --judge, the judge's "
+                "name on its server"
+            )
+
+
+def _asks_judge(planned: Planned, takes: Sequence[str]) -> bool:
+    return "rounds" in takes and planned.options.inference != CLOSED_SET
 
 
 def in_asking_order(plan: Sequence[Planned]) -> list[Planned]:

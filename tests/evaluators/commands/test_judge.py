@@ -53,10 +53,28 @@ def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, desc
 
 
 def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
+    script.say(always("Score: 1"))
     judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"))
-    arguments = ("q_bench/assessment", "--subset", "kadis700k", "--limit", 30, "--out", tmp_path / "run")
+    arguments = ("q_bench/description", "two_afc/coarse", "--limit", 3, "--out", tmp_path / "run")
     assert invoke("run", *arguments, *judge).exit_code == 0
-    assert not script.bodies and "judge" not in read_results(tmp_path / "run").tasks[0].settings
+    judged, unjudged = read_results(tmp_path / "run").tasks
+    assert judged.settings["judge"]["name"] == "judge" and "judge" not in unjudged.settings
+
+
+@pytest.mark.parametrize(
+    ("tasks", "options", "problem"),
+    [
+        (["q_bench/assessment"], ("--judge", "x"), "--judge has no effect on what is run, q_bench/assessment,"),
+        (["q_bench/perception"], ("--judge", "x", "--inference", "closed-set"), "--judge has no effect"),
+        (["q_bench/perception"], ("--rounds", 3), "rounds=3 has no effect on q_bench/perception without --judge"),
+        (["two_afc/coarse", "mmbench/en"], ("--rounds", 3), "rounds=3 has no effect on mmbench/en without --judge"),
+    ],
+)
+def test_a_judge_without_a_task_and_rounds_without_a_judge_have_no_effect(tmp_path, tasks, options, problem):
+    done = invoke("run", *tasks, *options, "--out", tmp_path / "run")
+    assert done.exit_code == 2
+    assert problem in done.output
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_judge_that_is_not_there_fails_its_tasks_alone(tmp_path):
