@@ -142,7 +142,8 @@ def _own_notes(evaluation: Evaluation) -> list[str]:
             f"{evaluation.task}: the letters found are those that people read in {share} of {agreement['n']} replies."
         )
     for name in evaluation.files:
-        lines.append(f"{evaluation.task}: the submission file is {task_folder(evaluation) / name}")
+        place = task_folder(evaluation) / name
+        lines.append(f"{evaluation.task}: the submission file is {place}{_not_to_be_submitted(evaluation)}")
     count = len(evaluation.left_out)
     if count:
         first = evaluation.left_out[0]
@@ -151,6 +152,18 @@ def _own_notes(evaluation: Evaluation) -> list[str]:
             f"the first: '{first['id']}': {first['reason']}"
         )
     return lines
+
+
+def _not_to_be_submitted(evaluation: Evaluation) -> str:
+    """Why a file of answers is not for the benchmark's authors; "" where it is."""
+    data, limit = evaluation.settings["data"], evaluation.settings.get("limit")
+    if data["is_mini"]:
+        return "; do not submit it, as its items are made up"
+    if limit is not None:
+        return f"; do not submit it, as it is of the first {limit:,} of {data['rows']:,} items alone"
+    if evaluation.left_out:
+        return "; do not submit it, as it lacks the items left out"
+    return ""
 
 
 def _other_ways(evaluations: Sequence[Evaluation]) -> list[str]:

@@ -60,6 +60,20 @@ def test_a_private_split_counts_items_and_names_its_files():
     assert "mmbench/en: the submission file is mmbench/en/mmbench/mmbench.xlsx" in notes([found])
 
 
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"data": {"is_mini": True}}, "its items are made up"),
+        ({"settings": {"limit": 4}}, "it is of the first 4 of 12 items alone"),
+        ({"left_out": [{"id": "3", "path": None, "reason": "corrupt"}]}, "it lacks the items left out"),
+    ],
+)
+def test_a_file_that_cannot_be_submitted_is_said_to_be_one(fields, reason):
+    found = evaluated("mmbench/en", "mmbench", "test", scores=None, files={"mmbench.xlsx": b""}, **fields)
+    line = f"mmbench/en: the submission file is mmbench/en/mmbench/mmbench.xlsx; do not submit it, as {reason}"
+    assert line in notes([found])
+
+
 def test_the_agreement_with_human_letters_is_told():
     agreement = {"all": {"agreement": 0.875, "n": 16}, "after_exact": None, "unused": 2}
     below = notes([evaluated("mmbench/en", "mmbench", extras={"extractor_agreement": agreement})])
