@@ -65,6 +65,8 @@ class Column:
     """What stands behind the heading: "%" or nothing."""
     part: str = ""
     """The breakdown it belongs to, such as "by type"; empty for scores of everything."""
+    about: str = ""
+    """What its heading stands for, where that is an abbreviation."""
 
     def shown(self, value: float) -> str:
         """The value as the page prints it."""

@@ -100,6 +100,7 @@ def _row(entry: Entry, place: int, shared: bool) -> dict[str, Any]:
         "values": [_values(column, entry) for column in entry.board.columns],
         "n": scores[entry.board.count],
         "judge": judge_of(result),
+        "made_elsewhere": entry.is_made_elsewhere,
         "started": entry.started.astimezone(datetime.UTC).isoformat(),
         "version": str(look_up(environment, ("packages", "eyechart")) or "")[:40],
     }

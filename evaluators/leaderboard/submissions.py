@@ -18,10 +18,13 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.checks import judge_of
+from eyechart.evaluators.leaderboard.columns import look_up
+from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.results import RESULTS_FILE
 from eyechart.evaluators.results import Results
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.results import read_results
+from eyechart.evaluators.types import FROM_FILE
 
 LINKS_FILE = "submission.json"
 MAX_BYTES = 64_000_000
@@ -72,6 +75,16 @@ class Entry:
     def judge(self) -> str:
         """The judge that its scores are of, where those of several are not to be mixed; else ""."""
         return judge_of(self.result) if self.board.judged else ""
+
+    @property
+    def is_made_elsewhere(self) -> bool:
+        """Whether its answers were read from a file, or any of those that it is an average of."""
+        made_of = [self.result]
+        if self.result.subset == AVERAGE:
+            # An average has no model of its own in its settings; the results of its databases have.
+            same = (self.result.task, self.result.model)
+            made_of = [one for one in self.submission.results.tasks if (one.task, one.model) == same]
+        return any(look_up(one.settings, ("model", "backend")) == FROM_FILE for one in made_of)
 
 
 def find_files(folder: Path) -> Iterator[Path]:

@@ -104,12 +104,14 @@ function showTable(wanted) {
   }
   const sort = table.sorts(state.sort) ? state.sort : board.columns[0].name;
   const order = ["ascending", "descending"].includes(state.order) ? state.order : table.firstOrder(sort);
-  const shown = { sort, order, query: state.q, judge: state.judge, papers: state.papers === "1" };
+  // An address may name a judge whose results were replaced since.
+  const judge = judgesOf(board).includes(state.judge) ? state.judge : "";
+  const shown = { sort, order, query: state.q, judge, papers: state.papers === "1" };
   const counts = table.show(shown, setBusy);
   // Only now, so that a table is laid out once.
   if (at("table").firstChild !== table.element) at("table").replaceChildren(table.element);
   if (at("query").value !== state.q) at("query").value = state.q;
-  at("judge").value = state.judge;
+  at("judge").value = judge;
   at("papers").checked = shown.papers;
   at("parts").checked = state.parts === "1";
   showStatus(counts);
@@ -142,7 +144,9 @@ function showBoard() {
   document.title = `${board.benchmark}: ${board.title} · eyechart leaderboard`;
   at("title").textContent = `${board.benchmark}: ${board.title}`;
   at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
+  at("papers-label").hidden = !board.references.length;
   at("parts-label").hidden = !board.columns.some((column) => column.part);
+  at("elsewhere").hidden = !board.rows.some((row) => row.made_elsewhere);
   showJudges();
   at("legend").textContent =
     `Ranked by ${board.columns[0].label}, ${board.task} on ${board.split}` +
@@ -176,8 +180,13 @@ function open(target) {
   if (inTabs) at(inTabs).querySelector("[aria-current]")?.focus();
 }
 
+/** The judges that can be chosen among. */
+function judgesOf(board) {
+  return board.judged ? [...new Set(board.rows.map((row) => row.judge))] : [];
+}
+
 function showJudges() {
-  const judges = board.judged ? [...new Set(board.rows.map((row) => row.judge))] : [];
+  const judges = judgesOf(board);
   at("judge-label").hidden = judges.length < 2;
   at("judge").replaceChildren(...["", ...judges].map((name) => make("option", { value: name }, name || "all")));
 }

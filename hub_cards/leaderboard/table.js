@@ -108,22 +108,23 @@ export class BoardTable {
 
   #head(onSort) {
     const row = make("tr", {}, make("th", { scope: "col" }, make("span", {}, "Rank")));
-    const add = (name, label, part, className) => {
-      const button = make("button", { type: "button" }, ...(part ? [make("small", {}, part)] : []), label);
+    const add = (name, label, part, className, about) => {
+      const text = about ? make("abbr", { title: about }, label) : label;
+      const button = make("button", { type: "button" }, ...(part ? [make("small", {}, part)] : []), text);
       button.addEventListener("click", () => onSort(name));
       const heading = make("th", { scope: "col", className }, button);
       this.headings.set(name, heading);
       row.append(heading);
     };
-    add(MODEL, "Model", "", "model");
+    add(MODEL, "Model", "", "model", "");
     for (const column of this.columns) {
       const isPlain = column.part || !column.unit;
-      add(column.name, isPlain ? column.label : `${column.label}, ${column.unit}`, column.part, "");
+      add(column.name, isPlain ? column.label : `${column.label}, ${column.unit}`, column.part, "", column.about);
     }
     const plain = (label, className) => row.append(make("th", { scope: "col", className }, make("span", {}, label)));
     plain("Items", "");
     if (this.hasJudge) plain("Judge", "judge");
-    add(DATE, "Run", "", "");
+    add(DATE, "Run", "", "", "");
     return make("thead", {}, row);
   }
 
@@ -142,7 +143,7 @@ export class BoardTable {
     element.append(isReference ? make("td", { className: "rank" }, "paper") : rankCell(row));
     const name = named(row.model);
     if (row.model_url) name.replaceChildren(link(row.model, row.model_url));
-    element.append(make("th", { scope: "row", className: "model" }, name));
+    element.append(make("th", { scope: "row", className: "model" }, name, ...(row.made_elsewhere ? [elsewhereMark()] : [])));
     for (const column of this.columns) element.append(this.#scoreCell(row, column));
     element.append(make("td", {}, typeof row.n === "number" ? row.n.toLocaleString("en") : ""));
     if (this.hasJudge) element.append(make("td", { className: "judge" }, named(row.judge ?? "")));
@@ -188,6 +189,13 @@ function rankCell(row) {
   const cell = make("td", { className: "rank" }, String(row.rank));
   if (row.shared) cell.append(make("span", { className: "tie", title: "shares this rank" }, " ="));
   return cell;
+}
+
+/** What tells that no prompt of the board was shown; the page's note of the same name says more. */
+function elsewhereMark() {
+  const mark = make("small", { className: "elsewhere" }, "answers made elsewhere");
+  mark.setAttribute("aria-describedby", "elsewhere");
+  return mark;
 }
 
 function runCell(row) {

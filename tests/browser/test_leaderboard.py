@@ -200,6 +200,76 @@ def test_judges_can_be_told_apart(open_page):
     assert len(models(driver)) == MODELS // 2
 
 
+def test_a_judge_that_the_board_lacks_is_ignored(open_page, console_errors):
+    driver = open_page("#board=q_bench%2Fdescription&judge=gone")
+    assert len(models(driver)) > MODELS
+    assert driver.find_element(By.ID, "status").text.startswith("12 of 12 models")
+    driver = open_page("#board=mmbench%2Fen&judge=some-judge")
+    assert driver.find_element(By.ID, "status").text.startswith("12 of 12 models")
+    assert console_errors(driver) == []
+
+
+def test_answers_made_elsewhere_say_so(open_page, screenshot):
+    def change(index, boards):
+        boards["mmbench/en"]["rows"][1]["made_elsewhere"] = True
+
+    driver = open_page("#board=mmbench%2Fen", change=change)
+    marked = [one.text for one in find(driver, "#table tbody th") if "answers made elsewhere" in one.text]
+    assert marked == ["org-1/model-01\nanswers made elsewhere"]
+    (mark,) = find(driver, "#table .elsewhere")
+    note = driver.find_element(By.ID, mark.get_attribute("aria-describedby"))
+    assert note.is_displayed() and "is what the submitter says" in note.text
+    assert models(driver)[:2] == ["org-0/model-00", "org-1/model-01"]
+    screenshot(driver, "page")
+    button(driver, "QL-Bench").click()
+    settle(driver)
+    assert not find(driver, "#table .elsewhere") and not driver.find_element(By.ID, "elsewhere").is_displayed()
+
+
+def test_abbreviations_are_explained(open_page):
+    driver = open_page("#board=mmbench%2Fen&parts=1")
+    titles = {one.text: one.get_attribute("title") for one in find(driver, "#table thead abbr")}
+    assert list(titles) == ["CP", "FP-S", "FP-C", "AR", "LR", "RR"]
+    assert titles["FP-C"] == "fine-grained perception (cross-instance)"
+    about = driver.find_element(By.ID, "about").text
+    assert all(f"{short}: {meaning}" in about for short, meaning in titles.items())
+
+
+def test_papers_rows_can_be_hidden_only_where_there_are_any(open_page):
+    driver = open_page()
+    assert driver.find_element(By.ID, "papers").is_displayed()
+    button(driver, "QL-Bench").click()
+    settle(driver)
+    assert not driver.find_element(By.ID, "papers").is_displayed()
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (400, 800)])
+def test_the_heads_stay_in_sight(open_page, screenshot, size):
+    driver = open_page("#board=mmbench%2Fen&parts=1", size=size)
+    where = """
+    const table = document.getElementById('table');
+    table.scrollIntoView();
+    [table.scrollLeft, table.scrollTop] = [250, 400];
+    const edge = (element) => element.getBoundingClientRect();
+    const [head, model] = [...table.querySelectorAll('thead th')];
+    const seen = document.elementFromPoint(edge(model).left + 20, edge(model).top + 10);
+    return [edge(head).top - edge(table).top, edge(model).left - edge(table).left, table.scrollTop,
+      model.contains(seen), edge(table).bottom <= innerHeight];
+    """
+    top, left, scrolled, in_front, whole = driver.execute_script(where)
+    assert scrolled > 200 and abs(top) <= 2 and abs(left) <= 2
+    assert in_front and whole
+    screenshot(driver, f"{size[0]}")
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (400, 800)])
+def test_the_arrow_of_a_heading_stands_behind_its_last_word(open_page, size):
+    driver = open_page("#parts=1", size=size)
+    arrows = "return [...document.querySelectorAll('thead button')].map((b) => getComputedStyle(b, '::after').content)"
+    arrows = driver.execute_script(arrows)
+    assert len(arrows) > 5 and all(arrow.startswith('"\N{NO-BREAK SPACE}') for arrow in arrows)
+
+
 def test_the_address_holds_the_state_and_back_returns_to_it(open_page, console_errors):
     driver = open_page()
     button(driver, "MMBench").click()
@@ -323,8 +393,8 @@ def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot):
         };
         const found = {};
         for (const selector of ["body", "#about", "#status", ".legend", "td.rank", "td.main", "td small",
-            ".reference td.rank", ".name a", "thead button", "thead small", ".pills [aria-current]", ".tabs button",
-            "dt"]) {
+            ".reference td.rank", ".name a", ".elsewhere", "thead button", "thead small", ".pills [aria-current]",
+            ".tabs button", "dt"]) {
           const element = document.querySelector(selector);
           const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
           found[selector] = (a + 0.05) / (b + 0.05);
@@ -333,8 +403,11 @@ def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot):
         """
         return driver.execute_script(script)
 
+    def change(index, boards):
+        boards["q_bench/perception"]["rows"][0]["made_elsewhere"] = True
+
     for dark in (False, True):
-        driver = open_page("#parts=1", dark=dark)
+        driver = open_page("#parts=1", dark=dark, change=change)
         background = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
         channels = [int(value) for value in background.strip("rgb()").split(",")]
         assert all(value < 64 for value in channels) if dark else all(value > 192 for value in channels)

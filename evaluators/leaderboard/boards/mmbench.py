@@ -1,5 +1,7 @@
 """The boards of MMBench."""
 
+from dataclasses import replace
+
 from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.boards.common import LENGTHS
 from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
@@ -15,11 +17,13 @@ _ABILITIES = {
     "logic reasoning": "LR",
     "relation reasoning": "RR",
 }
+_MEANINGS = "; ".join(f"{label}: {ability}" for ability, label in _ABILITIES.items())
 _CIRCULAR = percent("circular_accuracy", "CircularEval", "circular_ci95")
 
 
 def _circular(config: str, title: str, items: int | None) -> Board:
-    parts = () if config == "cc" else broken_down(_CIRCULAR, "by ability", "by_l2_category", _ABILITIES)
+    by_ability = () if config == "cc" else broken_down(_CIRCULAR, "by ability", "by_l2_category", _ABILITIES)
+    parts = [replace(column, about=column.path[1]) for column in by_ability]
     return Board(
         name=f"mmbench/{config}",
         benchmark="MMBench",
@@ -43,6 +47,7 @@ def _circular(config: str, title: str, items: int | None) -> Board:
         columns=(_CIRCULAR, percent("vanilla_accuracy", "VanillaEval", "vanilla_ci95"), *parts),
         count="n_questions",
         items=items,
+        note=f"Abilities: {_MEANINGS}." if parts else "",
     )
 
 

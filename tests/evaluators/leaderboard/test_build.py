@@ -180,6 +180,23 @@ def test_models_of_different_judges_are_ranked_apart(folder, space):
     assert found == {("b", "strict"): 1, ("a", "strict"): 2, ("b", "mild"): 1, ("c", "mild"): 2}
 
 
+def test_answers_made_elsewhere_are_marked(folder, space):
+    average, spaq = (board_named(f"q_bench/assessment{name}") for name in ("", "/spaq"))
+    made = [result_on(board, "org/file") for board in (PERCEPTION, average, spaq)]
+    for result in (made[0], made[2]):
+        result["settings"]["model"] = {"backend": "predictions_file", "name": "org/file"}
+    submit(folder, "file", made)
+    asked = [result_on(board, "org/asked") for board in (PERCEPTION, average, spaq)]
+    for result in (asked[0], asked[2]):
+        result["settings"]["model"] = {"backend": "transformers", "name": "org/asked"}
+    submit(folder, "asked", asked)
+    outcome, boards = space()
+    assert outcome.rejected == []
+    for board in (PERCEPTION, average, spaq):
+        found = {row["model"]: row["made_elsewhere"] for row in boards[board.name]["rows"]}
+        assert found == {"org/file": True, "org/asked": False}
+
+
 def test_hostile_names_stay_text_in_the_data(folder, space, tmp_path):
     names = [
         "<script>alert(1)</script>",
