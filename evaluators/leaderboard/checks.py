@@ -6,23 +6,20 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from typing import Any
 
+from eyechart.evaluators.json_values import brief
+from eyechart.evaluators.json_values import is_number
 from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.board import Settings
-from eyechart.evaluators.leaderboard.columns import COUNTS
-from eyechart.evaluators.leaderboard.columns import RANGES
 from eyechart.evaluators.leaderboard.columns import look_up
 from eyechart.evaluators.leaderboard.consistency import inconsistencies
-from eyechart.evaluators.leaderboard.values import brief
-from eyechart.evaluators.leaderboard.values import is_number
 from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.score_ranges import range_misfits
 from eyechart.evaluators.types import LEXICAL
 
 LONGEST_NAME = 160
 """In characters; the Hub's own names have at most 96 on each side of the slash."""
 _CLOCKS = datetime.timedelta(days=1)
 """How far a submission's clock may be ahead."""
-# Rounding, as in a Kendall correlation of 1.0000000000000002.
-_TOLERANCE = 1e-9
 _INVISIBLE = {"Cc": "a control character", "Cf": "an invisible formatting mark", "Zl": "a line break"}
 _INVISIBLE |= {"Zp": "a line break", "Cs": "half a character", "Co": "a private character", "Cn": "no character"}
 
@@ -106,45 +103,6 @@ def _differences(expected: Settings, given: Mapping[str, Any], where: str) -> It
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
             choice = " or ".join(map(repr, allowed))
             yield f"{where}.{name} is {brief(value)}; the board takes {choice}"
-
-
-def range_misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
-    """Every score that no metric returns.
-
-    Args:
-        scores: Of a result from `read_results`.
-        where: Their place in the result.
-
-    Yields:
-        The place, the value and what was expected.
-    """
-    for key, value in scores.items():
-        place = f"{where}.{brief(key)[1:-1]}"
-        # The scores of single images have names as keys.
-        if isinstance(value, Mapping) and key != "scores":
-            yield from range_misfits(value, place)
-        elif key in COUNTS:
-            if not (is_number(value) and value >= 0 and value == int(value)):
-                yield f"{place} is {brief(value)}; expected a whole number from 0 on"
-        elif isinstance(value, list) and key.endswith("_ci95"):
-            if not all(_is_within(key.removesuffix("_ci95"), bound) for bound in value):
-                yield f"{place} is {brief(value)}; expected {_expected(key.removesuffix('_ci95'))}"
-            elif None not in value and value[0] > value[1]:
-                yield f"{place} is {brief(value)}; expected the lower bound first"
-        elif not isinstance(value, Mapping) and not _is_within(key, value):
-            yield f"{place} is {brief(value)}; expected {_expected(key)}"
-
-
-def _is_within(key: str, value: Any) -> bool:
-    """Whether a value is undefined, of no known range, or within it."""
-    expected = RANGES.get(key)
-    if value is None or expected is None:
-        return True
-    return is_number(value) and expected.low - _TOLERANCE <= value <= expected.high + _TOLERANCE
-
-
-def _expected(key: str) -> str:
-    return f"{RANGES[key].low:g} to {RANGES[key].high:g}"
 
 
 def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a board shows: its columns, and the range in which each score can lie."""
+"""What a board shows: its columns."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -8,41 +8,6 @@ from typing import Any
 
 Path = tuple[str, ...]
 """Keys, outermost first."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """Where a score can lie."""
-
-    low: float
-    high: float
-
-
-FRACTION = Range(0.0, 1.0)
-PERCENT = Range(0.0, 100.0)
-CORRELATION = Range(-1.0, 1.0)
-RATING = Range(0.0, 2.0)
-
-RANGES: Mapping[str, Range] = {
-    **dict.fromkeys(("accuracy", "random_guess", "yes", "no", "exact", "p0", "p1", "p2"), FRACTION),
-    **dict.fromkeys(("circular_accuracy", "vanilla_accuracy", "circular", "vanilla"), FRACTION),
-    **dict.fromkeys(("answer_rate", "answer_accuracy"), FRACTION),
-    **dict.fromkeys(("score_cc", "score_rc", "score_sa"), PERCENT),
-    **dict.fromkeys(("consistency", "accuracy_all", "accuracy_consistent"), FRACTION),
-    **dict.fromkeys(("first_rate", "second_rate", "draw_rate"), FRACTION),
-    **dict.fromkeys(("srcc", "plcc", "krcc", "plcc_fitted"), CORRELATION),
-    **dict.fromkeys(("score", "mean"), RATING),
-    "sum": Range(0.0, 6.0),
-    "rmse_fitted": Range(0.0, float("inf")),
-}
-"""The range of a score by its key, wherever it stands; `<key>_ci95` is an interval in the same range."""
-COUNTS = frozenset(
-    {
-        *("n", "n_questions", "n_vanilla", "n_passes", "n_pairs", "n_images", "n_consistent", "n_refused"),
-        *("n_yes", "n_no", "n_pools", "dropped", "equal_quality", "forced_unmatched", "failed_rounds", "unscored"),
-    }
-)
-"""Keys of whole numbers from 0 on, wherever they stand."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eyechart.evaluators.json_values import brief
+from eyechart.evaluators.json_values import is_number
 from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.columns import Column
 from eyechart.evaluators.leaderboard.columns import look_up
-from eyechart.evaluators.leaderboard.values import brief
-from eyechart.evaluators.leaderboard.values import is_number
 from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.quality.averages import AVERAGED_SCORES
 from eyechart.metrics.scoring.intervals import wilson_interval

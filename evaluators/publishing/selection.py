@@ -19,12 +19,12 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.asking import PRIVATE
 from eyechart.evaluators.comparison.items import item_scores
-from eyechart.evaluators.leaderboard.checks import range_misfits
 from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.report.runs import Run
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.score_ranges import range_misfits
 from eyechart.evaluators.types import LEXICAL
 
 
