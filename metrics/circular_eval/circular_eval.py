@@ -53,8 +53,8 @@ Args:
     groups (`dict` of `str` to `list`, optional): Group name to one value per pass, the same in all passes of a
         question; adds `by_<group name>`.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
-    judge_template (`str`): "mmbench_choice" (default; the judge names a letter) or "q_bench_vote" (it votes right or
-        wrong).
+    judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that matches no option
+        and so is wrong) or "q_bench_vote" (it votes right or wrong).
     rounds (`int`): Replies asked of the judge per pass; the most frequent one counts. Default 5.
     fallback (`str`): What an undecided pass becomes: "wrong" (default), or "random", a choice among the options and X.
     seed (`int`): Seed of the random choice, together with question and rotation. Default 0.

@@ -1,8 +1,9 @@
 """From replies to right and wrong: exact matching, then a judge, then an optional random choice.
 
-Protocol: the three steps of MMBench, Sec. 3.2, and the 5-round vote of Q-Bench, Appendix A.2.1. Departures: the judge
-is asked only where exact matching finds no choice; with several rounds its most frequent letter counts; the random
-choice is off unless asked for. A row that no step decides counts as wrong.
+Protocol: the three steps of MMBench, Sec. 3.2, and the 5-round vote of Q-Bench, Appendix A.2.1. A judge that names X,
+no option, has decided: the row is wrong, and nothing is drawn for it. Departures: the judge is asked only where exact
+matching finds no choice; with several rounds its most frequent letter or X counts; the random choice is off unless
+asked for. A row that no step decides counts as wrong.
 """
 
 import hashlib
@@ -29,6 +30,7 @@ from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.intervals import check_seed
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.prompts import template_version
+from eyechart.metrics.scoring.judging.replies import NO_OPTION
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import ask_all
 from eyechart.metrics.scoring.judging.replies import check_judge
@@ -76,9 +78,10 @@ class Decisions:
     """What became of n rows.
 
     Attributes:
-        letters: The chosen letter of each row; None where there is none, or where a vote found the reply wrong without
-            naming a letter.
+        letters: The chosen letter of each row; None where there is none, where the judge named X, or where a vote found
+            the reply wrong without naming a letter.
         correct: Whether each row is right, shape (n,).
+        matches_none: Whether the judge named X for the row, which then matches no option, shape (n,).
         steps: The step that decided each row, one of `STEPS`.
         asked: Number of rows the judge was asked about.
         failed_rounds: Number of rounds without a usable reply.
@@ -87,6 +90,7 @@ class Decisions:
 
     letters: list[str | None]
     correct: NDArray[np.bool_]
+    matches_none: NDArray[np.bool_]
     steps: list[str]
     asked: int
     failed_rounds: int
@@ -136,7 +140,10 @@ def decide_checked(
             letters[row] = _drawn(row, len(choices[row]), extraction)
             correct[row], steps[row] = letters[row] == references[row], "random"
     failed = [judged.failed_rounds for judged in verdicts.values()]
-    return Decisions(letters, correct, steps, len(failed), sum(failed), failed.count(extraction.rounds))
+    matches_none = np.zeros(len(predictions), dtype=bool)
+    matches_none[[row for row, judged in verdicts.items() if judged.matches_none]] = True
+    unscored = failed.count(extraction.rounds)
+    return Decisions(letters, correct, matches_none, steps, len(failed), sum(failed), unscored)
 
 
 def _visiting_order(n: int, question_ids: Sequence[str] | None) -> Iterable[int]:
@@ -152,13 +159,15 @@ class _Judged:
     """What the judge made of a row.
 
     Attributes:
-        verdict: Its letter (None where a vote found the reply wrong) and whether the row is right; None where it
-            reached none.
+        verdict: Its letter (None for X, or where a vote found the reply wrong) and whether the row is right; None where
+            it reached none.
         failed_rounds: Number of rounds without a usable reply.
+        matches_none: Whether it named X.
     """
 
     verdict: tuple[str | None, bool] | None
     failed_rounds: int
+    matches_none: bool = False
 
 
 def _judged(
@@ -199,8 +208,10 @@ def _read_votes(replies: Sequence[str | None], reference: str, n_options: int) -
 def _read_letters(replies: Sequence[str | None], reference: str, n_options: int) -> _Judged:
     """A vote on the letter, or X for none."""
     named = [parse_letter(reply, n_options) for reply in replies]
-    letter = majority(named)
-    return _Judged(None if letter in (None, "X") else (str(letter), letter == reference), named.count(None))
+    letter, failed = majority(named), named.count(None)
+    if letter == NO_OPTION:
+        return _Judged((None, False), failed, matches_none=True)
+    return _Judged(None if letter is None else (str(letter), letter == reference), failed)
 
 
 def _drawn(row: int, n_options: int, extraction: Extraction) -> str | None:

@@ -4,7 +4,8 @@ Protocol: QL-Bench, Sec. III-A and III-C (https://arxiv.org/abs/2409.09748). Eve
 option; a refused one is asked again without it, and is unknown to the model if it then answers wrong. What the paper
 leaves open:
 
-- A reply that names no option is neither right nor a refusal, so the answer rate counts it as an answer.
+- A reply that names no option, or matches none as a judge finds (X), is neither right nor a refusal, so the answer
+  rate counts it as an answer.
 - A refused question whose forced reply names no option is not known to be unknown: it is counted apart and does not
   enter score_rc.
 - The forced pass shows the options in the same order, without the refusal. Its letters are those of the shorter list.
@@ -223,10 +224,10 @@ def awareness_shares(n: int, n_refused: int, right: int, rightly_refused: int) -
 
 def _names_no_option(decisions: Decisions) -> NDArray[np.bool_]:
     """Rows without a letter, unless a judge's vote found them wrong without naming one."""
-    return np.array(
-        [letter is None and step != "judge" for letter, step in zip(decisions.letters, decisions.steps, strict=True)],
-        dtype=bool,
-    )
+    undecided = [
+        letter is None and step != "judge" for letter, step in zip(decisions.letters, decisions.steps, strict=True)
+    ]
+    return np.array(undecided, dtype=bool) | decisions.matches_none
 
 
 def _refused_rows(decisions: Decisions, refusals: Sequence[str], forced_predictions: Sequence[str | None]) -> list[int]:

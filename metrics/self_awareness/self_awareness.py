@@ -49,8 +49,8 @@ Args:
     questions (`list` of `str`, optional): Text of each question; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per question; adds `by_<group name>`.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
-    judge_template (`str`): "mmbench_choice" (default; the judge names a letter) or "q_bench_vote" (it votes right or
-        wrong, so it never finds a refusal).
+    judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that names no option)
+        or "q_bench_vote" (it votes right or wrong, so it never finds a refusal).
     rounds (`int`): Replies asked of the judge per reply; the most frequent one counts. Default 5.
     fallback (`str`): What an undecided reply becomes: "wrong" (default), or "random", a choice among the options shown
         and X.

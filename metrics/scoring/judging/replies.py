@@ -21,6 +21,9 @@ A judge that also has a method `ask_all(conversations, n)`, which returns one su
 about all of them at once.
 """
 
+NO_OPTION = "X"
+"""What a judge names where a reply matches no option (MMBench, Appendix D)."""
+
 _DECORATION = re.compile(r"[*_`]+")
 _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
 _LETTER = re.compile(r"(?i:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
@@ -180,7 +183,7 @@ def parse_letter(reply: str | None, n_options: int) -> str | None:
         return None
     match = _LETTER.fullmatch(_DECORATION.sub("", reply).strip())
     letter = match[1] if match else None
-    return letter if letter is not None and (letter == "X" or letter in ascii_uppercase[:n_options]) else None
+    return letter if letter is not None and (letter == NO_OPTION or letter in ascii_uppercase[:n_options]) else None
 
 
 def majority(votes: Sequence[str | int | None]) -> str | int | None:

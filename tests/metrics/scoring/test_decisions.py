@@ -57,7 +57,13 @@ def test_judge_names_a_letter_by_majority() -> None:
     assert "A. Bright B. Dark C. Medium" in content and VAGUE in content and "How is the light" in content
 
 
-@pytest.mark.parametrize("replies", [("X",) * 5, ("A", "B", "A", "B", "X"), ("maybe",) * 5])
+def test_an_x_of_the_judge_is_its_answer_and_wrong() -> None:
+    found = _decide([VAGUE], judge=FakeJudge("X", "X", "C", "maybe", "X"), fallback="random")
+    assert (found.letters, found.correct.tolist(), found.steps) == ([None], [False], ["judge"])
+    assert (found.asked, found.failed_rounds, found.unscored) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("replies", [("A", "B", "A", "B", "X"), ("X", "X", "A", "A", "maybe"), ("maybe",) * 5])
 def test_judge_without_a_letter_leaves_the_row_unmatched(replies: tuple[str, ...]) -> None:
     found = _decide([VAGUE], judge=FakeJudge(*replies))
     assert (found.letters, found.correct.tolist(), found.steps) == ([None], [False], ["unmatched"])

@@ -222,6 +222,13 @@ def test_a_vote_says_whether_the_forced_reply_is_right(vote: str, score_rc: floa
     assert found["score_rc"] == score_rc and found["forced_unmatched"] == (vote == "no idea")
 
 
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
+def test_a_forced_reply_that_matches_no_option_makes_nothing_unknown() -> None:
+    passes = _passes(["D"], [VAGUE], judge=lambda messages, n: ["X"] * n, fallback="random")
+    found = _scores(passes)
+    assert (found["score_rc"], found["forced_unmatched"], found["forced_extraction"]["judge"]) == (0.0, 1, 1.0)
+
+
 def test_random_fallback_draws_both_passes() -> None:
     passes = _passes([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
     again = _passes([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
