@@ -131,6 +131,10 @@ class Evaluator(evaluate.Evaluator):
         """Why answers of this kind give no score, for the reader; "" where they do."""
         return ""
 
+    def lacking(self, answered: Sequence[Answered], scores: Mapping[str, Any]) -> str:
+        """What was to be asked and has no answer, though its row has a part in the scores; "" where that is nothing."""
+        return ""
+
     def metric_config(self, answered: Sequence[Answered]) -> str | None:
         """The configuration of the task's metric for the rows that are scored."""
         return self.definition.metric_config

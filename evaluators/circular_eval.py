@@ -1,5 +1,6 @@
 """CircularEval: each multiple-choice question is asked once for every rotation of its options."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -154,6 +155,14 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             "missing": self._missing,
             "seed": self.seed,
         }
+
+    def lacking(self, answered: Sequence[Answered], scores: Mapping[str, Any]) -> str:
+        """Questions that CircularEval leaves out, as no pass is wrong and one is missing."""
+        dropped = scores.get("dropped")
+        if not dropped:
+            return ""
+        questions = f"{dropped} question{'s' if dropped > 1 else ''}"
+        return f"{questions} without answers to all passes, and with none that is wrong, left out of CircularEval."
 
     def variants(self, answered: Sequence[Answered]) -> dict[str, dict[str, Any]]:
         """CircularEval of the questions that need their image (Appendix B); marks of open answers (Appendix D.2)."""

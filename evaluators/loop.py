@@ -78,7 +78,8 @@ def evaluate_rows(
     settings = _settings(asker, backend, loaded, limit, answered)
     judge = settings.get("judge", {})
     unjudged = unjudged_note(judge)
-    told = (unusable_note(unusable, len(public)), unjudged, failed_note(scores or {}, judge), why)
+    lacking = asker.lacking(scored, scores or {})
+    told = (unusable_note(unusable, len(public)), lacking, unjudged, failed_note(scores or {}, judge), why)
     return Evaluation(
         task=asker.definition.name,
         subset=loaded.subset,
@@ -98,7 +99,7 @@ def evaluate_rows(
             "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
         },
         note=" ".join(line for line in (*told, unmatched_note(scores or {})) if line),
-        complete=not (unusable or unjudged or count_unscored(scores or {})),
+        complete=not (unusable or lacking or unjudged or count_unscored(scores or {})),
     )
 
 

@@ -1,5 +1,6 @@
 """Multiple-choice questions that can be refused, and those that were, asked again without the refusal (QL-Bench)."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -99,6 +100,14 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
             "refusals": [_refusal(item.row, shown_options(item.responses[0])) for item in answered],
             "forced_predictions": [_forced_text(item) for item in answered],
         }
+
+    def lacking(self, answered: Sequence[Answered], scores: Mapping[str, Any]) -> str:
+        """Refused questions without the answer that they were asked for again."""
+        again = [response for item in answered if (response := item.of_pass(FORCED)) is not None]
+        lost = sum(r.error is not None and getattr(r.request, "is_refused", True) for r in again)
+        if not lost:
+            return ""
+        return f"{lost} of {len(again)} refused questions have no second answer, and so are not refused rightly."
 
     def extras(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """How many questions were asked again, and of how many of these there is no second answer."""

@@ -129,12 +129,6 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
 def _own_notes(evaluation: Evaluation) -> list[str]:
     """What there is to know of one task: what has no part in its scores, what people read, where its files are."""
     lines = []
-    dropped = (evaluation.scores or {}).get("dropped")
-    if dropped:
-        lines.append(
-            f"{evaluation.task}: {dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and "
-            "with none that is wrong, left out of CircularEval."
-        )
     agreement = evaluation.extras.get("extractor_agreement", {}).get("all")
     if agreement:
         share = _number(agreement["agreement"], 100)

@@ -179,6 +179,8 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
     )
     # Left out, it would raise the answer rate, as only refused questions have a second pass.
     assert left.left_out == [] and left.extras == {"forced_asked": 2, "forced_missing": 1}
+    assert not left.complete and found.complete
+    assert left.note.startswith("1 of 2 refused questions have no second answer, and so are not refused rightly. ")
     assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
     assert left.scores["answer_rate"] == found.scores["answer_rate"]
     assert left.scores["score_cc"] == found.scores["score_cc"]
