@@ -1,6 +1,7 @@
 """Asking a judge and reading its replies.
 
-A reply that does not have the expected form is a failed round, never a score.
+A reply that does not have the expected form is a failed round, never a score. A closed block of reasoning before it is
+passed over; one that is never closed, as where the longest reply was too short for it, leaves no reply.
 """
 
 import re
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from string import ascii_uppercase
 
+from eyechart.metrics.scoring.choice_text import drop_reasoning
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
@@ -29,6 +31,8 @@ _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", r
 _LETTER = re.compile(r"(?i:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
 
 
+_LONGEST = 64
+"""Characters of a reply, without reasoning, that can have one of the expected forms."""
 _MOST_TOLD = 200
 """Characters of an error's words that a warning repeats."""
 
@@ -153,14 +157,12 @@ def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | Non
         The score, or None for any other reply.
 
     Examples:
-        >>> parse_score("**Score:** 2", allowed=(0, 1, 2))
-        2
+        >>> parse_score("**Score:** 2", allowed=(0, 1, 2)), parse_score("<think>A blur, so 0.</think>Score: 0")
+        (2, 0)
         >>> parse_score("Score: 1 because the answer is close") is None
         True
     """
-    if reply is None or len(reply) > 64:
-        return None
-    match = _SCORE.fullmatch(_DECORATION.sub("", reply).strip())
+    match = _SCORE.fullmatch(_bare(reply))
     score = int(match[1]) if match else None
     return score if score in allowed else None
 
@@ -179,9 +181,7 @@ def parse_letter(reply: str | None, n_options: int) -> str | None:
         >>> parse_letter(" B.", 4), parse_letter("X", 4), parse_letter("E", 4), parse_letter("It is B", 4)
         ('B', 'X', None, None)
     """
-    if reply is None or len(reply) > 64:
-        return None
-    match = _LETTER.fullmatch(_DECORATION.sub("", reply).strip())
+    match = _LETTER.fullmatch(_bare(reply))
     letter = match[1] if match else None
     return letter if letter is not None and (letter == NO_OPTION or letter in ascii_uppercase[:n_options]) else None
 
@@ -202,3 +202,15 @@ def majority(votes: Sequence[str | int | None]) -> str | int | None:
     if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]):
         return None
     return counts[0][0]
+
+
+def _bare(reply: str | None) -> str:
+    """The reply without reasoning before it, decoration and blanks around it; "" where it is lost or none of these."""
+    if reply is None:
+        return ""
+    text = drop_reasoning(reply)
+    # Reasoning that was never closed would end here, and take the text with it.
+    is_open = text != reply and drop_reasoning(f"{reply}</think>") != text
+    if is_open or not reply.endswith(text) or len(text) > _LONGEST:
+        return ""
+    return _DECORATION.sub("", text).strip()

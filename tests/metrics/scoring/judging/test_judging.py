@@ -78,6 +78,40 @@ def test_x_is_no_option() -> None:
     assert parse_letter("X", 3) == "X"
 
 
+REASONED = [
+    "<think>The answer says dim, so 0 or 1.</think>{}",
+    "<think>\n\n</think>\n\n{}",
+    "It is dim. Score: 0</think>\n{}",
+    "◁think▷Score: 0◁/think▷{}",
+    "<think>" + "so " * 1000 + "</think>\n**{}**",
+]
+
+
+@pytest.mark.parametrize("reply", REASONED)
+def test_a_closed_block_of_reasoning_before_the_reply_is_passed_over(reply: str) -> None:
+    assert parse_score(reply.format("Score: 1")) == 1
+    assert parse_letter(reply.format("B"), 3) == "B"
+    assert parse_score(reply.format("I cannot tell")) is parse_letter(reply.format("B or C"), 3) is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "<think>{}",
+        "<think>Let me see. {}",
+        "<think>a <think>b</think> {}",
+        "{}</think>",
+        "{}<think>or not</think>",
+        "<think>a</think>{}<think>b</think>",
+        "<think>a</think><think>{}",
+        "<answer>{}</answer>",
+    ],
+)
+def test_other_blocks_are_no_reply(reply: str) -> None:
+    assert parse_score(reply.format("Score: 1")) is None
+    assert parse_letter(reply.format("B"), 3) is None
+
+
 @given(st.text())
 def test_parsing_never_raises(reply: str) -> None:
     assert parse_score(reply) in (0, 1, None)
