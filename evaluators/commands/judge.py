@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.commands.arguments import JUDGE
 
@@ -43,6 +44,16 @@ JudgeTokens = Annotated[
 JudgeConcurrency = Annotated[
     int, typer.Option("--judge-concurrency", min=1, help="Requests at once to the judge.", rich_help_panel=JUDGE)
 ]
+JudgeTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--judge-timeout",
+        min=0.001,
+        metavar="SECONDS",
+        help=f"How long to wait for an answer of the judge (default: {DEFAULT_TIMEOUT:.0f}).",
+        rich_help_panel=JUDGE,
+    ),
+]
 JudgeCost = Annotated[
     float | None,
     typer.Option(
@@ -65,6 +76,7 @@ def judge_options(
     temperature: float | None,
     max_tokens: int | None,
     concurrency: int,
+    timeout: float | None,
     max_cost: float | None,
     prices: Path | None,
 ) -> "JudgeOptions | None":
@@ -77,6 +89,7 @@ def judge_options(
         "--judge-base-url": base_url,
         "--judge-temperature": temperature,
         "--judge-max-tokens": max_tokens,
+        "--judge-timeout": timeout,
         "--judge-max-cost": max_cost,
         "--judge-prices": prices,
     }
@@ -87,7 +100,8 @@ def judge_options(
         return None
     from eyechart.evaluators.judging import JudgeOptions
 
-    endpoint = EndpointOptions(base_url=base_url, concurrency=concurrency)
+    seconds = DEFAULT_TIMEOUT if timeout is None else timeout
+    endpoint = EndpointOptions(base_url=base_url, concurrency=concurrency, timeout=seconds)
     options = JudgeOptions(name, endpoint, max_cost=max_cost, prices=prices)
     return replace(
         options,

@@ -33,6 +33,7 @@ from eyechart.evaluators.commands.judge import JudgeCost
 from eyechart.evaluators.commands.judge import JudgeName
 from eyechart.evaluators.commands.judge import JudgePrices
 from eyechart.evaluators.commands.judge import JudgeTemperature
+from eyechart.evaluators.commands.judge import JudgeTimeout
 from eyechart.evaluators.commands.judge import JudgeTokens
 from eyechart.evaluators.commands.judge import JudgeUrl
 from eyechart.evaluators.commands.judge import judge_options
@@ -87,6 +88,7 @@ def score(
     judge_temperature: JudgeTemperature = None,
     judge_max_tokens: JudgeTokens = None,
     judge_concurrency: JudgeConcurrency = DEFAULT_CONCURRENCY,
+    judge_timeout: JudgeTimeout = None,
     judge_max_cost: JudgeCost = None,
     judge_prices: JudgePrices = None,
     rounds: Rounds = None,
@@ -127,6 +129,7 @@ def score(
             judge_temperature,
             judge_max_tokens,
             judge_concurrency,
+            judge_timeout,
             judge_max_cost,
             judge_prices,
         )

@@ -1,7 +1,12 @@
+import time
+from functools import partial
+
 import pytest
 from typer.testing import CliRunner
 
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.commands import judge as judge_command
 from eyechart.evaluators.results import read_results
 from tests.evaluators.scripted_server import always
 
@@ -52,6 +57,23 @@ def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, desc
     assert "Incomplete" in done.output
 
 
+@pytest.mark.parametrize(("seconds", "is_read"), [(0.2, False), (30, True)])
+def test_a_slow_judge_is_waited_for_as_long_as_said(script, described, monkeypatch, seconds, is_read):
+    # What is late is asked for again, and that after a wait.
+    monkeypatch.setattr(judge_command, "EndpointOptions", partial(EndpointOptions, max_retries=0))
+
+    def answer(request):
+        time.sleep(0.6)
+        return always("Score: 1")(request)
+
+    script.say(always("Score: 1"), answer, always("Score: 1"))
+    done, result = described("slow", "--judge-timeout", seconds, "--judge-concurrency", 1)
+    assert done.exit_code == 0, done.output
+    assert (result.complete, result.settings["judge"]["lost_rounds"]) == (is_read, 0 if is_read else 5)
+    assert is_read or "did not answer within 0.2 s" in result.note
+    assert "timeout" not in result.settings["judge"], "it defines no score"
+
+
 def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
     script.say(always("Score: 1"))
     judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"))
@@ -92,6 +114,8 @@ def test_a_judge_that_is_not_there_fails_its_tasks_alone(tmp_path):
     ("arguments", "problem"),
     [
         (("--judge-max-cost", 3), "--judge-max-cost has no effect without --judge"),
+        (("--judge-timeout", 3), "--judge-timeout has no effect without --judge"),
+        (("--judge", "x", "--judge-timeout", 0), "--judge-timeout"),
         (("--judge", "nobody-knows", "--judge-max-cost", 3), "no price of the judge 'nobody-knows' is known"),
         (("--judge", "x", "--judge-base-url", "nowhere"), "base_url='nowhere' is not allowed"),
         (("--judge", "gpt-4o", "--judge-prices", "absent.toml", "--judge-max-cost", 1), "absent.toml cannot be read"),
