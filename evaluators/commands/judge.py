@@ -60,7 +60,8 @@ JudgeCost = Annotated[
         "--judge-max-cost",
         min=0,
         metavar="DOLLARS",
-        help="US dollars that may be spent; what is left then stays unjudged, and the result says so.",
+        help="US dollars that may be spent; what is left then stays unjudged, and the result says so. A request that is "
+        "sent again after a timeout counts once, though it may be charged each time.",
         rich_help_panel=JUDGE,
     ),
 ]

@@ -117,6 +117,7 @@ def test_the_bundled_table_is_sound():
     assert all(0 < price.input < price.output for price in table.values())
     text = prices._BUNDLED.read_text()
     assert "Source: https://" in text and "2026" in text
+    assert "a cost is at least what is charged" in text.replace("\n# ", " ")
 
 
 def test_the_nearest_table_counts(monkeypatch, tmp_path):
