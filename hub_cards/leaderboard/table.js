@@ -119,7 +119,9 @@ export class BoardTable {
     add(MODEL, "Model", "", "model", "");
     for (const column of this.columns) {
       const isPlain = column.part || !column.unit;
-      add(column.name, isPlain ? column.label : `${column.label}, ${column.unit}`, column.part, "", column.about);
+      // The space does not break, so that no unit stands on a line of its own.
+      const label = isPlain ? column.label : `${column.label},\u00a0${column.unit}`;
+      add(column.name, label, column.part, "", column.about);
     }
     const plain = (label, className) => row.append(make("th", { scope: "col", className }, make("span", {}, label)));
     plain("Items", "");

@@ -27,7 +27,7 @@ def _self_awareness(config: str, title: str, items: int) -> Board:
         name=f"ql_bench/{config}",
         benchmark="QL-Bench",
         title=title,
-        about="Right answers and right refusals, in percent, where `I don't know` is among the options.",
+        about='Right answers and right refusals, in percent, where "I don\'t know" is among the options.',
         task=f"ql_bench/{config}",
         subset="llsavisionqa",
         split="dev",
