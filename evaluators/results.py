@@ -17,6 +17,7 @@ from pydantic_core import from_json
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.evaluators.score_forms import extras_misfit
 from eyechart.evaluators.score_forms import score_misfit
 from eyechart.evaluators.standard_json import without_nan
 from eyechart.evaluators.types import Evaluation
@@ -162,6 +163,9 @@ def read_results(path: str | Path) -> Results:
             misfit = score_misfit(scores)
             if misfit:
                 raise _bad(file, f"key tasks[{place}].{name}{misfit}")
+        misfit = extras_misfit(task.extras)
+        if misfit:
+            raise _bad(file, f"key tasks[{place}].extras{misfit}")
     return results
 
 

@@ -1,17 +1,14 @@
 """Whether scores that were read from a file have the form that metrics give them."""
 
 import sys
+from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
-_NUMBERS = frozenset(
-    {
-        *("accuracy", "random_guess", "n", "circular_accuracy", "vanilla_accuracy", "n_questions"),
-        *("score_cc", "score_rc", "score_sa", "answer_rate", "answer_accuracy", "score", "p0", "p1", "p2"),
-        *("sum", "mean", "mean_score", "exact_match", "srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"),
-        *("consistency", "accuracy_all", "accuracy_consistent", "first_rate", "second_rate", "draw_rate"),
-        *("exact", "random", "unmatched", "n_pairs", "n_images", "n_consistent", "n_vanilla"),
-    }
-)
+from eyechart.evaluators.score_ranges import COUNTS
+from eyechart.evaluators.score_ranges import RANGES
+
+_NUMBERS = frozenset({*RANGES, *COUNTS, "random", "unmatched"})
 """Scores, as the metrics call them, that are numbers wherever they stand."""
 _HOLDS = {
     "yes_no": ("mean", "n_yes", "n_no"),
@@ -37,6 +34,16 @@ def score_misfit(scores: dict[str, Any]) -> str:
     return ""
 
 
+def extras_misfit(extras: dict[str, Any]) -> str:
+    """The same for what else the answers tell, as far as it is read.
+
+    Args:
+        extras: What an evaluator returned, undefined values as None.
+    """
+    found = ((name, check(extras[name])) for name, check in _EXTRAS.items() if name in extras)
+    return next((f".{name}{misfit}" for name, misfit in found if misfit), "")
+
+
 def _value_misfit(key: str, value: Any) -> str:
     if key in _NUMBERS:
         return "" if _is_number(value) else f": expected a number or null; it is {value!r:.60}"
@@ -47,14 +54,58 @@ def _value_misfit(key: str, value: Any) -> str:
         if lacking or not isinstance(value, dict):
             return f": expected an object with {', '.join(_HOLDS[key]) or 'numbers'}; it is {value!r:.60}"
         return score_misfit(value)
-    if key.startswith("by_") and value is not None:
-        if not isinstance(value, dict):
-            return f": expected an object; it is {value!r:.60}"
-        for name, part in value.items():
-            misfit = score_misfit(part) if isinstance(part, dict) else f": expected an object; it is {part!r:.60}"
-            if misfit:
-                return f".{name}{misfit}"
-    return ""
+    return _parts_misfit(value) if key.startswith("by_") and value is not None else ""
+
+
+def _parts_misfit(value: Any) -> str:
+    """The same for scores by parts of the data."""
+    if not isinstance(value, dict):
+        return f": expected an object; it is {value!r:.60}"
+    found = ((name, _part_misfit(part)) for name, part in value.items())
+    return next((f".{name}{misfit}" for name, misfit in found if misfit), "")
+
+
+def _rows_misfit(value: Any, check: Callable[[Any], str]) -> str:
+    """The same for a list of scores."""
+    if not isinstance(value, list):
+        return f": expected a list; it is {value!r:.60}"
+    found = ((place, check(row)) for place, row in enumerate(value))
+    return next((f"[{place}]{misfit}" for place, misfit in found if misfit), "")
+
+
+def _part_misfit(value: Any) -> str:
+    return score_misfit(value) if isinstance(value, dict) else f": expected an object; it is {value!r:.60}"
+
+
+def _average_misfit(value: Any) -> str:
+    """The same for an average of some parts, which it names."""
+    misfit = _part_misfit(value)
+    if misfit:
+        return misfit
+    over, weights = value.get("over"), value.get("weights")
+    if not isinstance(over, list) or not all(isinstance(name, str) for name in over):
+        return f".over: expected a list of texts; it is {over!r:.60}"
+    return "" if isinstance(weights, str) else f".weights: expected a text; it is {weights!r:.60}"
+
+
+def _convergence_misfit(value: Any) -> str:
+    """The same for curves, each of which has scores at each of its points."""
+    if not isinstance(value, dict):
+        return f": expected an object; it is {value!r:.60}"
+    for name in ("curve", "upper_bound"):
+        misfit = _rows_misfit(value.get(name), _part_misfit)
+        if misfit:
+            return f".{name}{misfit}"
+    misfit = _part_misfit(value.get("limit", {}))
+    return f".limit{misfit}" if misfit else ""
+
+
+_EXTRAS: Mapping[str, Callable[[Any], str]] = {
+    "table": _parts_misfit,
+    "averages": lambda value: _rows_misfit(value, _average_misfit),
+    "convergence": _convergence_misfit,
+}
+"""What else than scores is read from a file."""
 
 
 def _is_number(value: Any) -> bool:

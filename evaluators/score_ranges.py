@@ -32,6 +32,8 @@ RANGES: Mapping[str, Range] = {
     **dict.fromkeys(("srcc", "plcc", "krcc", "plcc_fitted"), _CORRELATION),
     **dict.fromkeys(("score", "mean"), _RATING),
     "sum": Range(0.0, 6.0),
+    "mean_score": Range(1.0, 5.0),
+    "exact_match": _FRACTION,
     "rmse_fitted": Range(0.0, float("inf")),
 }
 """The range of a score by its key, wherever it stands; `<key>_ci95` is an interval in the same range."""

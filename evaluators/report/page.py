@@ -11,8 +11,10 @@ import math
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any
 
 from eyechart.evaluators.report.charts import Chart
@@ -26,6 +28,9 @@ from eyechart.evaluators.report.summary import left_out_of
 from eyechart.evaluators.report.summary import settings_of
 from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.report.summary import versions_of
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _IN_SCRIPTS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
@@ -49,18 +54,8 @@ def render(runs: Sequence[Run], figures: Sequence[Figure], tables: Sequence[Pape
         tables: The papers' tables.
         samples: Single answers.
     """
-    from jinja2 import Environment
-    from jinja2 import FileSystemLoader
-    from jinja2 import StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     summary = summarise(runs)
@@ -73,7 +68,7 @@ def render(runs: Sequence[Run], figures: Sequence[Figure], tables: Sequence[Pape
         "images": samples.images,
         "samples": samples.rows,
     }
-    return environment.get_template("report.html.jinja").render(
+    return _template().render(
         title=f"eyechart: {' and '.join(run.label for run in runs)}",
         runs=[
             {
@@ -101,6 +96,22 @@ def render(runs: Sequence[Run], figures: Sequence[Figure], tables: Sequence[Pape
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment
+    from jinja2 import FileSystemLoader
+    from jinja2 import StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.jinja")
 
 
 def _as_script(data: Mapping[str, Any]) -> str:

@@ -190,7 +190,7 @@ def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
 
 def convergence(key: TaskKey, scored: Scored) -> Chart | None:
     """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 4."""
-    curves = [(label, result.extras["convergence"]) for label, result in scored if _has_curve(result)]
+    curves = [(label, result.extras["convergence"]) for label, result in scored if "convergence" in result.extras]
     if not curves:
         return None
     measure = "plcc_fitted" if _is_defined(curves, "plcc_fitted") else "srcc"
@@ -250,14 +250,6 @@ def _radar(
 def _parts(result: TaskResult, group: str) -> dict[str, Any]:
     """Scores by the values of a group, empty where there is none."""
     return (result.scores or {}).get(f"by_{group}") or {}
-
-
-def _has_curve(result: TaskResult) -> bool:
-    curve = result.extras.get("convergence")
-    return isinstance(curve, dict) and all(
-        isinstance(curve.get(name), list) and all(isinstance(point, dict) for point in curve[name])
-        for name in ("curve", "upper_bound")
-    )
 
 
 def _is_defined(curves: list[tuple[str, dict[str, Any]]], measure: str) -> bool:

@@ -64,12 +64,38 @@ def test_a_file_of_a_newer_schema_is_refused_and_its_version_named(edited):
         (lambda raw: raw["tasks"][0]["scores"].update(srcc_ci95=-1.5), r"scores\.srcc_ci95: expected \[low, high\]"),
         (lambda raw: raw["tasks"][0]["scores"].update(srcc={"a": 1}), r"scores\.srcc: expected a number or null"),
         (lambda raw: raw["tasks"][0]["scores"].update(yes_no={"mean": 1}), "object with mean, n_yes, n_no"),
+        (
+            lambda raw: raw["tasks"][0]["scores"].update(n_pools="x"),
+            r"scores\.n_pools: expected a number or null; it is",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["scores"].update(yes_no={"mean": 1, "n_yes": "x", "n_no": 2}),
+            r"scores\.yes_no\.n_yes: expected a number or null; it is 'x'",
+        ),
         (lambda raw: raw["tasks"][0]["scores"].update(by_type={"x": 2.0}), r"by_type\.x: expected an object; it is 2"),
         (lambda raw: raw["tasks"][0]["scores"].update(by_type=3), r"scores\.by_type: expected an object; it is 3"),
         (lambda raw: raw["tasks"][0]["variants"].update(x={"n": []}), r"variants\.x\.n: expected a number"),
         (
             lambda raw: raw["tasks"][0]["scores"].update(srcc=10**400),
             r"scores\.srcc: expected a number or null; it is",
+        ),
+        (lambda raw: raw["tasks"][0]["extras"].update(table={"x": []}), r"extras\.table\.x: expected an object; it is"),
+        (
+            lambda raw: raw["tasks"][0]["extras"].update(averages=[{"over": [[1]], "weights": "equal"}]),
+            r"extras\.averages\[0\]\.over: expected a list of texts; it is \[\[1\]\]",
+        ),
+        (lambda raw: raw["tasks"][0]["extras"].update(averages=None), r"extras\.averages: expected a list; it is None"),
+        (
+            lambda raw: raw["tasks"][0]["extras"].update(averages=[{"over": []}]),
+            r"extras\.averages\[0\]\.weights: expected a text; it is None",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["extras"].update(convergence={"curve": [], "upper_bound": [{"srcc": "x"}]}),
+            r"extras\.convergence\.upper_bound\[0\]\.srcc: expected a number or null; it is 'x'",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["extras"].update(convergence={"curve": [1]}),
+            r"extras\.convergence\.curve\[0\]: expected an object; it is 1",
         ),
         (lambda raw: raw["environment"].update(packages="x"), r"environment\.packages: expected an object; it is 'x'"),
         (lambda raw: raw.pop("schema") and None, 'expected an object with the key "schema"'),

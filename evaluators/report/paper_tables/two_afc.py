@@ -75,9 +75,9 @@ def _pairs_table(
     found = dict.fromkeys(name for _, result in results for name in parts(result, "table", extras=True))
     names = sorted(found, key=_place_in_paper)
     below = {
-        tuple(map(str, average["over"])): average["weights"]
+        tuple(average["over"]): average["weights"]
         for _, result in results
-        for average in _averages(result)
+        for average in result.extras.get("averages", ())
         if set(average["over"]) <= found.keys()
     }
     rows = []
@@ -104,11 +104,6 @@ def _by_aggregator(result: TaskResult) -> dict[str, Any]:
     return {name: ways[name].get("by_pool") or {} for name in _AGGREGATORS if name in ways}
 
 
-def _averages(result: TaskResult) -> list[dict[str, Any]]:
-    found = result.extras.get("averages")
-    rows = found if isinstance(found, list) else []
-    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("over"), list) and "weights" in row]
-
-
 def _average_over(result: TaskResult, over: tuple[str, ...]) -> dict[str, Any]:
-    return next((row for row in _averages(result) if tuple(map(str, row["over"])) == over), {})
+    averages = result.extras.get("averages", ())
+    return next((average for average in averages if tuple(average["over"]) == over), {})

@@ -1,0 +1,83 @@
+"""Results files of which one value was edited: each is refused with its key, or gives a page."""
+
+import copy
+import json
+import random
+import warnings
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.report.page import render
+from eyechart.evaluators.report.paper_tables import paper_tables
+from eyechart.evaluators.report.runs import read_runs
+from eyechart.evaluators.report.samples import Samples
+from eyechart.evaluators.report.task_charts import task_charts
+from eyechart.evaluators.results import collect
+from eyechart.evaluators.results import read_results
+from eyechart.evaluators.tasks import get_task
+
+EDITS = 400
+TASKS = ("q_bench/perception", "q_bench/description", "q_bench/assessment", "two_afc/coarse")
+BEYOND = "a number beyond all floats"
+DEEP = json.loads("[" * 100 + "]" * 100)
+VALUES = ("x", [], {}, None, -1, True, 0.5, 1e308, 10**400, BEYOND, DEEP, [[1]], ["x", None], {"a": {"b": []}})
+
+
+def answer(messages, words=None):
+    """The same to all, and a number for words."""
+    return "A" if words is None else {word: float(place) for place, word in enumerate(words)}
+
+
+@pytest.fixture(scope="module")
+def results():
+    """The contents of a real results file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [evaluator(name).run(FunctionBackend(answer), load_data(get_task(name))) for name in TASKS]
+    return json.loads(collect(found, [], "2026-01-01T00:00:00+00:00").model_dump_json(by_alias=True))
+
+
+def edit(results, rng):
+    """One task's results with one value changed, and the way to it; near and far places are as likely."""
+    edited = copy.deepcopy({**results, "tasks": [rng.choice(results["tasks"])]})
+    task = edited["tasks"][0]
+    value = rng.choice([edited, task, task["scores"], task["scores"], task["extras"], task["settings"]])
+    way = []
+    while value:
+        place = rng.choice(list(value) if isinstance(value, dict) else range(len(value)))
+        way.append(place)
+        if not isinstance(value[place], dict | list) or not value[place] or rng.random() < 0.2:
+            value[place] = rng.choice(VALUES)
+            break
+        value = value[place]
+    return json.dumps(edited).replace(json.dumps(BEYOND), "1e400"), f"{task['task']}: {way}"
+
+
+def report(folder):
+    """All of a report that draws nothing."""
+    runs = read_runs([folder])
+    for chart in task_charts(runs):
+        assert chart.description and chart.columns and chart.rows
+    return render(runs, [], paper_tables(runs), Samples([], [], [], []))
+
+
+def test_each_is_refused_or_gives_a_page(results, tmp_path):
+    rng, refused = random.Random(0), 0
+    for _ in range(EDITS):
+        text, way = edit(results, rng)
+        (tmp_path / "results.json").write_text(text)
+        try:
+            read_results(tmp_path)
+        except BadResultsError:
+            refused += 1
+            continue
+        try:
+            assert "</html>" in report(tmp_path)
+        except Exception as error:
+            error.add_note(f"edited was {way}")
+            raise
+    assert 0 < refused < EDITS
