@@ -60,8 +60,7 @@ JudgeCost = Annotated[
         "--judge-max-cost",
         min=0,
         metavar="DOLLARS",
-        help="US dollars that may be spent; what is left then stays unjudged, and the result says so. A request that is "
-        "sent again after a timeout counts once, though it may be charged each time.",
+        help="US dollars that may be spent; what is left then stays unjudged, and the result says so.",
         rich_help_panel=JUDGE,
     ),
 ]

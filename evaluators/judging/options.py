@@ -23,8 +23,8 @@ class JudgeOptions:
         temperature: Of the sampling, at least 0. The papers print none; 1.0 is the servers' own default, and several
             rounds of a judge at 0 would be one.
         max_tokens: The longest reply wanted, in tokens, at least 1. A judge that thinks first needs more.
-        max_cost: US dollars that may be spent, at least 0; None for no limit. Stored replies cost nothing. A request that
-            is sent again after a timeout counts once, though a server may charge for each time.
+        max_cost: US dollars that may be spent, at least 0; None for no limit. Stored replies cost nothing. A request is
+            sent only if it may be sent again as often as `endpoint` says, each time at its greatest possible cost.
         prices: A table of prices that goes before `EYECHART_HOME/prices.toml` and the bundled one.
     """
 

@@ -1,5 +1,6 @@
 """One judge on one server: what is sent, what comes back, and what that costs."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ class JudgeServer:
         """Ask for replies to a conversation, as long as the limit on spending allows.
 
         A request without an answer that could be read may be charged all the same, so it counts with its greatest
-        possible cost, though once only where it was sent again; a refused one counts nothing.
+        possible cost, and again each time that it was sent again after a timeout; a refused one counts nothing.
 
         Args:
             client: From `connect`.
@@ -120,25 +121,35 @@ class JudgeServer:
     def _next(self, asked: Iterator[Completion], most: Usage, found: Conversed) -> Completion | None:
         """The next answer; None where the limit does not allow to ask for it."""
         worst = self.cost(most.prompt_tokens, most.completion_tokens)
-        if not self._spending.reserve(worst):
+        reserved = worst * (1 + self.options.endpoint.max_retries)
+        if not self._spending.reserve(reserved):
             found.is_limited = True
             return None
-        cost = worst
+        cost, start = reserved, time.perf_counter()
         try:
             completion = next(asked)
             counted = _count(completion, most)
-            cost = self.cost(counted["prompt_tokens"], counted["completion_tokens"])
+            late = self._count_late(start)
+            cost = late * worst + self.cost(counted["prompt_tokens"], counted["completion_tokens"])
             found.requests += 1
             return completion
         except EndpointError as error:
-            cost = worst if error.status is None else 0.0
+            late = self._count_late(start)
+            # The last attempt was refused, which is free, or has no answer either.
+            cost = late * worst if error.status is not None else (late + 1) * worst
             raise
         except ModelError:
             cost = 0.0
             raise
         finally:
-            self._spending.settle(worst, cost)
+            self._spending.settle(reserved, cost)
             found.cost += cost
+
+    def _count_late(self, start: float) -> int:
+        """How often a request that was first sent at `start` was sent again after a timeout, at most."""
+        endpoint = self.options.endpoint
+        # What is sent again for another reason, such as a refusal, which is free, had its answer sooner.
+        return min(int((time.perf_counter() - start) / endpoint.timeout), endpoint.max_retries)
 
 
 def most_tokens(messages: Messages) -> int:

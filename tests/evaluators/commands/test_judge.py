@@ -49,11 +49,11 @@ def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, desc
     table = tmp_path / "prices.toml"
     table.write_text("[judge]\ninput = 1000000\noutput = 0\n")
     script.say(always("Score: 1", prompt_tokens=1000, completion_tokens=5))
-    done, result = described("limited", "--judge-max-cost", 4000, "--judge-prices", table, "--judge-concurrency", 1)
+    done, result = described("limited", "--judge-max-cost", 12_000, "--judge-prices", table, "--judge-concurrency", 1)
     assert done.exit_code == 0 and not result.complete
-    assert 0 < len(script.bodies) < 15 and result.settings["judge"]["cost"] <= 4000
+    assert 0 < len(script.bodies) < 15 and result.settings["judge"]["cost"] <= 12_000
     assert result.scores["failed_rounds"] == 75 - 5 * len(script.bodies)
-    assert "Incomplete: the judge judge gave no reply in" in result.note and "limit of 4000" in result.note
+    assert "Incomplete: the judge judge gave no reply in" in result.note and "limit of 12000" in result.note
     assert "Incomplete" in done.output
 
 

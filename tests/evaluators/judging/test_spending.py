@@ -103,6 +103,34 @@ def test_refusals_cost_nothing_and_what_was_not_read_its_most(script, limited):
     assert asked.timings()["judge_cost"] == WORST + 30 and asked.settings()["cost"] == 30
 
 
+def test_what_is_sent_again_after_a_timeout_may_be_charged_each_time(script, limited):
+    def late(request):
+        time.sleep(0.5)
+        return refusal(500)
+
+    read = always(prompt_tokens=20, completion_tokens=10)
+    script.say(late, read)
+    asked = limited(2 * WORST, concurrency=1, timeout=0.2, max_retries=1)
+    assert asked.ask_all(CONVERSATIONS[:1], 2) == [["Score: 2"] * 2]
+    assert asked.timings()["judge_cost"] == WORST + 30 and asked.settings()["cost"] == 30
+    script.say(read, late)
+    asked = limited(30 + 2 * WORST, concurrency=1, timeout=0.2, max_retries=1)
+    with pytest.warns(LostRoundsWarning, match="in 4 rounds"):
+        asked.ask_all(CONVERSATIONS[:3], 2)
+    assert asked.timings()["judge_cost"] == 30 + 2 * WORST, "so the third is not asked"
+    script.bodies.clear()
+    with pytest.warns(LostRoundsWarning, match="might pass the limit"):
+        limited(2 * WORST - 1, max_retries=1).ask_all(CONVERSATIONS, 2)
+    assert not script.bodies
+
+
+def test_what_is_sent_again_after_a_refusal_is_charged_once(script, limited):
+    script.say(refusal(429), always(prompt_tokens=20, completion_tokens=10))
+    asked = limited(10_000, max_retries=1)
+    asked.ask_all(CONVERSATIONS[:1], 2)
+    assert asked.timings()["judge_cost"] == 30
+
+
 def test_a_limit_without_a_price_is_refused(judge, monkeypatch, tmp_path):
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=r'no price of the judge \'my/judge\' is known.*prices\.toml.*\["my/judge"\]'):
