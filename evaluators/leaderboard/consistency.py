@@ -1,6 +1,6 @@
 """Whether the scores of a result can be true together: each beside its interval, and the whole beside its parts.
 
-Only what follows strictly from how the metrics count is checked, up to rounding, so that no genuine result is refused.
+Only what follows from how the metrics count is checked, with room for rounding, so that no genuine result is refused.
 """
 
 import math
@@ -25,6 +25,9 @@ _EQUAL = "equal_quality"
 _MOST_EQUAL = 0.1
 """Pairs of equal quality as a share of all; of those that the authors' lists give, at most one in forty is."""
 _MOST_ITEMS = 10**9
+_WIDEST = 12.0
+"""Width of the interval of an SRCC times the root of the number of images. Resamples of opinion scores give some 4, and
+7 where all but a few of the predictions are equal."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +99,12 @@ def _interval_misfits(board: Board, column: Column, scores: Mapping[str, Any]) -
     share = _SHARES.get(column.path[-1])
     if share is not None:
         yield from _share_misfits(share, place, value, its, given, look_up(scores, column.path[:-1]))
-    elif not _is_of_small_pools(board, column) and not _holds(given, value):
+    elif _is_of_small_pools(board, column):
+        return
+    elif not _holds(given, value):
         yield f"{place} is {brief(value)}, which lies outside {its}, {brief(given)}"
+    elif column.path == ("srcc",) and (most := _widest(board, scores)) is not None and _width(given) > most:
+        yield f"{its} is {brief(given)}; resamples of so many images give one of a width of at most {most:.3f}"
 
 
 def _share_misfits(
@@ -125,6 +132,18 @@ def _holds(given: Any, value: float) -> bool:
     """Whether an interval of resamples holds the score, or is undefined."""
     low, high = given or (None, None)
     return low is None or high is None or low - _TOLERANCE <= value <= high + _TOLERANCE
+
+
+def _widest(board: Board, scores: Mapping[str, Any]) -> float | None:
+    """The widest interval that an SRCC can have; None where the number of images is not told."""
+    images = _Share(board.count).items(scores)
+    return _WIDEST / math.sqrt(images) if images else None
+
+
+def _width(given: Any) -> float:
+    """The width of an interval; 0 where it is undefined."""
+    low, high = given or (None, None)
+    return 0.0 if low is None or high is None else high - low
 
 
 def _is_of_small_pools(board: Board, column: Column) -> bool:

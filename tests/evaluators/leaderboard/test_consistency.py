@@ -9,6 +9,8 @@ from eyechart.evaluators.data import load_data
 from eyechart.evaluators.leaderboard.consistency import inconsistencies
 from eyechart.evaluators.standard_json import without_nan
 from eyechart.evaluators.tasks import get_task
+from eyechart.metrics.scoring.intervals import bootstrap_correlations
+from eyechart.metrics.scoring.intervals import interval_or_nan
 from eyechart.metrics.scoring.intervals import wilson_interval
 from tests.evaluators.leaderboard.submitted import board_named
 from tests.evaluators.leaderboard.submitted import put
@@ -66,9 +68,14 @@ def reasons_for(name, changes):
             {"equal_quality": None},
             "the numbers of its items are not there: n_pairs and equal_quality",
         ),
-        ("two_afc/coarse", {"equal_quality": 400}, "scores.equal_quality is 400 of"),
+        ("two_afc/coarse", {"equal_quality": 600}, "scores.equal_quality is 600 of"),
         ("two_afc/coarse", {"consistency": 0.2}, "more pairs are right than consistent"),
         ("q_bench/assessment/spaq", {"srcc_ci95": [0.6, 0.9]}, "scores.srcc is 0.5, which lies outside"),
+        (
+            "q_bench/assessment/spaq",
+            {"srcc_ci95": [-1.0, 1.0]},
+            "scores.srcc_ci95 is [-1.0, 1.0]; resamples of so many images give one of a width of at most 0.114",
+        ),
         ("q_bench/description", {"sum_ci95": [1.0, 2.0]}, "scores.sum is 0.5, which lies outside scores.sum_ci95"),
         ("q_bench/description", {"relevance.score_ci95": [0.0, 0.1]}, "scores.relevance.score is 0.5, which lies"),
         ("aes_bench/interpretation", {"mean_ci95": [0.0, 0.1]}, "scores.mean is 0.5, which lies outside"),
@@ -102,6 +109,19 @@ def test_more_pairs_may_be_right_in_share_than_consistent_where_some_are_of_equa
     changes = {"n_pairs": 100, "equal_quality": 10, "consistency": 0.9, "accuracy_all": 1.0}
     changes |= {"consistency_ci95": list(wilson_interval(90, 100)), "accuracy_all_ci95": list(wilson_interval(90, 90))}
     assert reasons_for("two_afc/coarse", changes) == []
+
+
+@pytest.mark.parametrize("marked", [1, 3, 30, 584])
+def test_the_widest_genuine_interval_of_a_rank_correlation_is_taken(marked):
+    """The smallest database, and predictions that tell nothing but which images are among the best or the worst."""
+    board = board_named("q_bench/assessment/live_itw")
+    references = np.random.default_rng(0).normal(size=board.items)
+    predictions = np.zeros(board.items)
+    order = np.argsort(references)
+    predictions[[*order[:marked], *order[-marked:]]] = 1.0
+    srcc, _ = bootstrap_correlations(predictions, references, np.random.default_rng(0), resamples=200)
+    changes = {"srcc": float(np.median(srcc)), "srcc_ci95": interval_or_nan(srcc)}
+    assert reasons_for(board.name, changes) == []
 
 
 def guesses(seed):
