@@ -21,6 +21,7 @@ import numpy as np
 from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.charts import Scatter
 from eyechart.evaluators.report.charts import Series
+from eyechart.evaluators.report.charts import drawable
 from eyechart.evaluators.report.charts import finite
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def draw(chart: Chart | Scatter, *, png: bool) -> Drawing:
 
     svg, image = io.StringIO(), io.BytesIO()
     with _style():
-        figure = _DRAWN[chart.kind](chart)
+        figure = _DRAWN[chart.kind](drawable(chart))
         # `savefig` would lay everything out twice, which takes as long again.
         FigureCanvasSVG(figure).print_svg(svg, metadata=_NO_METADATA)
         if png:

@@ -14,13 +14,14 @@ from eyechart.evaluators.report.runs import merged_keys
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.results import with_nan
 from eyechart.evaluators.runs.table import score_rows
+from eyechart.evaluators.score_ranges import range_misfits
 from eyechart.evaluators.types import LEXICAL
 from eyechart.evaluators.types import MINI
 
 _LEFT_OUT = 50
 """So many items that were left out are listed by task and run."""
-_MOST_WARNINGS = 20
-"""So many warnings of one result are shown."""
+_MOST_LINES = 20
+"""So many warnings of one result are shown, and so many of its scores that are out of range."""
 _COMMON = "Shared by all tasks that have them"
 _NO_TASK = "\N{EN DASH}"
 """Stands for the settings of a task that a run does not have."""
@@ -187,9 +188,19 @@ def _notes(result: TaskResult) -> Iterator[str]:
     if result.left_out:
         count = len(result.left_out)
         yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
-    yield from (f"Warning: {text}" for text in result.warnings[:_MOST_WARNINGS])
-    if len(result.warnings) > _MOST_WARNINGS:
-        yield f"{len(result.warnings) - _MOST_WARNINGS:,} more warnings are in the results."
+    misfits = [
+        *range_misfits(result.scores or {}),
+        *range_misfits(result.variants, "variants"),
+        *range_misfits(result.extras.get("table", {}), "extras.table"),
+    ]
+    yield from _first([f"No metric returns this: {misfit}." for misfit in misfits], "such scores")
+    yield from _first([f"Warning: {text}" for text in result.warnings], "warnings")
+
+
+def _first(lines: Sequence[str], what: str) -> Iterator[str]:
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield f"{len(lines) - _MOST_LINES:,} more {what} are in the results."
 
 
 def _is_mini(result: TaskResult) -> bool:

@@ -233,7 +233,7 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
                 _number(found[score.inner or score.key], score.scale),
                 _interval(found.get(score.interval), score.scale),
                 _number(level, score.scale),
-                "" if n is None else f"{n:,}",
+                "" if n is None else "undefined" if math.isnan(n) else f"{n:,}",
             )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from eyechart.evaluators.report.charts import Chart
+from eyechart.evaluators.report.charts import Scatter
 from eyechart.evaluators.report.charts import Series
 from eyechart.evaluators.report.drawing import draw
 from eyechart.evaluators.report.runs import read_runs
@@ -262,6 +263,21 @@ def test_every_kind_is_drawn_with_undefined_and_negative_values(chart):
     assert drawing.png.startswith(b"\x89PNG")
     texts = [element.text for element in ElementTree.fromstring(drawing.svg).iter(f"{SVG}text")]
     assert {"a", "b", "c", "m"} <= set(texts)
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
+@pytest.mark.parametrize(
+    "values", [(1e308, -1e308, 5e-324), (1e308, 1.7e308, 1e308), (0.5, 1e300, 0.25), (-1e99, 1e99, 1)]
+)
+def test_values_that_are_too_large_for_an_axis_are_not_drawn(chart, values):
+    series = Series("m", values, ((-1e308, 1e308), None, None))
+    assert draw(dataclasses.replace(chart, series=(series,)), png=True).png
+
+
+def test_points_that_are_too_large_for_an_axis_are_not_drawn():
+    points = (-1e308, 0.5, 1e308)
+    scatter = Scatter("k", "T", points, points, 3, (), curve=((-1e308, 0.0), (1.0, 1e308)))
+    assert draw(scatter, png=True).png
 
 
 @pytest.mark.parametrize("name", ["_x", "$a_b$", "a\x00b\nc", "<b>&", "模型", "", "x" * 300])

@@ -6,6 +6,7 @@ from rich.console import Console
 from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.runs.table import notes
+from eyechart.evaluators.runs.table import score_rows
 from eyechart.evaluators.runs.table import score_table
 from tests.evaluators.finished_runs import ACCURACY
 from tests.evaluators.finished_runs import answer
@@ -72,6 +73,11 @@ def test_a_file_that_cannot_be_submitted_is_said_to_be_one(fields, reason):
     found = evaluated("mmbench/en", "mmbench", "test", scores=None, files={"mmbench.xlsx": b""}, **fields)
     line = f"mmbench/en: the submission file is mmbench/en/mmbench/mmbench.xlsx; do not submit it, as {reason}"
     assert line in notes([found])
+
+
+def test_an_undefined_number_of_items_is_called_so():
+    ((_, value, _, _, n),) = score_rows({"srcc": 0.5, "n": float("nan")})
+    assert (value, n) == ("0.500", "undefined")
 
 
 def test_the_agreement_with_human_letters_is_told():
