@@ -59,20 +59,27 @@ def range_misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[
         The place, the value and what was expected.
     """
     for key, value in scores.items():
-        place = f"{where}.{brief(key)[1:-1]}"
         # The scores of single images have names as keys.
         if isinstance(value, Mapping) and key != "scores":
-            yield from range_misfits(value, place)
-        elif key in COUNTS:
-            if not (is_number(value) and value >= 0 and value == int(value)):
-                yield f"{place} is {brief(value)}; expected a whole number from 0 on"
-        elif isinstance(value, list) and key.endswith("_ci95"):
-            if not all(_is_within(key.removesuffix("_ci95"), bound) for bound in value):
-                yield f"{place} is {brief(value)}; expected {_expected(key.removesuffix('_ci95'))}"
-            elif None not in value and value[0] > value[1]:
-                yield f"{place} is {brief(value)}; expected the lower bound first"
-        elif not isinstance(value, Mapping) and not _is_within(key, value):
-            yield f"{place} is {brief(value)}; expected {_expected(key)}"
+            yield from range_misfits(value, _place(where, key))
+        elif expected := _expected_instead(key, value):
+            yield f"{_place(where, key)} is {brief(value)}; expected {expected}"
+
+
+def _place(where: str, key: str) -> str:
+    return f"{where}.{brief(key)[1:-1]}"
+
+
+def _expected_instead(key: str, value: Any) -> str:
+    """What was expected of a score; "" if it is that."""
+    if key in COUNTS:
+        return "" if is_number(value) and value >= 0 and value == int(value) else "a whole number from 0 on"
+    if isinstance(value, list) and key.endswith("_ci95"):
+        score = key.removesuffix("_ci95")
+        if not all(_is_within(score, bound) for bound in value):
+            return _range(score)
+        return "the lower bound first" if None not in value and value[0] > value[1] else ""
+    return "" if isinstance(value, Mapping) or _is_within(key, value) else _range(key)
 
 
 def _is_within(key: str, value: Any) -> bool:
@@ -83,5 +90,5 @@ def _is_within(key: str, value: Any) -> bool:
     return is_number(value) and expected.low - _TOLERANCE <= value <= expected.high + _TOLERANCE
 
 
-def _expected(key: str) -> str:
+def _range(key: str) -> str:
     return f"{RANGES[key].low:g} to {RANGES[key].high:g}"
