@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import Seed
 from eyechart.evaluators.runs.console import checked
 from eyechart.evaluators.runs.console import console
@@ -51,8 +50,6 @@ def compare(
         from eyechart.evaluators.comparison.compare import compare as compare_runs
         from eyechart.evaluators.comparison.files import write_comparison
 
-        if seed < 0:
-            raise UsageError(f"--seed is {seed}; it must be at least 0")
         found = compare_runs(first, second, task or [], common=common, allowed=allow or [], seed=seed)
         if out is not None:
             write_comparison(found, out)
