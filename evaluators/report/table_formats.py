@@ -1,4 +1,7 @@
-"""A table as CSV, Markdown and LaTeX, in which no text of a model or a data set can be anything but text."""
+"""A table as CSV, Markdown and LaTeX, in which no text of a model or a data set can be anything but text.
+
+Spreadsheets take a text for a formula that begins as one. In CSV, such a text has an apostrophe before it.
+"""
 
 import csv
 import io
@@ -20,19 +23,23 @@ _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
 }
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
+_NUMBER = r"[+-]?\d+(?:\.\d+)?%?"
+_NUMBERS = re.compile(rf"{_NUMBER}(?:/(?:{_NUMBER}|\N{{EN DASH}}))?")
+"""A score, or two of which the second may be undefined."""
 
 
 def to_csv(table: PaperTable) -> str:
     """Comma-separated values with a head: RFC 4180, without the title.
 
     Examples:
-        >>> print(to_csv(PaperTable("t", "T", ("Model", "Overall"), (("a, b", "50.00%"),))), end="")
+        >>> print(to_csv(PaperTable("t", "T", ("Model", "Overall"), (("a, b", "50.00%"), ("=b", "-1.0%")))), end="")
         Model,Overall
         "a, b",50.00%
+        '=b,-1.0%
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([table.columns, *table.rows])
+    writer.writerows([map(_no_formula, row) for row in (table.columns, *table.rows)])
     return text.getvalue()
 
 
@@ -81,6 +88,11 @@ def to_latex(table: PaperTable) -> str:
 
 WRITERS: Mapping[str, Callable[[PaperTable], str]] = {"csv": to_csv, "md": to_markdown, "tex": to_latex}
 """What writes a table, by the file's ending."""
+
+
+def _no_formula(text: str) -> str:
+    begins_as_one = text.lstrip().startswith(("=", "+", "-", "@"))
+    return f"'{text}" if begins_as_one and not _NUMBERS.fullmatch(text) else text
 
 
 def _one_line(text: str) -> str:

@@ -241,6 +241,22 @@ def test_csv_is_read_back_as_it_was():
     assert list(csv.reader(to_csv(TABLE).splitlines(keepends=True))) == [list(TABLE.columns), list(TABLE.rows[0])]
 
 
+@pytest.mark.parametrize(
+    "text", ["=HYPERLINK(1)", "+1+x", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r\n@x", "--", "-", "+x/y"]
+)
+def test_csv_texts_are_no_formulas(text):
+    table = PaperTable("t", "T", ("Model", text), ((text, "0.5"),))
+    (_, head), (name, _) = csv.reader(to_csv(table).splitlines(keepends=True))
+    assert (head, name) == (f"'{text}", f"'{text}")
+
+
+@pytest.mark.parametrize(
+    "number", ["-24.9%", "-0.123", "-3", "+0.5", "-0.123/-0.456", f"-0.123/{NONE}", f"{NONE}/-0.1"]
+)
+def test_csv_numbers_stay_numbers(number):
+    assert to_csv(PaperTable("t", "T", (number,), ())) == f"{number}\n"
+
+
 def test_markdown_texts_are_no_markup_and_stay_in_their_cell():
     lines = to_markdown(TABLE).splitlines()
     assert lines[2:5] == ["| Model | κ |", "|---|---|", r"| a\|b\_\<i\>\* , \\50%\~ | 0.5 |"]
