@@ -1,4 +1,4 @@
-"""Values of results files that others wrote, which can be anything that JSON holds."""
+"""Values in JSON files: those that others wrote can be anything, and ours have no nan and no infinities."""
 
 import math
 from typing import Any
@@ -20,3 +20,22 @@ def brief(value: object) -> str:
     except ValueError:
         return "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
+
+
+def without_nan(value: Any) -> Any:
+    """The same structure with None for nan and infinities.
+
+    Args:
+        value: None, booleans, numbers, texts, and lists, tuples and dicts of these; tuples become lists, keys texts.
+
+    Examples:
+        >>> without_nan({"srcc": float("nan"), "interval": (0.1, float("inf"))})
+        {'srcc': None, 'interval': [0.1, None]}
+    """
+    if isinstance(value, dict):
+        return {str(key): without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

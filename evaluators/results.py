@@ -17,9 +17,9 @@ from pydantic_core import from_json
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.evaluators.json_values import without_nan
 from eyechart.evaluators.score_forms import extras_misfit
 from eyechart.evaluators.score_forms import score_misfit
-from eyechart.evaluators.standard_json import without_nan
 from eyechart.evaluators.types import Evaluation
 
 RESULTS_FILE = "results.json"

@@ -19,8 +19,8 @@ from eyechart.evaluators.commands.judge import JudgeTimeout
 from eyechart.evaluators.commands.judge import JudgeTokens
 from eyechart.evaluators.commands.judge import JudgeUrl
 from eyechart.evaluators.commands.judge import judge_options
+from eyechart.evaluators.json_values import without_nan
 from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.standard_json import without_nan
 
 
 def score_private(
