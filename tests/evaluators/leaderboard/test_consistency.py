@@ -6,8 +6,8 @@ import pytest
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.data import load_data
-from eyechart.evaluators.leaderboard.consistency import inconsistencies
 from eyechart.evaluators.json_values import without_nan
+from eyechart.evaluators.leaderboard.consistency import inconsistencies
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.intervals import bootstrap_correlations
 from eyechart.metrics.scoring.intervals import interval_or_nan
