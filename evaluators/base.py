@@ -1,11 +1,10 @@
 """What all evaluators share.
 
-`Evaluator.compute` has the signature of `evaluate.Evaluator.compute`; `Evaluator.run` gives everything else that a
-result file needs. Subclasses say what a row asks (`requests`), what is asked next, given the answers (`follow_ups`),
+`Evaluator.run` gives everything that a result file needs; `evaluate_interface.py` adds `compute` and the other names of
+`evaluate.Evaluator`. Subclasses say what a row asks (`requests`), what is asked next, given the answers (`follow_ups`),
 and how responses become metric inputs (`metric_inputs`); `loop.py` calls them.
 """
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -15,20 +14,14 @@ from typing import ClassVar
 import evaluate
 from datasets import Dataset
 
-from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.asking import PRIVATE
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import Progress
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.asking import left_out_item
-from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.data import LoadedData
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.evaluate_interface import EvaluateInterface
 from eyechart.evaluators.loop import evaluate_rows
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks.task import Task
@@ -38,13 +31,10 @@ from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.evaluators.types import Wanted
-from eyechart.metrics.scoring.errors import LeftOutWarning
 from eyechart.metrics.scoring.judging.replies import Judge
 
-_OWN_PROCESSOR = "None: a vision-language model needs its whole processor, so pass a pipeline"
 
-
-class Evaluator(evaluate.Evaluator):
+class Evaluator(EvaluateInterface):
     """Binds one task to models. Base of the evaluators, one for each kind of question.
 
     Args:
@@ -179,75 +169,6 @@ class Evaluator(evaluate.Evaluator):
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
         """One line of the predictions table, beside id, pass, text, logits and which of them are upper bounds."""
 
-    def compute(  # the signature is that of evaluate.Evaluator.compute
-        self,
-        model_or_pipeline: Any = None,
-        data: str | Dataset | None = None,
-        subset: str | None = None,
-        split: str | None = None,
-        metric: str | evaluate.EvaluationModule | None = None,
-        tokenizer: Any = None,
-        feature_extractor: Any = None,
-        strategy: str = "simple",
-        confidence_level: float = 0.95,
-        n_resamples: int = 9999,
-        device: int | str | None = None,
-        random_state: int | None = None,
-        input_column: str | None = None,
-        label_column: str | None = None,
-        label_mapping: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Evaluate a model on the task.
-
-        Args:
-            model_or_pipeline: A transformers pipeline ("image-text-to-text", or "zero-shot-image-classification" where
-                the task asks for logits of words alone), a model id or folder, a backend, or a callable that takes
-                chat messages and returns text. None is the bundled tiny model.
-            data: A data set in the documented columns, or the name of one of ours or of the Hub. None is the task's
-                own, as a mini release.
-            subset: Configuration of the data set, where `data` is a name.
-            split: The task's first split by default.
-            metric: An evaluate module or its name; the task's own by default.
-            tokenizer: Refused: a vision-language model needs its whole processor. Pass a pipeline.
-            feature_extractor: Refused, as `tokenizer`.
-            strategy: "simple". The metrics compute their own 95 % intervals, so "bootstrap" is refused.
-            confidence_level: 0.95, that of the metrics' intervals; others are refused.
-            n_resamples: Ignored with "simple".
-            device: Where a model given by id or folder is loaded, as `transformers.pipeline` takes it.
-            random_state: Ignored with "simple"; the seed is the evaluator's.
-            input_column: The column that holds the image or images, if it has another name than documented.
-            label_column: The column that holds the answer or quality, likewise.
-            label_mapping: Refused: answers are letters or numbers.
-
-        Returns:
-            The metric's scores and evaluate's timings: `total_time_in_seconds`, `samples_per_second`,
-            `latency_in_seconds`.
-
-        Raises:
-            UsageError: An argument is not supported or names something that does not exist.
-            DataError: A row or an image cannot be used.
-            ModelError: The model cannot do what the task asks.
-
-        Warns:
-            LeftOutWarning: Rows with a public answer have no part in the scores, or scores were made of less than was
-                to be asked.
-        """
-        _refuse({"label_mapping": label_mapping}, "None: answers are letters or numbers")
-        _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
-        if strategy != "simple" or confidence_level != 0.95:
-            raise UsageError(
-                f"strategy={strategy!r}, confidence_level={confidence_level!r}: only 'simple' and 0.95 are allowed. "
-                "The metrics return 95 % intervals themselves."
-            )
-        backend = self.prepare_pipeline(model_or_pipeline, device=device)
-        loaded = self._rename(load_data(self.definition, data, subset=subset, split=split), input_column, label_column)
-        evaluation = self.run(backend, loaded, metric=metric)
-        if evaluation.scores is None:
-            raise DataError(f"{evaluation.note} Use `run` to get the predictions.")
-        _warn_of_left_out(evaluation)
-        seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)
-        return {**evaluation.scores, **self._compute_time_perf(0.0, seconds, count)}
-
     def run(
         self,
         backend: Backend,
@@ -272,50 +193,11 @@ class Evaluator(evaluate.Evaluator):
         Returns:
             Scores, predictions, settings, what was left out, timings.
         """
+        backend.check(self.wanted)
         self._check_columns(loaded.dataset)
         backend = backend.for_data(loaded.subset)
         bound = self.for_data(loaded, skip_bad=skip_bad, limit=limit).for_backend(backend)
         return evaluate_rows(bound, backend, loaded, metric=metric, skip_bad=skip_bad, limit=limit, progress=progress)
-
-    def prepare_pipeline(
-        self,
-        model_or_pipeline: Any = None,
-        tokenizer: Any = None,
-        feature_extractor: Any = None,
-        device: int | str | None = None,
-    ) -> Backend:
-        """The backend for what `compute` takes as `model_or_pipeline`, checked for what the task asks of it."""
-        _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
-        backend = resolve_backend(model_or_pipeline, options=LoadOptions(device=device))
-        backend.check(self.wanted)
-        return backend
-
-    def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
-        """The data set for what `compute` takes as `data`."""
-        return load_data(self.definition, data, subset=subset, split=split).dataset
-
-    def prepare_data(
-        self, data: Dataset, input_column: str | None = None, label_column: str | None = None
-    ) -> tuple[dict[str, Any], list[Request]]:
-        """The metric's references and the requests that a data set makes."""
-        loaded = self._rename(LoadedData(data, "own data", "given", "given"), input_column, label_column)
-        self._check_columns(loaded.dataset)
-        rows, _ = self.usable_rows(undecoded_rows(loaded.dataset), skip_bad=False)
-        references = [row[self.required_columns[2]] for row in rows]
-        return {"references": references}, [request for row in rows for request in self.requests(row)]
-
-    def prepare_metric(
-        self, metric: str | evaluate.EvaluationModule | None, config: str | None = None
-    ) -> evaluate.EvaluationModule:
-        """The module given, or the installed one of that name, or the task's own in a configuration."""
-        if isinstance(metric, evaluate.EvaluationModule):
-            return metric
-        own = config or self.definition.metric_config
-        return metrics.load(metric or self.definition.metric, None if metric else own)
-
-    def predictions_processor(self, predictions: Sequence[Answered], label_mapping: None = None) -> dict[str, Any]:
-        """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
-        return self.metric_inputs(predictions)
 
     def usable_rows(self, rows: Sequence[Row], skip_bad: bool) -> tuple[list[Row], list[dict[str, Any]]]:
         """The rows that can be asked, and what is left out. Found first, so that no long run ends in an error.
@@ -344,28 +226,3 @@ class Evaluator(evaluate.Evaluator):
         for column in self.required_columns:
             if column not in dataset.column_names:
                 raise unknown_name(f"column, which task {self.definition.name} needs,", column, dataset.column_names)
-
-    def _rename(self, loaded: LoadedData, input_column: str | None, label_column: str | None) -> LoadedData:
-        documented = self.required_columns
-        for given, name in ((input_column, documented[1]), (label_column, documented[2])):
-            if given and given != name:
-                if given not in loaded.dataset.column_names:
-                    raise unknown_name("column", given, loaded.dataset.column_names)
-                loaded = loaded.with_dataset(loaded.dataset.rename_column(given, name))
-        return loaded
-
-
-def _warn_of_left_out(evaluation: Evaluation) -> None:
-    left_out = [item for item in evaluation.left_out if item["reason"] != PRIVATE]
-    lines = [] if evaluation.complete else [evaluation.note]
-    if left_out and evaluation.complete:
-        first = left_out[0]
-        lines.append(f"{len(left_out)} rows are left out; the first: '{first['id']}': {first['reason']}.")
-    for line in lines:
-        warnings.warn(f"{evaluation.task}: {line} `run` lists all of them.", LeftOutWarning, stacklevel=3)
-
-
-def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
-    for name, value in arguments.items():
-        if value is not None:
-            raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")

@@ -81,7 +81,6 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         self._needs_images = not self.options.blind
         self._early_stop = bool(self.options.early_stop)
         self._missing = "error"
-        self._remembering = None if judge is None else RememberingJudge(judge)
         self._blind_run: BlindRun | None = None
         self._letters: HumanLetters | None = None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.local.units import split_units
-from eyechart.evaluators.runs.processes import Processes
+from eyechart.evaluators.processes import Processes
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response

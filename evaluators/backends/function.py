@@ -73,8 +73,9 @@ class FunctionBackend:
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Call the function for one request after the other."""
+        for wanted in {request.wanted for request in requests}:
+            self.check(wanted)
         for request in requests:
-            self.check(request.wanted)
             try:
                 messages = to_messages(request, decode_images(request))
             except BadImageError as error:

@@ -38,8 +38,8 @@ def execute_plan(
         use_store: Whether stored answers are used and new ones kept.
     """
     from eyechart.evaluators.judging import make_judge
+    from eyechart.evaluators.processes import join_processes
     from eyechart.evaluators.responses import ResponseStore
-    from eyechart.evaluators.runs.processes import join_processes
     from eyechart.evaluators.runs.run import execute
 
     folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")

@@ -7,8 +7,8 @@ from eyechart.evaluators.judging.options import JudgeOptions
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.distributed import DistributedJudge
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
+    from eyechart.evaluators.processes import Processes
     from eyechart.evaluators.responses import ResponseStore
-    from eyechart.evaluators.runs.processes import Processes
 
 
 def make_judge(

@@ -5,7 +5,7 @@ from typing import Any
 
 from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
 from eyechart.evaluators.judging.endpoint_judge import Progress
-from eyechart.evaluators.runs.processes import Processes
+from eyechart.evaluators.processes import Processes
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 # Conversations between two exchanges: the other processes wait meanwhile, and what waits for long is given up.

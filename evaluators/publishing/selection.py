@@ -2,8 +2,8 @@
 
 Refused are results that do not say what a published number says: out of range, other than what the predictions beside
 them give, of made-up data, of a part of the data, of answers that are private, or judged by a comparison of words.
-Nothing allows these. Rows that could not be read or
-whose image was absent are left out only where that is said to be meant, and the card then tells how many these are.
+Nothing allows these. Rows that could not be read or whose image was absent are left out only where that is said to be
+meant, and the card then tells how many these are.
 """
 
 from collections.abc import Mapping

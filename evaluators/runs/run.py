@@ -28,6 +28,7 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.base import Evaluator
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
+from eyechart.evaluators.processes import Processes
 from eyechart.evaluators.quality.averages import with_averages
 from eyechart.evaluators.responses import ResponseStore
 from eyechart.evaluators.results import FailedTask
@@ -37,7 +38,6 @@ from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import Planned
 from eyechart.evaluators.runs.plan import in_asking_order
-from eyechart.evaluators.runs.processes import Processes
 from eyechart.evaluators.runs.table import notes
 from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.types import Backend
@@ -107,6 +107,7 @@ def execute(
         _make_folder(folder)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
+    results: Sequence[Evaluation] = ()
     failed: list[FailedTask] = []
     for planned, asker in zip(plan, bound, strict=True):
         try:
@@ -120,14 +121,13 @@ def execute(
             failed.append(FailedTask(task=planned.task.name, subset=planned.subset, error=brief))
             text = f"eyechart: {planned.task.name} on {planned.subset} failed: {details}"
             print_line(messages, text, "red")
+        results = with_averages(evaluations)
         if is_main:
-            results = with_averages(evaluations)
             try:
                 write_run(folder, collect(results, failed, started, options.suite), results)
             except OSError as error:
                 raise _unwritable(folder, error) from error
     output = console(quiet=not is_main)
-    results = with_averages(evaluations)
     output.print(score_table(results, failed))
     for line in [*notes(results), f"Results are in {folder}"]:
         print_line(output, line)
@@ -181,6 +181,7 @@ def _run_task(
     judge: "EndpointJudge | DistributedJudge | None",
 ) -> Evaluation:
     task = planned.task
+    # Known before any data are loaded.
     backend.check(asker.wanted)
     print_line(messages, f"{task.name}: loading {planned.subset} ({planned.split})")
 

@@ -135,6 +135,7 @@ def _check_length(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
     )
     try:
         with torch.inference_mode():
+            # torch's switch: a trial needs no dropout.
             model.eval()(**longest)
     except (IndexError, RuntimeError) as error:
         raise UsageError(

@@ -98,6 +98,7 @@ def train(out: Path, scale: float = 1.0) -> None:
     print(f"vision tower trained after {time.monotonic() - start:.0f} s", flush=True)
     features = _features(model, images, processor)
     _train_language(model, processor, samples, features, int(LANGUAGE_STEPS * scale))
+    # torch's switch: saved as it is used, without dropout.
     model.eval().save_pretrained(out)
     processor.save_pretrained(out)
     print(f"saved to {out} after {time.monotonic() - start:.0f} s", flush=True)
@@ -192,6 +193,7 @@ def _features(
     model: "LlavaForConditionalGeneration", images: torch.Tensor, processor: "LlavaProcessor"
 ) -> torch.Tensor:
     """The frozen tower's output for every image, shape (images, tokens, width), in half precision to save memory."""
+    # Frozen from here on, and without dropout, which is what torch's switch is for.
     tower = model.model.vision_tower.requires_grad_(False).eval()
     chunks = [tower(pixel_values=_normalize(chunk, processor)).last_hidden_state.half() for chunk in images.split(512)]
     return torch.cat(chunks)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from eyechart.datasets_scripts.common.abilities import L2_CODES
 from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.boards.common import LENGTHS
 from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
@@ -9,20 +10,12 @@ from eyechart.evaluators.leaderboard.boards.common import RELEASE
 from eyechart.evaluators.leaderboard.columns import broken_down
 from eyechart.evaluators.leaderboard.columns import percent
 
-_ABILITIES = {
-    "coarse perception": "CP",
-    "fine-grained perception (single-instance)": "FP-S",
-    "fine-grained perception (cross-instance)": "FP-C",
-    "attribute reasoning": "AR",
-    "logic reasoning": "LR",
-    "relation reasoning": "RR",
-}
-_MEANINGS = "; ".join(f"{label}: {ability}" for ability, label in _ABILITIES.items())
+_MEANINGS = "; ".join(f"{label}: {ability}" for ability, label in L2_CODES.items())
 _CIRCULAR = percent("circular_accuracy", "CircularEval", "circular_ci95")
 
 
 def _circular(config: str, title: str, items: int | None) -> Board:
-    by_ability = () if config == "cc" else broken_down(_CIRCULAR, "by ability", "by_l2_category", _ABILITIES)
+    by_ability = () if config == "cc" else broken_down(_CIRCULAR, "by ability", "by_l2_category", L2_CODES)
     parts = [replace(column, about=column.path[1]) for column in by_ability]
     return Board(
         name=f"mmbench/{config}",

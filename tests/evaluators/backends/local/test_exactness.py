@@ -49,7 +49,7 @@ import json, sys
 import torch
 from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
-from eyechart.evaluators.runs.processes import join_processes
+from eyechart.evaluators.processes import join_processes
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests
 

@@ -57,7 +57,7 @@ import os, signal, sys
 from pathlib import Path
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.runs.plan import make_plan
-from eyechart.evaluators.runs.processes import join_processes
+from eyechart.evaluators.processes import join_processes
 from eyechart.evaluators.runs.run import RunOptions, execute
 
 def answer(messages):
