@@ -1,6 +1,7 @@
 """`eyechart compare`: whether two runs differ."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated
@@ -62,6 +63,7 @@ def compare(
         _say(
             f"p (Holm) is corrected for {tests} tests; flips are items that only the first, only the second has right."
         )
+    _say_notes(found.differences)
     for one in found.differences:
         _say_flips(one)
     if found.only_in_one:
@@ -104,9 +106,17 @@ def _table(found: "Comparison") -> "Table":
     return table
 
 
+def _say_notes(differences: "Sequence[Difference]") -> None:
+    """Each note once for all scores of a task that have it."""
+    scores: dict[tuple[str, str], list[str]] = {}
+    for one in differences:
+        if one.note:
+            scores.setdefault((f"{one.task} on {one.subset} ({one.split})", one.note), []).append(one.score)
+    for (place, note), names in scores.items():
+        _say(f"{place}: {', '.join(names)}: {note}")
+
+
 def _say_flips(one: "Difference") -> None:
-    if one.note:
-        _say(f"{one.task} on {one.subset} ({one.split}): {one.score}: {one.note}")
     for side, items in (("first", one.only_first), ("second", one.only_second)):
         if items:
             more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
