@@ -113,7 +113,7 @@ def _say_notes(differences: "Sequence[Difference]") -> None:
         if one.note:
             scores.setdefault((f"{one.task} on {one.subset} ({one.split})", one.note), []).append(one.score)
     for (place, note), names in scores.items():
-        _say(f"{place}: {', '.join(names)}: {note}")
+        _say(f"{place}: {' and '.join(names)}: {note}")
 
 
 def _say_flips(one: "Difference") -> None:
