@@ -103,11 +103,15 @@ def _info(folder: Path, config: WrittenConfig) -> dict[str, Any]:
 
 
 def _portable(features: Any) -> Any:
-    """Call every list a sequence, as all versions of `datasets` understand it."""
+    """Call every list a sequence, as all versions of `datasets` understand it, except for lists of structs."""
     if isinstance(features, list):
         return [_portable(feature) for feature in features]
     if isinstance(features, dict):
-        return {("sequence" if key == "list" else key): _portable(value) for key, value in features.items()}
+        # A sequence of structs would be a struct of lists.
+        return {
+            ("sequence" if key == "list" and not isinstance(value, list) else key): _portable(value)
+            for key, value in features.items()
+        }
     return features
 
 

@@ -32,6 +32,8 @@ What becomes of rows and items that are not as they should be:
 - no Unicode text, no JSON, a row without its columns, a folder, an empty file: an error that names the file and row.
 """
 
+from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Sequence
 from copy import copy
@@ -246,16 +248,18 @@ def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
         return None
     if sorted(prediction.options) == sorted(request.options):
         return prediction.options
-    texts = {comparable(option): option for option in request.options}
+    texts: dict[str, list[str]] = defaultdict(list)
+    for option in request.options:
+        texts[comparable(option)].append(option)
     shown = [comparable(option) for option in prediction.options]
-    lacking = [text for text in texts if text not in shown]
+    lacking = list((Counter(map(comparable, request.options)) - Counter(shown)).elements())
     if len(lacking) == 1 and lacking[0] in READ_AS_EMPTY:
         # The tool took it for an empty cell: the last one, unless there is a gap.
         place = shown.index("") if "" in shown else len(shown)
         shown[place : place + 1] = lacking
-    if sorted(shown) != sorted(texts):
+    if sorted(shown) != sorted(map(comparable, request.options)):
         raise ValueError(f"options {list(prediction.options)} are not those of the question: {list(request.options)}")
-    return tuple(texts[option] for option in shown)
+    return tuple(texts[option].pop(0) for option in shown)
 
 
 def _some(names: Sequence[str]) -> str:

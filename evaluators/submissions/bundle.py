@@ -17,6 +17,7 @@ from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.circular.passes import observed
+from eyechart.evaluators.circular.passes import passes_of
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
@@ -164,7 +165,7 @@ def _answered(key: TaskKey, rows: Sequence[Row], answers: Answers, task: Task) -
         if not record["error"]:
             found.setdefault(record["id"], []).append(_response(record))
     is_circular = task.evaluator is Kind.CIRCULAR_EVAL
-    lacking = [row["id"] for row in rows if len(found.get(row["id"], ())) < (len(row["options"]) if is_circular else 1)]
+    lacking = [row["id"] for row in rows if len(found.get(row["id"], ())) < (len(passes_of(row)) if is_circular else 1)]
     strange = found.keys() - {row["id"] for row in rows}
     if strange:
         raise UsageError(
