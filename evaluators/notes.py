@@ -66,6 +66,19 @@ def unmatched_note(scores: Mapping[str, Any]) -> str:
     return f"No option was found in {round(share * n)} of {n} replies, which count as wrong."
 
 
+def repeated_note(model: Mapping[str, Any]) -> str:
+    """How many rows of a predictions file repeat others; "" where none does.
+
+    Args:
+        model: The backend's settings.
+    """
+    repeated = model.get("predictions_repeated", 0)
+    if not repeated:
+        return ""
+    rows, others = ("1 row", "repeats another") if repeated == 1 else (f"{repeated} rows", "repeat others")
+    return f"{rows} of {model['file']} {others}; equal rows count once."
+
+
 def _count_rounds(scores: Mapping[str, Any]) -> int:
     """Number of rounds in which a judge was asked; texts without a word are not put to it."""
     if "judge_asked" in scores:

@@ -65,7 +65,8 @@ _SOURCES = {
         re.IGNORECASE,
     ),
 }
-_OPTION = re.compile(r"([A-Z])\)\s*(.*)")
+# A second label in one line is not an option's text, but an option whose line break is missing.
+_OPTION = re.compile(r"([A-Z])\)\s*((?:(?!\s[A-Z]\)).)*)")
 _ANSWER = re.compile(r"([A-Z])(?:\)\s*(.*))?", re.IGNORECASE | re.DOTALL)
 _LEVEL = re.compile(rf"\bwith ({'|'.join(LEVELS)}) aesthetics\b", re.IGNORECASE)
 _HOME = "https://github.com/yipoh/AesBench"

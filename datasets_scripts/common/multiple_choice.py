@@ -33,6 +33,8 @@ def multiple_choice_features(groups: Sequence[str]) -> datasets.Features:
 def clean_options(options: Any, *, path: str, number: int) -> list[str]:
     """Return the cleaned option texts, in the release's order.
 
+    Released questions may list an option twice, and a few have a single one, so neither is an error.
+
     Raises:
         BadAnnotationError: Not a list of 1 to 26 non-empty texts.
     """
@@ -45,7 +47,7 @@ def clean_options(options: Any, *, path: str, number: int) -> list[str]:
 
 
 def letter_of_text(answer: Any, options: Sequence[str], *, path: str, number: int) -> str:
-    """Return the letter of the option whose text is `answer`.
+    """Return the letter of the option whose text is `answer`, of the first one where two options have it.
 
     Raises:
         BadAnnotationError: No option has this text.

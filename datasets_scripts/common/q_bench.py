@@ -6,8 +6,9 @@ folder or in its `data/`, with the columns of `PARQUET_COLUMNS`, where missing o
 
 The release has no ids. A row's id is `<split>-<image name>`, for a pair `<split>-<first>_cat_<second>`; further
 questions on the same images of the same split get `-2`, `-3`, ... in file order. Parquet rows keep their own id,
-prefixed in the same way. Options keep the release's order, which is already shuffled. Where no row of a file has an
-answer, the answers are private.
+prefixed in the same way. Options keep the release's order, which is already shuffled; a few questions list one twice or
+have a single one. The right option is the one whose letter the row gives; where it gives a text only, the first option
+with that text. Where no row of a file has an answer, the answers are private.
 """
 
 import os
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 from typing import ClassVar
 
@@ -205,12 +207,14 @@ class QuestionBuilder(BenchmarkBuilder):
 def _released_letter(raw: dict[str, Any], options: Sequence[str], path: str, number: int) -> str:
     """Return the right option's letter, which the release gives as a text, for pairs also as a letter."""
     letter = letter_of_text(raw.get("correct_ans"), options, path=path, number=number)
-    if "correct_choice" in raw:
-        choice = checked_letter(raw["correct_choice"], options, path=path, number=number)
-        if choice != letter:
-            reason = f"'correct_ans' names option {letter}, 'correct_choice' names option {choice} of {list(options)}"
-            raise BadAnnotationError(reason, path=path, row=number)
-    return letter
+    if "correct_choice" not in raw:
+        return letter
+    choice = checked_letter(raw["correct_choice"], options, path=path, number=number)
+    # Compared by text: where the right option is listed twice, the letter may be that of the second one.
+    if options[ascii_uppercase.index(choice)] != options[ascii_uppercase.index(letter)]:
+        reason = f"'correct_ans' names option {letter}, 'correct_choice' names option {choice} of {list(options)}"
+        raise BadAnnotationError(reason, path=path, row=number)
+    return choice
 
 
 def _marked(rows: list[Row], keys: list[str], *, private: bool) -> list[Row]:

@@ -49,6 +49,14 @@ def scores(quality: float, std: float | None, released: float) -> dict[str, floa
         ("dis_img_path,dis_type,score\nDB/Images/a.png,X,30\n", "s.txt", ("a.png", scores(70, None, 30))),
         (json.dumps([{"img_path": "x/a.png", "gt_score": "30 "}]), "s.json", ("x/a.png", scores(70, None, 30))),
         (json.dumps([{"img_path": "a.png", "gt_score": 30}]), "s.json", ("a.png", scores(70, None, 30))),
+        # The image in another column than in the official form.
+        ("img_path,mos\na.png,30\n", "s.csv", ("a.png", scores(30, None, 30))),
+        ("image,gt_score\na.png,30\n", "s.csv", ("a.png", scores(70, None, 30))),
+        ("img_path,dmos,std\na.png,30,2.5\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
+        ("image,name,dmos,std\n7,a.png,30,2.5\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
+        (json.dumps([{"image": "x/a.png", "gt_score": 30}]), "s.json", ("x/a.png", scores(70, None, 30))),
+        (json.dumps([{"image": "a.png", "mos": 30}]), "s.json", ("a.png", scores(30, None, 30))),
+        (json.dumps([{"name": "a.png", "dmos": "30", "std": 2.5}]), "s.json", ("a.png", scores(70, 2.5, 30))),
         # A downloaded file has no ending.
         ("image,mos\na.png,30\n", "0f1e2d", ("a.png", scores(30, None, 30))),
     ],
@@ -60,7 +68,10 @@ def test_forms_are_told_apart(tmp_path: Path, content: str, name: str, expected:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "the file is empty"),
+        ("", r"the file is empty; expected a header line\. Scores of your own are a CSV with the columns image,mos: "),
+        ("a.png,3.5\nb.png,2\n", r"unknown column 'image'; .*Available: a\.png, 3\.5\. Scores of your own"),
+        ("image;mos\na.png;1\n", r"row 1: .*Scores of your own are a CSV with the columns image,mos: image names, and"),
+        ("image,score\na,1\n", r"row 1: .*unknown column 'mos'.*Scores of your own"),
         ("image,moss\na,1\n", r"row 1: .*unknown column 'mos'; did you mean 'moss'\? Available: image, moss"),
         ("name,dmos,sd\na,1,2\n", r"row 1: .*unknown column 'std'"),
         ("dis_img_path,dis_type\na,b\n", r"row 1: .*unknown column 'score'"),
