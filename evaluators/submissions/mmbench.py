@@ -79,8 +79,8 @@ def _cells(answered: AnsweredPass, split: str) -> list[Any]:
         "hint": shown.hint,
         **dict(zip(_LETTERS, shown.options, strict=False)),
         "prediction": answered.reply,
-        "category": _RELEASED.get(row["category"], row["category"]),
-        "l2-category": RELEASED_L2.get(row["l2_category"], row["l2_category"]),
+        "category": _RELEASED.get(row["category"]) or row["category"],
+        "l2-category": RELEASED_L2.get(row["l2_category"]) or row["l2_category"],
         "split": split,
     }
     return [shown.index, *(cell_text(texts.get(name, "")) for name in COLUMNS[1:])]

@@ -201,7 +201,7 @@ def _mentioned(text: str, options: Sequence[str]) -> str:
     letters, texts = find_mentions(split_words(text), options)
     if letters:
         # The text of an option that is a letter itself is in the reply because that letter is.
-        texts = {letter for letter in texts if not _is_letter(options[ascii_uppercase.index(letter)])}
+        texts = frozenset(letter for letter in texts if not _is_letter(options[ascii_uppercase.index(letter)]))
     named = sorted(letters | texts)
     if len(named) < 2:
         return "".join(named)

@@ -23,6 +23,7 @@ from eyechart.datasets_scripts.export import export
 from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import QUESTIONS
 from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import LLVisionQAPairs
 from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import pair_names
+from tests.real_pairs import released_dev_rows
 
 Folder = Callable[..., Path]
 pytestmark = pytest.mark.datasets36
@@ -281,21 +282,7 @@ def test_a_letter_of_another_option_than_the_text_is_an_error(pairs: Folder) -> 
 
 @pytest.fixture(scope="module")
 def real_rows(reference: Path) -> list[dict[str, Any]]:
-    """Images, questions, options and answers of the released dev rows in their order; their codes are not known."""
-    known = json.loads((reference / "qbench2-outputs" / "gpt.json").read_text(encoding="utf-8"))
-    return [
-        {
-            "type": 0,
-            "concern": 0,
-            "question": item["question"].partition(" Options: ")[0],
-            "img_path": item["image"].removeprefix("q-bench2/").replace("/", "\\"),
-            "candidates": item["option"],
-            "correct_ans": item["answer"],
-            # The last place of the right text: in row 873 the second of two.
-            "correct_choice": "DCBA"[4 - len(item["option"]) :][item["option"][::-1].index(item["answer"])],
-        }
-        for item in known
-    ]
+    return released_dev_rows(reference)
 
 
 @pytest.mark.parametrize(("fields", "row_873"), [("a text and a letter", "B"), ("a text", "A")])
