@@ -148,7 +148,7 @@ def read_scores(path: str, forms: Sequence[ScoreForm]) -> list[Row]:
         form, rows = _read_workbook(path, forms)
     elif suffix == ".json":
         rows = read_json_rows(path)
-        form = _nearest(forms, rows[0][1] if rows else ())
+        form = _nearest(forms, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
     else:
         form = _text_form(path, forms)
         rows = read_csv_rows(path, form.columns, form.delimiter, form.all_columns or None)

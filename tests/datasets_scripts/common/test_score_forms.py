@@ -90,6 +90,11 @@ def test_rows_without_a_header_are_counted_from_the_first_line(tmp_path: Path) -
     assert rows[1][1] == {ROW_ERROR: "3 field(s) where 4 are expected"}
 
 
+def test_a_broken_first_item_of_a_json_list_does_not_change_its_form(tmp_path: Path) -> None:
+    rows = read_scores(write(tmp_path, '["broken", {"img_path": "a.png", "gt_score": 30}]', "s.json"), FORMS)
+    assert ROW_ERROR in rows[0][1] and (rows[1][1][FORM].score, rows[1][1][FORM].worst) == ("gt_score", 100)
+
+
 def test_workbooks_are_only_read_where_a_form_is_one(tmp_path: Path) -> None:
     with pytest.raises(BadAnnotationError, match=r"scores\.xlsx: this database's scores are not read from a workbook"):
         read_scores(write(tmp_path, "", "scores.xlsx"), FORMS)
