@@ -19,7 +19,19 @@ def named(boards):
 def test_every_task_has_a_board_and_every_board_its_own_name():
     assert {board.task for board in BOARDS} == {task.name for task in TASKS}
     assert len({board.name for board in BOARDS}) == len(BOARDS)
-    assert len({(board.task, board.subset) for board in BOARDS}) == len(BOARDS)
+    assert len({(board.task, board.subset, board.split) for board in BOARDS}) == len(BOARDS)
+
+
+def test_without_a_board_of_the_split_the_first_is_found_and_refuses_the_result():
+    assert find_board("mmbench/en_v11", "mmbench", "test").name == "mmbench/en_v11_test"
+    assert find_board("mmbench/en", "mmbench", "test").split == "dev" == find_board("mmbench/en_v11", "mmbench").split
+    assert find_board("mmbench/en_v11", "koniq10k", "test") is None
+
+
+@pytest.mark.parametrize("board", named(board for board in BOARDS if board.subset == "mmbench"))
+def test_boards_of_mmbench_say_since_when_their_answers_are_public(board):
+    assert f"The {board.split} answers" in board.note
+    assert f"are public since {2023 if board.split == 'dev' else 2026}" in board.note
 
 
 @pytest.mark.parametrize("board", named(BOARDS))
@@ -33,7 +45,7 @@ def test_its_columns_have_names_of_their_own_and_the_first_is_of_everything(boar
 def test_a_run_with_no_options_has_the_settings_of_the_board(board):
     task = get_task(board.task)
     assert board.subset in task.subsets and board.split in task.splits
-    assert find_board(board.task, board.subset) is board
+    assert find_board(board.task, board.subset, board.split) is board
     data = {"config": task.config, "options": options_in_force(board.subset, task.config), "is_mini": False}
     made = {**evaluator(board.task).settings(), "limit": None, "data": data}
     if board.task == "q_bench/assessment":

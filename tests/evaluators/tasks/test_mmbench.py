@@ -226,17 +226,14 @@ def test_indices_are_those_of_releases_that_turn_the_other_way(tmp_path, config)
     """As VLMEvalKit's circular files do; version 1.1, whose mini release holds no rotated rows, is taken to do so."""
     folder = tmp_path / "release"
     folder.mkdir()
-    for name in ("MMBench_TEST_EN.tsv", "MMBench_TEST_EN_V11.tsv"):
-        shutil.copy(mini.release("mmbench") / name, folder / name)
+    shutil.copy(mini.release("mmbench") / "MMBench_TEST_EN.tsv", folder)
+    without_answers("MMBench_TEST_EN_V11.tsv", folder)
     rows = release_rows(folder / "MMBench_TEST_EN.tsv")
     for row in rows:
         rotation, base = divmod(int(row["index"]), 1_000_000)
         count = sum(bool(row[name]) for name in "ABCD")
         row["index"] = str(base + (count - rotation) % count * 1_000_000)
-    with open(folder / "MMBench_TEST_EN.tsv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(folder / "MMBench_TEST_EN.tsv", rows)
     task = evaluator(f"mmbench/{config}")
     done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=folder))
     path = tmp_path / "submission.xlsx"
@@ -244,6 +241,40 @@ def test_indices_are_those_of_releases_that_turn_the_other_way(tmp_path, config)
     expected = {int(row["index"]): [row[name] or None for name in "ABCD"] for row in rows}
     found = {row["index"]: [row[name] for name in "ABCD"] for _, row in read_xlsx_rows(str(path), ["index"])}
     assert found == expected
+
+
+@pytest.mark.parametrize("config", ["en_v11", "cn_v11"])
+def test_the_test_of_version_1_1_has_scores_as_its_answers_are_public(config):
+    done = evaluate(config, lambda messages: "A", split="test")
+    rows = load_dataset("mmbench", config, split="test", data_dir=mini.release("mmbench"), images="skip")
+    assert done.scores["n_questions"] == len(rows) and not done.files and not done.note
+    assert done.scores["vanilla_accuracy"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / len(rows))
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [("en", "The answers of mmbench (test) are private"), ("en_v11", "This copy of mmbench (test) holds no answers")],
+)
+def test_without_answers_the_note_says_where_public_ones_are(tmp_path, config, why):
+    without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)
+    task = evaluator(f"mmbench/{config}")
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
+    assert done.scores is None and f"mmbench_{config}_test.xlsx" in done.files
+    assert done.note.startswith(f"{why}, so there is no score; the predictions of 20 items were kept. MMBench's")
+    assert "closed on 31 March 2026" in done.note and "version 1.1 (en_v11, cn_v11) are public in the" in done.note
+
+
+def without_answers(name, folder):
+    """A table of the mini release as it was before its answers were published."""
+    rows = release_rows(mini.release("mmbench") / name)
+    write_rows(folder / name, [{column: cell for column, cell in row.items() if column != "answer"} for row in rows])
+
+
+def write_rows(path, rows):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def release_rows(path):
