@@ -4,8 +4,8 @@ MMBench: Is Your Multi-modal Model an All-around Player?, https://arxiv.org/abs/
 test 1,784) with 2 to 4 options, one correct. Configurations: `en` and `cn` (English and Chinese), `en_v11` and
 `cn_v11` (version 1.1, which is that of the published paper), `cc` (CCBench, on Chinese culture: `dev` only).
 
-The test answers of `en` and `cn` are private. Those of `en_v11` and `cn_v11` are public: the submission server closed on
-31 March 2026, on 10 April the maintainers called the test splits of version 1.1 released
+The test answers of `en` and `cn` are private. Those of `en_v11` and `cn_v11` are public: the submission server closed
+on 31 March 2026, on 10 April the maintainers called the test splits of version 1.1 released
 (https://github.com/open-compass/MMBench/issues/61), and VLMEvalKit lists the checksums of the files with answers, at
 the old addresses, since 18 June 2026. Older files without answers are read as private ones.
 

@@ -379,7 +379,9 @@ def test_an_earlier_download_of_the_v11_test_is_read_as_private_and_warned_of(
     checksum = hashlib.md5((folder / "MMBench_TEST_EN_V11.tsv").read_bytes(), usedforsecurity=False).hexdigest()
     local = {"MMBench_TEST_EN_V11.tsv": (f"{folder}/", ("8d1a704e791df6f5d9fb3ef782b65365", checksum))}
     monkeypatch.setattr(script, "_DOWNLOADS", script._DOWNLOADS | local)
-    with pytest.warns(ChecksumWarning, match=r"is the earlier file of .*without answers.* delete this file and the prep"):
+    with pytest.warns(
+        ChecksumWarning, match=r"is the earlier file of .*without answers.* delete this file and the prep"
+    ):
         part = load_dataset("mmbench", "en_v11", split="test", cache_dir=tmp_path / "cache")
     assert part["answer"][:] == ["", "", ""]
     # A copy with answers has them.
