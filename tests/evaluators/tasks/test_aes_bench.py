@@ -126,7 +126,9 @@ def test_a_file_of_groups_fills_the_columns_of_the_papers_table(tmp_path):
     (result,) = collect([done], [], "2026-11-21T10:00:00+00:00").tasks
     (printed,) = paper_tables.perception(TaskKey("aes_bench/perception", "aesbench", "test"), [("model", result)])
     shown = dict(zip(printed.columns, printed.rows[-1], strict=True))
-    assert "–" not in [shown[column] for column in ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")]
+    assert "\N{EN DASH}" not in [
+        shown[column] for column in ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")
+    ]
 
 
 class Votes:
