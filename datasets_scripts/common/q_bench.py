@@ -106,7 +106,8 @@ class QuestionBuilder(BenchmarkBuilder):
         return self.QUESTION_SETS[self.config.name]
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        chosen = chosen_data_files(self.config, (".json", ".jsonl", ".parquet", SUFFIX))
+        suffixes = (".json", ".jsonl", ".parquet", *([SUFFIX] if self._questions.tables else []))
+        chosen = chosen_data_files(self.config, suffixes)
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
             files = files_by_split(chosen, SPLITS)

@@ -15,14 +15,21 @@ _CIRCULAR = percent("circular_accuracy", "CircularEval", "circular_ci95")
 
 
 _PUBLIC = {
-    "dev": "The dev answers are public since 2023.",
-    "test": "The test answers of version 1.1 are public since 2026; later models may have seen them.",
+    ("en", "dev"): "2023",
+    ("cn", "dev"): "October 2023",
+    ("en_v11", "dev"): "April 2024",
+    ("cn_v11", "dev"): "April 2024",
+    ("en_v11", "test"): "2026",
+    ("cn_v11", "test"): "2026",
+    ("cc", "dev"): "October 2023",
 }
+"""Since when the answers are public; the data set's card says from where."""
 
 
 def _circular(config: str, title: str, items: int | None, split: str = "dev") -> Board:
     by_ability = () if config == "cc" else broken_down(_CIRCULAR, "by ability", "by_l2_category", L2_CODES)
     parts = [replace(column, about=column.path[1]) for column in by_ability]
+    public = f"The {split} answers are public since {_PUBLIC[config, split]}: later models may have seen them."
     return Board(
         name=f"mmbench/{config}" if split == "dev" else f"mmbench/{config}_{split}",
         benchmark="MMBench",
@@ -46,7 +53,7 @@ def _circular(config: str, title: str, items: int | None, split: str = "dev") ->
         columns=(_CIRCULAR, percent("vanilla_accuracy", "VanillaEval", "vanilla_ci95"), *parts),
         count="n_questions",
         items=items,
-        note=f"{_PUBLIC[split]} Abilities: {_MEANINGS}." if parts else _PUBLIC[split],
+        note=f"{public} Abilities: {_MEANINGS}." if parts else public,
     )
 
 

@@ -15,10 +15,12 @@ from eyechart.datasets_scripts.aesbench import aesbench
 from eyechart.datasets_scripts.common.checksums import ChecksumWarning
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.vlmevalkit import CategoryWarning
 from eyechart.datasets_scripts.llvisionqa.llvisionqa import QUESTIONS
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.data import load_data
 
 Row = dict[str, Any]
@@ -80,6 +82,12 @@ def test_q_benchs_tables(tmp_path: Path, q_bench_rows: list[Row]) -> None:
         assert list(load_dataset("llvisionqa", data_files=str(folder / QUESTIONS.tables[split]))) == [split]
 
 
+def test_pairs_have_no_tables(tmp_path: Path, q_bench_rows: list[Row]) -> None:
+    folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", q_bench_rows)
+    with pytest.raises(UsageError, match=r"it takes annotation files: \.json, \.jsonl, \.parquet"):
+        load_dataset("llvisionqa_pairs", data_files=str(folder / "Q-Bench1_VAL.tsv"))
+
+
 def test_codes_and_names_of_images_are_read_where_a_table_has_them(tmp_path: Path, q_bench_rows: list[Row]) -> None:
     rows = [
         {**row, "type": code, "concern": concern, "image_name": name, "question": f"{row['index']}?"}
@@ -124,6 +132,10 @@ def test_the_task_runs_on_a_table(tmp_path: Path, q_bench_rows: list[Row]) -> No
     task = evaluator("q_bench/perception")
     done = task.run(FunctionBackend(lambda messages: "B"), load_data(task.definition, data_dir=folder))
     assert done.scores["accuracy"] == 1.0 and set(done.scores["by_question_type"]) == {"what", "how"}
+    # What VLMEvalKit wrote of such a run.
+    write(tmp_path / "m_Q-Bench1_VAL.tsv", [{**row, "image": "", "prediction": "B"} for row in rows])
+    backend = PredictionsFileBackend(tmp_path / "m_Q-Bench1_VAL.tsv")
+    assert task.run(backend, load_data(task.definition, data_dir=folder)).scores["accuracy"] == 1.0
     part = load_dataset("llsavisionqa", "single", data_dir=folder, split="dev")
     assert len(part) == 4
 
