@@ -58,25 +58,31 @@ def meanings(
     Args:
         texts: Cells; each may hold several categories, such as "how, distortion".
         known: Our columns, each with the categories that belong there, in the form of `plain`, and what we call them.
-        column: The column that keeps a cell that is not understood.
+        column: The column that keeps a cell that is not understood: one with other words than known categories, or with
+            two for one column.
         unknown: Takes the cells that are not understood.
 
     Returns:
         Values by column; columns of which nothing is said are left out.
 
     Examples:
-        >>> meanings(["How", "lens"], {"question_type": {"how": "how"}, "concern": {}}, "concern", set())
-        {'question_type': 'how', 'concern': 'lens'}
+        >>> known = {"question_type": {"how": "how"}, "concern": {"distortion": "distortion"}}
+        >>> meanings(["How_(distortion)"], known, "concern", set())
+        {'question_type': 'how', 'concern': 'distortion'}
+        >>> meanings(["lens distortion"], known, "concern", set())
+        {'concern': 'lens distortion'}
     """
+    columns = {name: place for place, names in known.items() for name in names}
+    any_name = "|".join(rf"\b{re.escape(name)}\b" for name in sorted(columns, key=len, reverse=True))
     found: dict[str, str] = {}
     for text in filter(None, texts):
-        pieces = [plain(piece) for piece in re.split(r"[,;|]", text)]
-        places = [next((name for name, names in known.items() if piece in names), None) for piece in pieces]
-        if None in places:
+        names = re.findall(any_name, plain(text))
+        told = {columns[name]: known[columns[name]][name] for name in names}
+        if len(told) < len(names) or re.search(r"\w", re.sub(any_name, " ", plain(text))):
             unknown.add(text)
             found.setdefault(column, text)
         else:
-            found |= {name: known[name][piece] for name, piece in zip(places, pieces, strict=True) if name is not None}
+            found |= told
     return found
 
 

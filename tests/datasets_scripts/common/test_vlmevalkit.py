@@ -102,11 +102,11 @@ def test_codes_and_names_of_images_are_read_where_a_table_has_them(tmp_path: Pat
 
 
 def test_categories_that_are_not_understood_are_kept_and_named(tmp_path: Path, q_bench_rows: list[Row]) -> None:
-    rows = with_categories(q_bench_rows, "lens flare", "how", "2", "distortion")
+    rows = with_categories(q_bench_rows, "lens distortion", "how", "2", "What/How")
     folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", rows)
-    with pytest.warns(CategoryWarning, match=r"unknown categories \['2', 'lens flare'\].* in the column 'concern'"):
+    with pytest.warns(CategoryWarning, match=r"unknown categories \['2', 'What/How', 'lens distortion'\]; .*'concern'"):
         part = load_dataset("llvisionqa", data_dir=folder, split="dev")
-    assert part["concern"][:] == ["lens flare", "", "2", "distortion"]
+    assert part["concern"][:] == ["lens distortion", "", "2", "What/How"]
     assert part["question_type"][:] == ["", "how", "", ""]
 
 
@@ -211,7 +211,7 @@ def test_aesbenchs_toy_table_has_answers_and_is_named_as_a_toy(
 
 
 def test_dimensions_sources_and_types_are_read_from_categories(tmp_path: Path, aes_rows: list[Row]) -> None:
-    told = ("Technical Quality", "vibe", "", "color_and_light", "Emotion", "")
+    told = ("AesP_Technical Quality", "vibe", "", "Aesthetic Perception (color_and_light)", "Emotion", "")
     sources = ("AI-generated", "natural", "", "somewhere", "", "")
     rows = [
         {**row, "category": category, "source": source}
