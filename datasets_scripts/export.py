@@ -113,7 +113,9 @@ def export(
             place = unfinished / ("data" if one == "default" else one)
             place.mkdir()
             splits = [
-                _write_split(part, place, split, split in subset.private, i_have_the_rights, max_shard_bytes)
+                _write_split(
+                    part, place, split, split in subset.private_splits(one), i_have_the_rights, max_shard_bytes
+                )
                 for split, part in parts.items()
             ]
             written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, _told(left_out(parts))))

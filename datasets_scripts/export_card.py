@@ -145,7 +145,7 @@ def _contents(split: WrittenSplit, left_out: Sequence[Mapping[str, str]]) -> str
     if split.blanked:
         text += f"; {split.given} {split.column}s are private and were left out"
     elif split.column and not split.given:
-        text += f"; {split.column}s are private and not part of this copy"
+        text += f"; {split.column}s are {'private and ' if split.private else ''}not part of this copy"
     elif split.private:
         text += f"; {split.column}s are private, this copy is not for others"
     return text

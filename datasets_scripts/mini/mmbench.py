@@ -3,7 +3,7 @@
 Every leaf ability is asked for, with two to four options. `en`, `cn` and `cc` hold further passes behind the first
 ones, version 1.1 holds none. Further passes, and some first ones, name another row in the image cell. As in the real
 release, the options turn to the right, some questions have a last option that never moves and one pass fewer, some list
-an option twice, the tests hold no answers, and CCBench has fewer columns.
+an option twice, the tests of version 1.0 hold no answers, and CCBench has fewer columns.
 """
 
 import base64
@@ -73,7 +73,8 @@ def write(folder: Path) -> None:
             for version in ("", "_V11"):
                 rows = [_row(item, language, split) for item in items]
                 rows = rows if version else rows + _rotated(rows)
-                columns = [column for column in _COLUMNS if column != "answer" or split == "dev"]
+                has_answers = split == "dev" or version
+                columns = [column for column in _COLUMNS if column != "answer" or has_answers]
                 _write_table(folder / f"MMBench_{split.upper()}_{language.upper()}{version}.tsv", columns, rows)
     rows = [_row(item, "cn", "cc") for item in _items("cc", 2, CCBENCH_QUESTIONS)]
     columns = [column for column in _COLUMNS if column not in ("hint", "l2-category", "split")]

@@ -1,16 +1,22 @@
 """MMBench and CCBench: multiple-choice questions on twenty abilities, with images of many kinds.
 
 MMBench: Is Your Multi-modal Model an All-around Player?, https://arxiv.org/abs/2307.06281. 2,948 questions (dev 1,164,
-test 1,784) with 2 to 4 options, one correct; the answers of `test` are private. Configurations: `en` and `cn` (English
-and Chinese), `en_v11` and `cn_v11` (version 1.1), `cc` (CCBench, on Chinese culture: `dev` only, with answers).
+test 1,784) with 2 to 4 options, one correct. Configurations: `en` and `cn` (English and Chinese), `en_v11` and
+`cn_v11` (version 1.1, which is that of the published paper), `cc` (CCBench, on Chinese culture: `dev` only).
+
+The test answers of `en` and `cn` are private. Those of `en_v11` and `cn_v11` are public: the submission server closed
+on 31 March 2026, on 10 April the maintainers called the test splits of version 1.1 released
+(https://github.com/open-compass/MMBench/issues/61), and VLMEvalKit lists the checksums of the files with answers, at
+the old addresses, since 18 June 2026. Older files without answers are read as private ones.
 
 Layouts that are read:
 
 - the release: one TSV for each configuration and split, see `FILES`. `image` is base64; a cell of at most 64 characters
   is the index of the row whose image to use;
 - Parquet with the same columns, where `image` may be decoded and `l2-category` may be spelt `L2-category`, as on the
-  Hub in `lmms-lab/MMBench` and `HuggingFaceM4/MMBench`: `<split>*.parquet` in the folder, in `<config>/` or in `data/`.
-  CCBench's Parquet split is called `test` there, and `dev` here.
+  Hub in `lmms-lab-encoder/MMBench` (`lmms-lab/MMBench` until July 2026) and `HuggingFaceM4/MMBench`:
+  `<split>*.parquet` in the folder, in `<config>/` or in `data/`. CCBench's Parquet split is called `test` there, and
+  `dev` here.
 
 A row is a question, its first pass. `passes` holds the release's own passes of it, in their order: `index`, `rotation`
 (the number of the pass), `question`, `hint`, `options` and `answer`; see `eyechart.datasets_scripts.common.rotations`.
@@ -21,7 +27,8 @@ the first pass's index (`g_index` where there is one), a row's id `<split>-<ques
 Errors of a question, which `skip_bad` leaves out: an index given twice with different contents, no first pass, and a
 pass whose answer names none of its options.
 
-Files that are downloaded are compared with their published checksums; those in `data_dir` are taken as they are.
+Files that are downloaded are compared with their published checksums, and an unknown one is a warning; those in
+`data_dir` are taken as they are.
 
 A missing option or hint is an empty or null cell, or "nan", which is how pandas writes one. Every other text is kept as
 it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the last option.
@@ -29,6 +36,7 @@ it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the las
 
 import math
 import os
+import warnings
 from collections.abc import Iterator
 from collections.abc import Mapping
 from itertools import takewhile
@@ -44,6 +52,7 @@ from eyechart.datasets_scripts.common.abilities import find_ability
 from eyechart.datasets_scripts.common.builder import Annotation
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.checksums import ChecksumWarning
 from eyechart.datasets_scripts.common.checksums import check_md5
 from eyechart.datasets_scripts.common.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.data_files import files_by_split
@@ -84,17 +93,24 @@ FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 COLUMNS = ("index", "question", "A", "B", "C", "D", "category")
 """Columns that every file has besides `image`; `hint`, `answer` and `l2-category` may be there too."""
 _SERVER = "https://opencompass.openxlab.space/utils"
-# Of the files at these addresses, as VLMEvalKit publishes them.
-_DOWNLOADS = {
-    "MMBench_DEV_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "b6caf1133a01c6bb705cf753bb527ed8"),
-    "MMBench_TEST_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "6939fadb0ce626fefc0bdc9c64efc528"),
-    "MMBench_DEV_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "08b8fc3324a5ed74155350f57be69fbd"),
-    "MMBench_TEST_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "7e1239baf0ee4c8b513e19705a0f317e"),
-    "MMBench_DEV_EN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "30c05be8f2f347a50be25aa067248184"),
-    "MMBench_TEST_EN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "26f0f15381a21720255091d3e0316ce6"),
-    "MMBench_DEV_CN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "593f9b5f6bea453d870a798b34ae4f37"),
-    "MMBench_TEST_CN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "74bbe4556dac745613c7cbe5ad787050"),
-    "CCBench.tsv": (f"{_SERVER}/VLMEval/", "f5dde47f24dc5a6fb6e595b409b466ac"),
+# Folder and checksums of the files at these addresses, as VLMEvalKit publishes them, the present one first.
+_DOWNLOADS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "MMBench_DEV_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("b6caf1133a01c6bb705cf753bb527ed8",)),
+    "MMBench_TEST_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("6939fadb0ce626fefc0bdc9c64efc528",)),
+    "MMBench_DEV_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("08b8fc3324a5ed74155350f57be69fbd",)),
+    "MMBench_TEST_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("7e1239baf0ee4c8b513e19705a0f317e",)),
+    "MMBench_DEV_EN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("30c05be8f2f347a50be25aa067248184",)),
+    # Of version 1.1's tests, the second checksum is that of the earlier file, without answers.
+    "MMBench_TEST_EN_V11.tsv": (
+        f"{_SERVER}/benchmarks/MMBench/",
+        ("8d1a704e791df6f5d9fb3ef782b65365", "26f0f15381a21720255091d3e0316ce6"),
+    ),
+    "MMBench_DEV_CN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("593f9b5f6bea453d870a798b34ae4f37",)),
+    "MMBench_TEST_CN_V11.tsv": (
+        f"{_SERVER}/benchmarks/MMBench/",
+        ("156e6569f9547afb16603eca16e85373", "74bbe4556dac745613c7cbe5ad787050"),
+    ),
+    "CCBench.tsv": (f"{_SERVER}/VLMEval/", ("f5dde47f24dc5a6fb6e595b409b466ac",)),
 }
 _HOMEPAGE = "https://github.com/open-compass/MMBench"
 _CITATION = """\
@@ -160,18 +176,27 @@ class MMBench(BenchmarkBuilder):
         found = {}
         for split, names in FILES[self.config.name].items():
             if not self.config.only_splits or split in self.config.only_splits:
-                folder, checksum = _DOWNLOADS[names[0]]
+                folder, checksums = _DOWNLOADS[names[0]]
                 path = self._fetch(dl_manager, folder + names[0], self._how_to_get())
-                check_md5(path, checksum, folder + names[0])
+                if check_md5(path, checksums, folder + names[0]) in checksums[1:]:
+                    self._warn_of_earlier_file(path, folder + names[0])
                 found[split] = [path]
         return found
 
+    def _warn_of_earlier_file(self, path: str, url: str) -> None:
+        message = (
+            f"{path} is the earlier file of {url}, without answers; the present one has them. To get it, delete this "
+            f"file and the prepared data in {self._output_dir}."
+        )
+        warnings.warn(message, ChecksumWarning, stacklevel=2)
+
     def _how_to_get(self) -> str:
         urls = [_DOWNLOADS[names[0]][0] + names[0] for names in FILES[self.config.name].values()]
-        hub = "" if self.config.name.endswith("v11") else " The same data are on the Hub in lmms-lab/MMBench."
+        is_on_hub = not self.config.name.endswith("v11")
+        hub = " The same data are on the Hub in lmms-lab-encoder/MMBench (before July 2026 lmms-lab/MMBench)."
         return (
             f"Configuration {self.config.name!r} of MMBench is {' and '.join(urls)}: put the files into one folder and "
-            f"give it as data_dir.{hub}"
+            f"give it as data_dir.{hub if is_on_hub else ''}"
         )
 
     def _read(self, path: str) -> list[Row]:

@@ -14,6 +14,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.subsets import find_subset
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.circular.passes import observed
@@ -49,6 +50,8 @@ class Bundle:
     """Contents by name."""
     count: int
     """Answers in them."""
+    note: str = ""
+    """What to know before they are sent."""
 
 
 def make_bundles(
@@ -129,7 +132,7 @@ def _bundle(run: Run, key: TaskKey, data_dirs: Mapping[str, str]) -> Bundle:
         found = len(read_submission(name, content))
         if found != count:
             raise DataError(f"{name} holds {found} answers where {count} were put in")
-    return Bundle(key, files, count)
+    return Bundle(key, files, count, find_subset(key.subset).answers_note)
 
 
 def _check_result(key: TaskKey, result: TaskResult, task: Task) -> None:

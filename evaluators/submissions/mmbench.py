@@ -1,4 +1,7 @@
-"""The file of answers for MMBench's evaluation server, which holds the answers of the test split.
+"""The file of answers for MMBench's evaluation server, which held the answers of the test split until 31 March 2026.
+
+The server is closed since. The file remains for those who hold the answers of version 1.0's test (`eyechart
+score-private`); version 1.1's are public, and its test runs have scores.
 
 Documented (https://github.com/open-compass/MMBench, and the server's own script, `mmb_eval_gradio` in
 https://github.com/open-compass/VLMEvalKit): XLSX with `index`, `question`, `A` to `D` and `prediction`, one row for

@@ -18,6 +18,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.abilities import ABILITIES
 from eyechart.datasets_scripts.common.abilities import CCBENCH_CATEGORIES
 from eyechart.datasets_scripts.common.abilities import L2_CODES
+from eyechart.datasets_scripts.common.checksums import ChecksumWarning
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
@@ -374,7 +375,7 @@ def server(tmp_path: Path, rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> 
     folder = write(tmp_path / "server", rows)
     write(folder, rows, "MMBench_TEST_EN.tsv", without=["answer"])
     local = {
-        path.name: (f"{folder}/", hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest())
+        path.name: (f"{folder}/", (hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest(),))
         for path in folder.iterdir()
     }
     monkeypatch.setattr(script, "_DOWNLOADS", local)
@@ -386,8 +387,8 @@ def test_without_data_dir_the_official_files_are_downloaded_and_checked(
 ) -> None:
     assert len(load_dataset("mmbench", cache_dir=tmp_path / "cache")["dev"]) == 3
     write(server, rows[:2], "MMBench_TEST_EN.tsv")
-    with pytest.raises(BadAnnotationError, match=r"MD5 checksum is \w{32}, the published one of .*_TEST_EN\.tsv is"):
-        load_dataset("mmbench", cache_dir=tmp_path / "other")
+    with pytest.warns(ChecksumWarning, match=r"is \w{32}; published for .*_TEST_EN\.tsv: \w{32}\. .* delete the file"):
+        assert len(load_dataset("mmbench", cache_dir=tmp_path / "other")["test"]) == 2
     # Only what is wanted is downloaded, and what the user has is taken as it is.
     assert len(load_dataset("mmbench", cache_dir=tmp_path / "third", split="dev")) == 3
     assert len(load_dataset("mmbench", data_dir=server)["test"]) == 2
@@ -395,13 +396,51 @@ def test_without_data_dir_the_official_files_are_downloaded_and_checked(
         load_dataset("mmbench", streaming=True)
 
 
-def test_every_official_file_has_an_address_and_a_checksum() -> None:
+def test_every_official_file_has_an_address_and_its_checksums() -> None:
     names = [names[0] for splits in script.FILES.values() for names in splits.values()]
     assert set(names) == set(script._DOWNLOADS) and len(names) == 9
-    for folder, checksum in script._DOWNLOADS.values():
+    for folder, _ in script._DOWNLOADS.values():
         assert folder.startswith("https://opencompass.openxlab.space/utils/") and folder.endswith("/")
-        assert len(checksum) == 32 and set(checksum) <= set("0123456789abcdef")
-    assert len({checksum for _, checksum in script._DOWNLOADS.values()}) == 9
+    # VLMEvalKit, vlmeval/dataset/image_mcq.py, DATASET_MD5; the second ones are those before 18 June 2026.
+    assert {name: checksums for name, (_, checksums) in script._DOWNLOADS.items()} == {
+        "MMBench_DEV_EN.tsv": ("b6caf1133a01c6bb705cf753bb527ed8",),
+        "MMBench_TEST_EN.tsv": ("6939fadb0ce626fefc0bdc9c64efc528",),
+        "MMBench_DEV_CN.tsv": ("08b8fc3324a5ed74155350f57be69fbd",),
+        "MMBench_TEST_CN.tsv": ("7e1239baf0ee4c8b513e19705a0f317e",),
+        "MMBench_DEV_EN_V11.tsv": ("30c05be8f2f347a50be25aa067248184",),
+        "MMBench_TEST_EN_V11.tsv": ("8d1a704e791df6f5d9fb3ef782b65365", "26f0f15381a21720255091d3e0316ce6"),
+        "MMBench_DEV_CN_V11.tsv": ("593f9b5f6bea453d870a798b34ae4f37",),
+        "MMBench_TEST_CN_V11.tsv": ("156e6569f9547afb16603eca16e85373", "74bbe4556dac745613c7cbe5ad787050"),
+        "CCBench.tsv": ("f5dde47f24dc5a6fb6e595b409b466ac",),
+    }
+
+
+def test_an_earlier_download_of_the_v11_test_is_read_as_private_and_warned_of(
+    tmp_path: Path, rows: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "server", rows, "MMBench_TEST_EN_V11.tsv", without=["answer"])
+    checksum = hashlib.md5((folder / "MMBench_TEST_EN_V11.tsv").read_bytes(), usedforsecurity=False).hexdigest()
+    local = {"MMBench_TEST_EN_V11.tsv": (f"{folder}/", ("8d1a704e791df6f5d9fb3ef782b65365", checksum))}
+    monkeypatch.setattr(script, "_DOWNLOADS", script._DOWNLOADS | local)
+    with pytest.warns(
+        ChecksumWarning, match=r"is the earlier file of .*without answers.* delete this file and the prep"
+    ):
+        part = load_dataset("mmbench", "en_v11", split="test", cache_dir=tmp_path / "cache")
+    assert part["answer"][:] == ["", "", ""]
+    # A copy with answers has them.
+    write(folder, rows, "MMBench_TEST_EN_V11.tsv")
+    assert load_dataset("mmbench", "en_v11", data_dir=folder, split="test")["answer"][:] == ["B", "A", "D"]
+
+
+@pytest.mark.parametrize("config", ["en", "en_v11"])
+def test_what_to_get_names_both_homes_on_the_hub(tmp_path: Path, config: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingFileError) as caught:
+        load_dataset("mmbench", config, data_dir=tmp_path / "empty")
+    # lmms-eval, lmms_eval/tasks/mmbench: the templates' dataset_path since 30 July 2026 and before.
+    assert [name in str(caught.value) for name in ("lmms-lab-encoder/MMBench", "lmms-lab/MMBench")] == [
+        config == "en"
+    ] * 2
 
 
 @pytest.mark.parametrize("config", EVERY_CONFIG)
@@ -417,7 +456,7 @@ def test_the_mini_release_asks_for_every_ability(config: str) -> None:
     if config != "cc":
         assert set(parts["dev"]["l2_category"]) == set(L2_CODES)
         assert set(parts["dev"]["l1_category"]) == {"perception", "reasoning"}
-        assert set(parts["test"]["answer"]) == {""}
+        assert ("" in parts["test"]["answer"][:]) == (config in ("en", "cn"))
     letters = Counter(parts["dev"]["answer"])
     assert letters["A"] > 8 and letters["B"] > 8 and letters["C"] > 4 and letters["D"] > 2
 

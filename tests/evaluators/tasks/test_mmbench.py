@@ -217,13 +217,13 @@ def test_a_file_for_the_server_is_scored_as_a_predictions_file(tmp_path):
 def test_each_index_carries_the_options_of_the_releases_row(tmp_path, config):
     """Version 1.1, whose mini release holds first passes alone, is turned as the official passes are."""
     task = evaluator(f"mmbench/{config}")
-    folder = mini.release("mmbench")
-    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=folder))
+    without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
     path = tmp_path / "submission.xlsx"
     path.write_bytes(done.files[f"mmbench_{config}_test.xlsx"])
     expected = {
         int(row["index"]): [row[name] or None for name in "ABCD"]
-        for row in release_rows(folder / "MMBench_TEST_EN.tsv")
+        for row in release_rows(mini.release("mmbench") / "MMBench_TEST_EN.tsv")
     }
     found = {row["index"]: [row[name] for name in "ABCD"] for _, row in read_xlsx_rows(str(path), ["index"])}
     if config == "en":
@@ -255,6 +255,40 @@ def test_replies_to_another_order_are_written_in_the_releases_letters(tmp_path):
         assert [row[name] for name in "ABCD" if row[name]] == options
         letter, _, text = row["prediction"].partition(". ")
         assert text == options["ABCD".index(letter)] == options[-1]
+
+
+@pytest.mark.parametrize("config", ["en_v11", "cn_v11"])
+def test_the_test_of_version_1_1_has_scores_as_its_answers_are_public(config):
+    done = evaluate(config, lambda messages: "A", split="test")
+    rows = load_dataset("mmbench", config, split="test", data_dir=mini.release("mmbench"), images="skip")
+    assert done.scores["n_questions"] == len(rows) and not done.files and not done.note
+    assert done.scores["vanilla_accuracy"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / len(rows))
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [("en", "The answers of mmbench (test) are private"), ("en_v11", "This copy of mmbench (test) holds no answers")],
+)
+def test_without_answers_the_note_says_where_public_ones_are(tmp_path, config, why):
+    without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)
+    task = evaluator(f"mmbench/{config}")
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
+    assert done.scores is None and f"mmbench_{config}_test.xlsx" in done.files
+    assert done.note.startswith(f"{why}, so there is no score; the predictions of 20 items were kept. MMBench's")
+    assert "closed on 31 March 2026" in done.note and "version 1.1 (en_v11, cn_v11) are public in the" in done.note
+
+
+def without_answers(name, folder):
+    """A table of the mini release as it was before its answers were published."""
+    rows = release_rows(mini.release("mmbench") / name)
+    write_rows(folder / name, [{column: cell for column, cell in row.items() if column != "answer"} for row in rows])
+
+
+def write_rows(path, rows):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def release_rows(path):
