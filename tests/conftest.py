@@ -25,6 +25,12 @@ hypothesis.settings.register_profile("eyechart", deadline=None)
 hypothesis.settings.load_profile("eyechart")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let files with slow tests come first: of several processes, none is left with a long file when all others end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """The folder of real reference data."""
