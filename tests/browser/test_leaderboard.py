@@ -68,7 +68,7 @@ def open_page(space, serve, browser):
 
 
 def wait(driver, condition):
-    WebDriverWait(driver, 20, poll_frequency=0.05).until(lambda _: condition())
+    WebDriverWait(driver, 120, poll_frequency=0.05).until(lambda _: condition())
 
 
 def settle(driver):

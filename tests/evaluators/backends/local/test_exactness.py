@@ -90,7 +90,7 @@ def test_two_processes_agree_with_one(tmp_path, each_alone):
         env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stderr
