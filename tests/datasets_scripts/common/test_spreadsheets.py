@@ -11,7 +11,6 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
 
-pytestmark = pytest.mark.datasets36
 MERGED = '<mergeCells count="1"><mergeCell ref="{}"/></mergeCells>'
 
 
