@@ -13,8 +13,6 @@ from eyechart.datasets_scripts.common.readers import read_json_object
 from eyechart.datasets_scripts.common.readers import read_json_rows
 from eyechart.datasets_scripts.common.readers import text_field
 
-pytestmark = pytest.mark.datasets36
-
 
 def write(tmp_path: Path, content: bytes | str) -> str:
     path = tmp_path / "file"

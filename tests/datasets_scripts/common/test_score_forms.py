@@ -14,7 +14,6 @@ from eyechart.datasets_scripts.common.score_forms import ScoreForm
 from eyechart.datasets_scripts.common.score_forms import list_forms
 from eyechart.datasets_scripts.common.score_forms import read_scores
 
-pytestmark = pytest.mark.datasets36
 OWN = ScoreForm(image="name", score="dmos", std="std", worst=100)
 BARE = ScoreForm(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos"))
 BLANKS = ScoreForm(image="image", score="dmos", worst=1, all_columns=("image", "dmos"), delimiter=" ")

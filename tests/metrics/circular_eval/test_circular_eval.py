@@ -8,8 +8,6 @@ import eyechart.metrics
 from eyechart.metrics.scoring.decisions import random_choice
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
-pytestmark = pytest.mark.datasets36
-
 ROWS = {
     "predictions": ["A", "The answer is B.", "Cat", "A. Dog"],
     "references": ["A", "B", "A", "B"],

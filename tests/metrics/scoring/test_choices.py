@@ -1,7 +1,5 @@
 import json
 import runpy
-import time
-from collections.abc import Callable
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -16,6 +14,7 @@ from eyechart.metrics.scoring.choices import moved_letter
 from eyechart.metrics.scoring.choices import moved_reply
 from eyechart.metrics.scoring.choices import named_letters
 from eyechart.metrics.scoring.errors import InputError
+from tests.growth import growth
 
 CASES = [
     (options, text, letter)
@@ -169,35 +168,17 @@ UNITS += ["模糊", "模", "不", "不模糊", "한글", "ぼ", "é", "e\u0301",
 @pytest.mark.parametrize("unit", UNITS)
 def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     options = ["Bright", "Dark", "Medium", "no noise", "Yes", "模糊", "Vitamin D"]
-    assert _growth(lambda size: extract_choice(unit * (size // len(unit)), options)) < 8
+    assert growth(lambda size: extract_choice(unit * (size // len(unit)), options)) < 8
 
 
 def test_time_with_a_long_option_grows_with_the_text_and_not_with_its_square() -> None:
     option = "a " * 2_000 + "b"
     assert extract_choice("a " * 20_000, [option, "c"]) is None
-    assert _growth(lambda size: extract_choice("a " * (size // 2), [option, "c"])) < 8
+    assert growth(lambda size: extract_choice("a " * (size // 2), [option, "c"])) < 8
 
 
 def test_time_with_many_blanks_behind_a_label_grows_with_the_text_and_not_with_its_square() -> None:
-    assert _growth(lambda size: extract_choice("C." + " " * size + "x" * 300, ["a", "b", "c"])) < 8
-
-
-def _growth(extract: Callable[[int], object]) -> float:
-    """Processor time for a text four times as long, over that for the text: 4 if linear, 16 if quadratic."""
-
-    def seconds(size: int) -> float:
-        start = time.process_time()
-        extract(size)
-        return time.process_time() - start
-
-    # A machine that others use too makes any one measurement too long, so what looks too long is measured again.
-    small, large = seconds(20_000), seconds(80_000)
-    for _ in range(12):
-        # Below a millisecond, what is the same for every text counts for more than its length.
-        if large < 6 * max(small, 1e-3):
-            break
-        small, large = min(small, seconds(20_000)), min(large, seconds(80_000))
-    return large / max(small, 1e-3)
+    assert growth(lambda size: extract_choice("C." + " " * size + "x" * 300, ["a", "b", "c"])) < 8
 
 
 def _qbench2(reference: Path, model: str) -> list[tuple[list[str], object]]:

@@ -17,8 +17,6 @@ from tests.evaluators.backends.predictions.files import write_jsonl
 from tests.evaluators.backends.predictions.files import write_tsv
 from tests.evaluators.backends.predictions.files import write_xlsx
 
-pytestmark = pytest.mark.datasets36
-
 
 def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
