@@ -147,6 +147,15 @@ def test_of_mmbench_the_test_answers_of_version_1_1_are_public(tmp_path: Path) -
     assert "" not in datasets.load_dataset(str(folder), "en_v11", split="test")["answer"][:]
     assert "- `en`, `test`: 20 rows; 20 answers are private and were left out\n" in card_of(folder)
     assert "- `en_v11`, `test`: 20 rows\n" in card_of(folder)
+    # The passes of a question hold its answer once more each.
+    shutil.copy(mini.release("mmbench") / "MMBench_DEV_EN.tsv", source / "MMBench_TEST_EN.tsv")
+    folder = export("mmbench", "en", out=tmp_path / "passes", data_dir=source)
+    test = datasets.load_dataset(str(folder), split="test")
+    assert {one["answer"] for passes in test["passes"] for one in passes} == {""} == set(test["answer"])
+    shown = load_dataset("mmbench", "en", split="test", data_dir=source)["passes"]
+    assert [[one["options"] for one in passes] for passes in test["passes"]] == [
+        [one["options"] for one in passes] for passes in shown
+    ]
     shutil.copy(mini.release("mmbench") / "MMBench_TEST_EN.tsv", source / "MMBench_TEST_EN_V11.tsv")
     folder = export("mmbench", "en_v11", out=tmp_path / "earlier", data_dir=source)
     assert "- `test`: 20 rows; answers are not part of this copy\n" in card_of(folder)
