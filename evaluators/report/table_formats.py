@@ -20,6 +20,7 @@ _LATEX = {
     "\N{GREEK SMALL LETTER ALPHA}": r"$\alpha$",
     "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
     "\N{GREEK CAPITAL LETTER DELTA}": r"$\Delta$",
+    "\N{LEFT RIGHT ARROW}": r"$\leftrightarrow$",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
 }
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")

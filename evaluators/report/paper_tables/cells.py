@@ -28,6 +28,8 @@ class PaperTable:
 
 Results = list[tuple[str, TaskResult]]
 """The scored results of one task, each with the label of its run."""
+ResultsByKey = list[tuple[str, Mapping[TaskKey, TaskResult]]]
+"""All scored results of a task, those of a run together, each run with its label."""
 QUESTION_TYPES = {"yes-or-no": "Yes-or-No", "what": "What", "how": "How"}
 
 
