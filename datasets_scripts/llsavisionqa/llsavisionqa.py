@@ -28,7 +28,7 @@ from eyechart.datasets_scripts.llvisionqa import llvisionqa
 from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs
 
 REFUSAL = "I don't know"
-"""Text of the refusal option (Fig. 1 of the paper)."""
+"""Text of the refusal option (Sec. II of the paper)."""
 POSITIONS = ("last", "first", "random", 0, 1, 2)
 """Values of `refusal_position`: every question has two options at least, so that places 0 to 2 exist in all."""
 _LICENSES = MappingProxyType({"single": "cc-by-nc-sa-4.0", "pair": "mit"})
