@@ -1,6 +1,7 @@
 """Q-Bench's tables: rows of the paper, from scores that would give them, and real runs against other computations."""
 
 import dataclasses
+import json
 import math
 
 import numpy as np
@@ -10,7 +11,9 @@ from scipy import stats
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.data import load_data
+from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.quality.averages import with_averages
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.report.conftest import NONE
@@ -245,3 +248,34 @@ def test_the_tables_of_a_real_run_are_those_of_scipy(tables):
     assert [row[-1] for row in tenth.rows] == [good_poor[1], cell("kadid10k", ["high"], ["low"])]
     assert eleventh.rows[5][3] == cell("spaq", ["good", "high", "fine"], ["poor", "low", "bad"])
     assert eleventh.rows[5][8] == cell("kadid10k", ["good", "high", "fine"], ["poor", "low", "bad"])
+
+
+def released(path):
+    """The authors' file of logits, which separates its objects by nothing, as a predictions file's lines."""
+    for line in path.read_text().replace("}{", "}\n{").splitlines():
+        row = json.loads(line)
+        logits = {name.removeprefix("logit_"): value for name, value in row.items() if name.startswith("logit_")}
+        yield json.dumps({"id": row["img_path"], "logits": logits})
+
+
+def test_the_published_cells_of_t5_come_out_of_its_released_logits(tables, reference, tmp_path):
+    found = []
+    for file, database in (("livec", "live_itw"), ("agi", "agiqa3k")):
+        data = load_data(
+            get_task("q_bench/assessment"), subset=database, data_dir=reference / "q-bench-a3", images="skip"
+        )
+        answers = tmp_path / f"{file}.jsonl"
+        answers.write_text("\n".join(released(reference / "q-bench-a3-logits" / "instructblip_t5" / f"{file}.json")))
+        options = TaskOptions(words="high/low", ties="released")
+        found.append(evaluator("q_bench/assessment", options=options).run(PredictionsFileBackend(answers), data))
+    fourth, _, tenth, eleventh = tables(*with_averages(found))
+    none = f"{NONE}/{NONE}"
+    assert fourth.rows[0][1:] == (*[none] * 3, "0.113/0.113", none, "0.378/0.400", none, none)
+    assert [row[1:] for row in tenth.rows] == [
+        ("good↔poor", *[none] * 3, "0.017/0.020", "0.264/0.281", none),
+        ("high↔low", *[none] * 3, "0.113/0.113", "0.378/0.400", none),
+    ]
+    # The release has no logits of fine and bad.
+    assert {row[1] for row in eleventh.rows if set(row[2:]) == {none}} == {
+        *("fine↔bad", "good+fine↔poor+bad", "good+high+fine↔poor+low+bad"),
+    }
