@@ -12,7 +12,8 @@ from eyechart.evaluators.report.runs import number
 
 _TRUTH = "right answers"
 _NONE = "none"
-_READ = {"after_exact": "replies that exact matching leaves open", "all": "all replies that people read"}
+_READ = {"after_exact": "left open by exact matching", "all": "all replies"}
+"""Groups of the replies that people read."""
 
 
 def choice_distribution(key: TaskKey, scored: Scored) -> Chart | None:
@@ -63,11 +64,11 @@ def agreement_with_people(key: TaskKey, scored: Scored) -> Chart | None:
         return None
     series = []
     for label, scores, agreement in found:
-        reader = f"exact matching and {scores['judge']}" if scores.get("judge") else "exact matching alone"
+        reader = scores.get("judge") or "exact matching alone"
         values = tuple(100 * number(agreement, name, "agreement") for name in _READ)
         ends = (interval(agreement, name, "agreement_ci95") for name in _READ)
         in_percent = tuple(pair and (100 * pair[0], 100 * pair[1]) for pair in ends)
-        series.append(Series(f"{label}: {reader}", values, in_percent))
+        series.append(Series(f"{reader} on {label}", values, in_percent))
     counts = [[f"{(agreement[name] or {}).get('n', 0)}" for name in _READ] for _, _, agreement in found]
     of = "; ".join(dict.fromkeys(" and ".join(of_run) for of_run in counts))
     return Chart(
@@ -77,6 +78,7 @@ def agreement_with_people(key: TaskKey, scored: Scored) -> Chart | None:
         labels=tuple(_READ.values()),
         series=tuple(series),
         unit="same choice, in % of replies",
-        note=f"As MMBench, Fig. 5, which shows the first group. Of {of} replies. Whiskers are 95 % intervals.",
+        note=f"As MMBench, Fig. 5, which shows the first group. Of {of} replies that people read. Whiskers are 95 % "
+        "intervals.",
         limits=(0, 100),
     )

@@ -74,7 +74,7 @@ def to_latex(table: PaperTable) -> str:
             r"\begin{table}",
             r"  \centering",
             rf"  \caption{{{_latex(table.title)}.{note}}}",
-            rf"  \begin{{tabular}}{{l{'c' * (len(table.columns) - 1)}}}",
+            rf"  \begin{{tabular}}{{{'l' * table.labels}{'c' * (len(table.columns) - table.labels)}}}",
             r"    \toprule",
             f"    {_latex_row(table.columns)}",
             r"    \midrule",

@@ -24,6 +24,8 @@ class PaperTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    labels: int = 1
+    """How many of the first columns hold texts."""
 
 
 Results = list[tuple[str, TaskResult]]
@@ -54,9 +56,10 @@ def table(
     columns: Sequence[str],
     rows: Sequence[tuple[str, ...]],
     note: str = "",
+    labels: int = 1,
 ) -> PaperTable:
     """A table of one task, its title and file name with what tells the task's tables apart."""
-    return PaperTable(key.file_name(number_of), f"{title} ({key.title})", tuple(columns), tuple(rows), note)
+    return PaperTable(key.file_name(number_of), f"{title} ({key.title})", tuple(columns), tuple(rows), note, labels)
 
 
 def parts(result: TaskResult, name: str, *, extras: bool = False) -> Mapping[str, Any]:

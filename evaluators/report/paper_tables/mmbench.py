@@ -23,17 +23,17 @@ from eyechart.evaluators.results import TaskResult
 
 
 def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """MMBench, Tables 1 and 2; Table 3 or 8 and 9 to 14 by ability; Table 4 of open answers; the blind runs apart."""
+    """MMBench, Tables 1 and 2; 4 of open answers; 3 or 8 and 9 to 14 by ability; blind runs apart (Appendix B)."""
     sighted = [(label, result) for label, result in results if not is_blind(result)]
     if sighted:
         yield _extraction_steps(key, sighted)
         yield _both_evals(key, sighted)
-    if any(parts(result, "by_l2_category") for _, result in sighted):
-        yield _l2_abilities(key, sighted)
-        yield from _leaf_abilities(key, sighted)
     marked = [(label, result) for label, result in sighted if MARKING in result.variants]
     if marked:
         yield _marking(key, marked)
+    if any(parts(result, "by_l2_category") for _, result in sighted):
+        yield _l2_abilities(key, sighted)
+        yield from _leaf_abilities(key, sighted)
     if len(sighted) < len(results):
         yield blind_runs(key, [(label, result) for label, result in results if is_blind(result)])
 
@@ -97,7 +97,7 @@ def _leaf_abilities(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         code, place = L2_CODES[l2_category], places[l2_category]
         columns = ("Split", "VLM", code, *(name if name.isupper() else name.title() for name in names))
         title = f"MMBench, Table {place}: leaf abilities of {code}, CircularEval"
-        yield table(key, f"table_{place}", title, columns, rows)
+        yield table(key, f"table_{place}", title, columns, rows, labels=2)
 
 
 def _accuracies(result: TaskResult, paths: Sequence[tuple[str, ...]]) -> list[str]:

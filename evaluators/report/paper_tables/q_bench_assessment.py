@@ -91,7 +91,7 @@ def _strategies(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
     ]
     words = ", ".join(dict.fromkeys(_arrow(row.words) for row in rows))
     title = "Q-Bench, Table 9: argmax and softmax, SRCC/PLCC"
-    return table(key, "table_9", title, columns, cells, f"Of the logits of {words}.")
+    return table(key, "table_9", title, columns, cells, f"Of the logits of {words}.", labels=2)
 
 
 def _words_of_t5(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
@@ -103,7 +103,7 @@ def _words_of_t5(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
         for words in (_GOOD_POOR, _HIGH_LOW)
     ]
     title = f"Q-Bench, Table 10: {_arrow(_HIGH_LOW)} and {_arrow(_GOOD_POOR)}, SRCC/PLCC"
-    return table(key, "table_10", title, columns, cells, "The paper has InstructBLIP (Flan-T5-XL) alone.")
+    return table(key, "table_10", title, columns, cells, "The paper has InstructBLIP (Flan-T5-XL) alone.", labels=2)
 
 
 def _ensembles(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
@@ -115,7 +115,9 @@ def _ensembles(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
         for pair in WORD_PAIRS
     ]
     title = "Q-Bench, Table 11: ensembles of synonyms, SRCC/PLCC"
-    return table(key, "table_11", title, columns, cells, "The paper has the headings CGIQA-6K and AGIQA-3K exchanged.")
+    return table(
+        key, "table_11", title, columns, cells, "The paper has the headings CGIQA-6K and AGIQA-3K exchanged.", labels=2
+    )
 
 
 def _rows(results: ResultsByKey) -> list[_Row]:

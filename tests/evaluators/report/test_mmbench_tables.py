@@ -222,14 +222,14 @@ def test_figure_4_of_other_questions_has_right_answers_for_each_run(make_run, ju
 
 def test_figure_5_is_the_agreement_with_people(make_run, judged):
     chart = charts(make_run, judged)["agreement with people on the choices"]
-    assert chart.labels == ("replies that exact matching leaves open", "all replies that people read")
+    assert chart.labels == ("left open by exact matching", "all replies")
     (series,) = chart.series
     assert series.values == pytest.approx((50, 200 / 3))
-    assert series.name.endswith(": exact matching and judge")
+    assert series.name.startswith("judge on ")
     assert series.intervals[1] == pytest.approx(
         [100 * end for end in judged.extras["extractor_agreement"]["all"]["agreement_ci95"]]
     )
-    assert "MMBench, Fig. 5" in chart.note and "Of 2 and 3 replies." in chart.note
+    assert "MMBench, Fig. 5" in chart.note and "Of 2 and 3 replies that people read." in chart.note
 
 
 def test_figure_5_without_replies_that_exact_matching_leaves_open(make_run, data, tmp_path):
@@ -237,9 +237,9 @@ def test_figure_5_without_replies_that_exact_matching_leaves_open(make_run, data
     chart = charts(make_run, run(answers, data, human_letters=str(tmp_path / "letters.jsonl")))[
         "agreement with people on the choices"
     ]
-    assert chart.series[0].name.endswith(": exact matching alone")
+    assert chart.series[0].name.startswith("exact matching alone on ")
     assert chart.rows[0][1] == "undefined" and chart.rows[1][1].startswith("0 (")
-    assert "Of 0 and 1 replies." in chart.note
+    assert "Of 0 and 1 replies that people read." in chart.note
 
 
 def test_a_blind_run_and_one_without_what_it_solved_fill_both_tables(tables, data, make_run):

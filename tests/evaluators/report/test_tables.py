@@ -177,3 +177,4 @@ def test_latex_texts_are_no_commands():
     assert r"Model & $\kappa$ \\" in latex
     assert r"a|b\_<i>* , \textbackslash{}50\%\textasciitilde{} & 0.5 \\" in latex
     assert r"\begin{tabular}{lc}" in latex
+    assert r"\begin{tabular}{ll}" in to_latex(dataclasses.replace(TABLE, labels=2))
