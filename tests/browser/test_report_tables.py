@@ -45,3 +45,13 @@ def test_wide_tables_scroll_and_their_texts_are_whole(report, browser, screensho
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
     driver.execute_script("arguments[0].scrollIntoView()", tables[-1])
     screenshot(driver, f"{width}_{'dark' if dark else 'light'}")
+
+
+def test_they_fit_on_paper(report, browser):
+    # A4 but for the margins.
+    driver = browser(717, 900)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    driver.get(report.as_uri())
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    tables = driver.find_elements(By.CSS_SELECTOR, "#tables table")
+    assert all(table.is_displayed() and table.rect["x"] + table.rect["width"] <= 717 for table in tables)
