@@ -44,7 +44,8 @@ def _extraction_steps(key: TaskKey, results: Results) -> PaperTable:
     for label, result in results:
         shares = parts(result, "extraction")
         left = number(shares, "random") + number(shares, "unmatched")
-        second = 100 * (1 - left) if "judge" in (result.scores or {}) else math.nan
+        # Where exact matching reads everything, nothing is left for a judge.
+        second = 100 * (1 - left) if "judge" in (result.scores or {}) or not left else math.nan
         rows.append((label, percent(shares, "exact", digits=1), formatted(second, 1, "%")))
     over = ", ".join(dict.fromkeys(str((result.scores or {}).get("distribution_over")) for _, result in results))
     note = f"Over {over}. Step-2: replies read by exact matching or the judge, whose X, for no option, counts as read."

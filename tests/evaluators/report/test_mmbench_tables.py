@@ -62,9 +62,11 @@ def test_mmbench_table_1_has_no_second_step_without_a_judge(tables):
     scores = mmbench().scores
     shares = {"exact": 0.716, "judge": 0.274, "random": 0.0, "unmatched": 0.01}
     judged = mmbench(model="judged", scores={**scores, "extraction": shares, "judge": "gpt-4", "judge_asked": 9})
-    table = by_place(tables(mmbench(), other=judged))["MMBench, Table 1"]
+    shares = {"exact": 1.0, "judge": 0.0, "random": 0.0, "unmatched": 0.0}
+    exact = mmbench(model="exact", scores={**scores, "extraction": shares})
+    table = by_place(tables(mmbench(), other=judged, exact=exact))["MMBench, Table 1"]
     assert table.columns == ("Model Name", "Step-1", "Step-2")
-    assert table.rows == (("LLaVA-v1.5", "71.6%", NONE), ("judged", "71.6%", "99.0%"))
+    assert table.rows == (("LLaVA-v1.5", "71.6%", NONE), ("judged", "71.6%", "99.0%"), ("exact", "100.0%", "100.0%"))
     assert table.note.startswith("Over all passes.")
 
 

@@ -123,6 +123,28 @@ def test_q_bench_table_3(tables):
     assert table.note == "Judged by gpt-4."
 
 
+def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
+    """A model that always says A, against counts from the release; the paper's random guess is truncated."""
+    rows = json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text(encoding="utf-8"))
+    data = load_data(get_task("q_bench/perception"), data_dir=reference / "llvisionqa", images="skip")
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps({"id": id, "text": "A"}) + "\n" for id in data.dataset["id"]))
+    done = evaluator("q_bench/perception").run(PredictionsFileBackend(answers), data)
+    seventh, eighth = tables(done)
+
+    def share(chosen):
+        return f"{100 * sum(row['candidates'][0] == row['correct_ans'] for row in chosen) / len(chosen):.2f}%"
+
+    by_type = [share([row for row in rows if row["type"] == kind]) for kind in range(3)]
+    by_concern = [share([row for row in rows if row["concern"] == concern]) for concern in range(4)]
+    assert seventh.rows[1][1:] == (*by_type, *by_concern, share(rows))
+    paper = (50.00, 27.86, 33.31, 37.89, 38.48, 38.28, 35.82, 37.80)
+    assert [float(cell.strip("%")) for cell in seventh.rows[0][1:]] == pytest.approx(paper, abs=0.0101)
+    yes, no = ([row for row in rows if row["correct_ans"] == answer] for answer in ("Yes", "No"))
+    assert (len(yes), len(no), {len(row["candidates"]) for row in yes + no}) == (315, 234, {2})
+    assert eighth.rows[1][1:4] == (share(yes + no), share(yes), share(no))
+
+
 def on_databases(scores, variants=None, **settings):
     """Results on databases and their average, of texts as the paper prints them: SRCC/PLCC in its order."""
 
