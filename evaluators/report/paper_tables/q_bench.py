@@ -19,6 +19,7 @@ from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import number
 from eyechart.evaluators.results import TaskResult
 
+_SINGLE = "q_bench/perception"
 _CORNER = "Model (variant)"
 _CONCERNS = {
     "distortion": "Distortion",
@@ -33,7 +34,7 @@ _SIDES = ("yes", "no")
 def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """Q-Bench, Table 2 of the test split or 7 of dev; Table 5 where a run has closed-set inference; Table 8."""
     groups = {"question_type": QUESTION_TYPES, "concern": _CONCERNS}
-    pairs = "" if key.task == "q_bench/perception" else " of pairs, in the columns of single images"
+    pairs = _of_pairs(key)
     normal = [(label, result) for label, result in results if not _is_closed_set(result)]
     if normal:
         place, number_of = ("Table 2", "table_2") if key.split == "test" else ("Table 7", "table_7")
@@ -47,14 +48,16 @@ def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 
 
 def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
-    """Q-Bench, Table 8: questions whose right answer is yes or no, which have no other option."""
-    rows = [("random guess", *["50.00%"] * 4)]
+    """Q-Bench, Table 8: questions whose right answer is yes or no."""
+    # Those on single images have two options. One of the pairs has a single one.
+    rows = [("random guess", *["50.00%"] * 4)] if key.task == _SINGLE else []
     for label, result in results:
         found = parts(result, "yes_no")
         yes, no = (percent(found, side) for side in _SIDES)
         rows.append((label, formatted(100 * _of_both(found), 2, "%"), yes, no, percent(found, "mean")))
     columns = (_CORNER, "all", "correct answer: Yes", "correct answer: No", "mean")
-    return table(key, "table_8", "Q-Bench, Table 8: questions with correct answers as Yes or No", columns, rows)
+    title = f"Q-Bench, Table 8: questions with correct answers as Yes or No{_of_pairs(key)}"
+    return table(key, "table_8", title, columns, rows)
 
 
 def _of_both(yes_no: Mapping[str, Any]) -> float:
@@ -77,6 +80,11 @@ def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         rows.append((label, *cells, decimal(2, result.scores, "sum")))
     note = judges(results)
     yield table(key, "table_3", "Q-Bench, Table 3: description", (_CORNER, *columns, "Sum."), rows, note)
+
+
+def _of_pairs(key: TaskKey) -> str:
+    """What the title of a table says of pairs, which the paper does not have."""
+    return "" if key.task == _SINGLE else " of pairs, in the columns of single images"
 
 
 def _is_closed_set(result: TaskResult) -> bool:
