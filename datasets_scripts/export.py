@@ -5,6 +5,7 @@ themselves is left out of it, even where the user has it: answers and golden tex
 the images of gated subsets.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -36,6 +37,8 @@ MAX_SHARD_BYTES = 500_000_000
 """A shard is closed once its rows take this many bytes in memory."""
 PRIVATE_COLUMNS = ("answer", "description")
 """Columns that hold what is private in a private split."""
+PASSES_COLUMN = "passes"
+"""Column of structs that repeat the answer for each pass of a question."""
 _ROWS_PER_GROUP = 100
 Folder = str | os.PathLike[str]
 
@@ -110,7 +113,9 @@ def export(
             place = unfinished / ("data" if one == "default" else one)
             place.mkdir()
             splits = [
-                _write_split(part, place, split, split in subset.private, i_have_the_rights, max_shard_bytes)
+                _write_split(
+                    part, place, split, split in subset.private_splits(one), i_have_the_rights, max_shard_bytes
+                )
                 for split, part in parts.items()
             ]
             written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, _told(left_out(parts))))
@@ -187,23 +192,42 @@ def _write_shards(
 
 def _embedded_tables(part: "datasets.Dataset", blank: str | None) -> Iterator["pa.Table"]:
     """Yield the rows in groups, with image bytes instead of paths; the column `blank` is emptied."""
-    import pyarrow as pa
     from datasets.table import embed_table_storage
 
     schema = part.features.arrow_schema
     for table in part.with_format("arrow").iter(batch_size=_ROWS_PER_GROUP):
-        if blank is not None:
-            place = table.column_names.index(blank)
-            empty = pa.array([""] * len(table), table.schema.field(place).type)
-            table = table.set_column(place, table.schema.field(place), empty)
         # to_parquet would store the images' paths instead of their bytes.
-        yield embed_table_storage(table.cast(schema))
+        embedded = embed_table_storage(table.cast(schema))
+        yield embedded if blank is None else _blanked(embedded, blank)
+
+
+def _blanked(table: "pa.Table", column: str) -> "pa.Table":
+    """The table without the texts of a column, nor those of the same name in a question's passes."""
+    import pyarrow as pa
+
+    emptied: dict[str, list[Any]] = {column: [""] * len(table)}
+    if PASSES_COLUMN in table.column_names:
+        passes = table.column(PASSES_COLUMN).to_pylist()
+        emptied[PASSES_COLUMN] = [[{**one, column: ""} for one in of_row] for of_row in passes]
+    for name, values in emptied.items():
+        place = table.column_names.index(name)
+        field = table.schema.field(place)
+        table = table.set_column(place, field, pa.array(values, field.type))
+    return table
 
 
 def _portable_schema(features: "datasets.Features") -> "pa.Schema":
     """Return the Arrow schema with its features written so that every version of `datasets` reads them."""
     schema = features.arrow_schema
-    metadata = {
-        key: value.replace(b'"_type": "List"', b'"_type": "Sequence"') for key, value in schema.metadata.items()
-    }
+    metadata = {key: json.dumps(_portable(json.loads(value))).encode() for key, value in schema.metadata.items()}
     return schema.with_metadata(metadata)
+
+
+def _portable(value: Any) -> Any:
+    """Write a list feature as all versions read it: of structs as a list, else as a sequence."""
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _portable(one) for key, one in value.items()}
+    if value.get("_type") not in ("List", "Sequence"):
+        return inner
+    return {**inner, "_type": "Sequence"} if "_type" in inner["feature"] else [inner["feature"]]

@@ -103,11 +103,15 @@ def _info(folder: Path, config: WrittenConfig) -> dict[str, Any]:
 
 
 def _portable(features: Any) -> Any:
-    """Call every list a sequence, as all versions of `datasets` understand it."""
+    """Call every list a sequence, as all versions of `datasets` understand it, except for lists of structs."""
     if isinstance(features, list):
         return [_portable(feature) for feature in features]
     if isinstance(features, dict):
-        return {("sequence" if key == "list" else key): _portable(value) for key, value in features.items()}
+        # A sequence of structs would be a struct of lists.
+        return {
+            ("sequence" if key == "list" and not isinstance(value, list) else key): _portable(value)
+            for key, value in features.items()
+        }
     return features
 
 
@@ -141,7 +145,7 @@ def _contents(split: WrittenSplit, left_out: Sequence[Mapping[str, str]]) -> str
     if split.blanked:
         text += f"; {split.given} {split.column}s are private and were left out"
     elif split.column and not split.given:
-        text += f"; {split.column}s are private and not part of this copy"
+        text += f"; {split.column}s are {'private and ' if split.private else ''}not part of this copy"
     elif split.private:
         text += f"; {split.column}s are private, this copy is not for others"
     return text

@@ -21,6 +21,10 @@ class Subset:
     """Configurations with columns of another kind, each with that kind."""
     private: tuple[str, ...] = ()
     """Splits whose answers or texts the authors keep to themselves; an export blanks those that a user has."""
+    public_configs: tuple[str, ...] = ()
+    """Configurations for which `private` does not hold, as their answers have been published since."""
+    answers_note: str = ""
+    """Where else answers are published, and what has become of the place that takes submissions."""
     gated: bool = False
     """Whether the authors give the images only to those who ask; an export then leaves them out."""
     builds_on: tuple[str, ...] = ()
@@ -39,6 +43,15 @@ class Subset:
             ('multiple choice', 'description')
         """
         return dict(self.other_kinds).get(config, self.kind)
+
+    def private_splits(self, config: str) -> tuple[str, ...]:
+        """Return the splits of a configuration whose answers or texts are private.
+
+        Examples:
+            >>> SUBSETS["mmbench"].private_splits("en"), SUBSETS["mmbench"].private_splits("en_v11")
+            (('test',), ())
+        """
+        return () if config in self.public_configs else self.private
 
 
 # Those of which pairs can be made.
@@ -91,6 +104,13 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
                 "multiple choice",
                 configs=("en", "cn", "en_v11", "cn_v11", "cc"),
                 private=("test",),
+                public_configs=("en_v11", "cn_v11"),
+                answers_note=(
+                    "MMBench's submission server closed on 31 March 2026. The test answers of version 1.1 (en_v11, "
+                    "cn_v11) are public in the present files at "
+                    "https://opencompass.openxlab.space/utils/benchmarks/MMBench/; of version 1.0, no file with test "
+                    "answers is known."
+                ),
             ),
             Subset("spaq", "quality"),
             Subset("sqad", "quality"),

@@ -125,6 +125,10 @@ class Evaluator(EvaluateInterface):
         """What was to be asked and has no answer, though its row has a part in the scores; "" where that is nothing."""
         return ""
 
+    def caveat(self, answered: Sequence[Answered]) -> str:
+        """What a reader has to know of the data to read the scores rightly; "" where that is nothing."""
+        return ""
+
     def metric_config(self, answered: Sequence[Answered]) -> str | None:
         """The configuration of the task's metric for the rows that are scored."""
         return self.definition.metric_config

@@ -1,4 +1,4 @@
-"""CircularEval: each multiple-choice question is asked once for every rotation of its options."""
+"""CircularEval: each multiple-choice question is asked in several passes, its options in another order in each."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from typing import Self
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.rotations import rotate
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.circular.blind_run import BlindRun
@@ -20,17 +19,19 @@ from eyechart.evaluators.circular.human_letters import HumanLetters
 from eyechart.evaluators.circular.human_letters import read_human_letters
 from eyechart.evaluators.circular.passes import MAIN
 from eyechart.evaluators.circular.passes import OPEN
+from eyechart.evaluators.circular.passes import asked_pass
 from eyechart.evaluators.circular.passes import count_asked
 from eyechart.evaluators.circular.passes import decision_columns
 from eyechart.evaluators.circular.passes import observed
-from eyechart.evaluators.circular.passes import rotation_pass
+from eyechart.evaluators.circular.passes import pass_counts
+from eyechart.evaluators.circular.passes import passes_of
 from eyechart.evaluators.circular.submission import submission_facts
 from eyechart.evaluators.circular.submission import submission_files
 from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.data import undecoded_rows
 from eyechart.evaluators.groups import known_groups
 from eyechart.evaluators.judge_memory import RememberingJudge
 from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
-from eyechart.evaluators.multiple_choice import right_letter
 from eyechart.evaluators.multiple_choice import shown_options
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks.task import Task
@@ -39,6 +40,7 @@ from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.choices import moved_letter
 from eyechart.metrics.scoring.decisions import Decisions
 from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import decide
@@ -46,17 +48,20 @@ from eyechart.metrics.scoring.judging.replies import Judge
 
 WITHOUT_BLIND = "without blind-solvable questions"
 MARKING = "marking of open answers"
+RELEASE_PASSES, ROTATIONS = "release", "rotations"
+"""Values of the setting `passes`: the release's own, or made by turning the options."""
 
 
 class CircularEvaluator(MultipleChoiceEvaluator):
     """Runs a task under CircularEval (MMBench, Sec. 3.1).
 
-    A question with N options has N passes, in each of which its options are turned by one more place. Where each
-    request is paid for, a question is asked no further after a wrong pass; what is wrong is decided as the metric
-    decides it, so that neither CircularEval nor VanillaEval changes. Questions whose answers are private are asked in
-    all passes. A pass that a predictions file lacks leaves a question that has a wrong pass wrong; another such
-    question is an error, or has no part in CircularEval, and is counted, where bad rows are skipped. There the same
-    holds for a pass that a server does not answer.
+    A question has the passes that its release holds. Where that holds first passes alone, a question with N options has
+    N passes, in each of which its options are turned by one more place. Where each request is paid for, a question is
+    asked no further after a wrong pass; what is wrong is decided as the metric decides it, so that neither CircularEval
+    nor VanillaEval changes. Questions whose answers are private are asked in all passes. A pass that a predictions file
+    lacks leaves a question that has a wrong pass wrong; another such question is an error, or has no part in
+    CircularEval, and is counted, where bad rows are skipped. There the same holds for a pass that a server does not
+    answer.
     """
 
     takes: ClassVar[tuple[str, ...]] = (
@@ -85,11 +90,20 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         self._letters: HumanLetters | None = None
 
     def requests(self, row: Row) -> list[Request]:
-        """The passes over all rotations, or the first alone where it may be the last; and the open question."""
+        """All passes, or the first alone where it may be the last; and the open question."""
         passes = self._passes(row)
         if self._early_stop and not self.is_private(row):
             passes = passes[:1]
         return [*passes, self._open_request(row)] if self.options.marking else passes
+
+    def check_row(self, row: Row) -> None:
+        """As for other questions, in every pass; the release's own passes have numbers of which 0 is the first."""
+        super().check_row(row)
+        numbers = [one["rotation"] for one in row.get("passes") or ()]
+        if numbers and (0 not in numbers or len(set(numbers)) < len(numbers)):
+            raise DataError(f"its passes have the rotations {numbers}; expected different numbers, among them 0")
+        for one in row.get("passes") or ():
+            super().check_row({**row, **one})
 
     def next_wave(self, answered: Sequence[Answered]) -> list[Request]:
         """With early stop, the next pass over each question that no pass so far found wrong."""
@@ -101,7 +115,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         return [request for of_row, asked in following for request in of_row[asked : asked + 1]]
 
     def is_optional(self, request: Request) -> bool:
-        """All rotations, as one wrong pass is enough, whichever it is; not the open pass, nor then the first one."""
+        """All passes, as one wrong pass is enough, whichever it is; not the open pass, nor then the first one."""
         # An open answer alone would leave the question out of CircularEval without a word.
         return request.pass_name not in ((OPEN, MAIN) if self.options.marking else (OPEN,))
 
@@ -127,7 +141,8 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         bound._remembering = None if self.judge is None else RememberingJudge(self.judge)
         questions = dict(zip(loaded.dataset["id"][:limit], loaded.dataset["question"][:limit], strict=True))
         if self.options.without_blind is not None:
-            bound._blind_run = read_blind_run(self.options.without_blind, self.definition.name, loaded.split)
+            counts = {row["id"]: len(passes_of(row)) for row in undecoded_rows(loaded.dataset, limit)}
+            bound._blind_run = read_blind_run(self.options.without_blind, self.definition.name, loaded.split, counts)
             if not skip_bad:
                 bound._blind_run.check_covers(questions)
         if self.options.human_letters is not None:
@@ -136,7 +151,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         return bound
 
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
-        """One row for each pass that was answered: reply, letter and options as shown, question and rotation.
+        """One row for each pass that was answered: reply, letter and options as shown, question and number of the pass.
 
         Raises:
             DataError: A question lacks passes, none of the others is wrong, and bad rows are not skipped.
@@ -146,6 +161,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             self._check_complete(answered)
         return {
             **decision_columns(passes),
+            "pass_counts": pass_counts(passes),
             "groups": known_groups([row for row, _ in passes], self.definition.groups) or None,
             **self.definition.metric_arguments,
             "judge": self._remembering,
@@ -199,7 +215,6 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         """Prompt, passes, extraction, length of the answer, seed, and the blind run whose questions are removed."""
         return {
             "prompt_id": self._prompt_id,
-            "option_order": "release, turned by one place from pass to pass",
             "blind": bool(self.options.blind),
             "early_stop": self._early_stop,
             "fallback": self._fallback,
@@ -212,6 +227,11 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             "seed": self.seed,
         }
 
+    def answer_settings(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """Where the passes come from."""
+        own = [bool(item.row.get("passes")) for item in answered]
+        return {"passes": RELEASE_PASSES if all(own) else "both" if any(own) else ROTATIONS}
+
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
         """Options as shown, the right letter ("" if private), the letter read, by which step, and if it is right.
 
@@ -222,7 +242,8 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             return {"reference": "" if self.is_private(row) else _right_text(row)}
         if self.is_private(row):
             return {"options": options, "answer": "", "extracted": extract_choice(response.text or "", options)}
-        known = {"options": options, "answer": right_letter(row, options)}
+        shown = asked_pass(row, response)
+        known = {"options": options, "answer": moved_letter(shown.answer, shown.options, options)}
         if response.error is not None:
             return known
         found = self._decide([(row, response)])
@@ -237,17 +258,16 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         return self.options.fallback or "wrong"
 
     def _passes(self, row: Row) -> list[Request]:
-        rotations = [rotate(row["options"], places) for places in range(len(row["options"]))]
         return [
             Request(
                 id=row["id"],
-                prompt=self._prompt({**row, "options": options}),
+                prompt=self._prompt({**row, "question": one.question, "hint": one.hint, "options": one.options}),
                 images=() if self.options.blind else tuple(row["images"]),
-                options=options,
+                options=one.options,
                 max_new_tokens=self._max_new_tokens,
-                pass_name=rotation_pass(places),
+                pass_name=one.name,
             )
-            for places, options in enumerate(rotations)
+            for one in passes_of(row)
         ]
 
     def _open_request(self, row: Row) -> Request:
@@ -283,12 +303,12 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         return {row["id"] for (row, _), is_right in zip(passes, right, strict=True) if not is_right}
 
     def _check_complete(self, answered: Sequence[Answered]) -> None:
-        incomplete = [item for item in answered if len(observed([item])) < len(item.row["options"])]
+        incomplete = [item for item in answered if len(observed([item])) < len(passes_of(item.row))]
         wrong = self._wrong(incomplete)
         for item in incomplete:
             if item.row["id"] not in wrong:
                 there = {response.request.pass_name for _, response in observed([item])}
-                lacking = [request.pass_name for request in self._passes(item.row) if request.pass_name not in there]
+                lacking = [one.name for one in passes_of(item.row) if one.name not in there]
                 reason = f"there is no answer to {', '.join(lacking)}, and those to its other passes are right"
                 raise explain_item(item.row["id"], DataError(reason))
 

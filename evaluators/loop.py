@@ -19,6 +19,7 @@ from eyechart.evaluators.data import undecoded_rows
 from eyechart.evaluators.notes import count_unscored
 from eyechart.evaluators.notes import failed_note
 from eyechart.evaluators.notes import private_note
+from eyechart.evaluators.notes import repeated_note
 from eyechart.evaluators.notes import unjudged_note
 from eyechart.evaluators.notes import unmatched_note
 from eyechart.evaluators.notes import unusable_note
@@ -80,6 +81,7 @@ def evaluate_rows(
     unjudged = unjudged_note(judge)
     lacking = asker.lacking(scored, scores or {})
     told = (unusable_note(unusable, len(public)), lacking, unjudged, failed_note(scores or {}, judge), why)
+    caveats = (unmatched_note(scores or {}), asker.caveat(answered), repeated_note(settings["model"]))
     return Evaluation(
         task=asker.definition.name,
         subset=loaded.subset,
@@ -98,7 +100,7 @@ def evaluate_rows(
             "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
             "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
         },
-        note=" ".join(line for line in (*told, unmatched_note(scores or {})) if line),
+        note=" ".join(line for line in (*told, *caveats) if line),
         complete=not (unusable or lacking or unjudged or count_unscored(scores or {})),
     )
 

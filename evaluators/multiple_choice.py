@@ -34,6 +34,8 @@ from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.evaluators.types import Wanted
 from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.choices import moved_letter
+from eyechart.metrics.scoring.choices import moved_reply
 from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import decide
 from eyechart.metrics.scoring.inputs import map_groups
@@ -103,13 +105,13 @@ class MultipleChoiceEvaluator(Evaluator):
         ]
 
     def check_row(self, row: Row) -> None:
-        """The options must differ, the answer be the letter of one of them, and each image have a place."""
+        """The answer must be the letter of one of the options, which may repeat, and each image have a place."""
         check_texts(row, "question", *(("hint",) if row.get("hint") else ()))
         check_texts(row, "answer", private=True)
         check_text_list(row, "options")
         options, answer = row["options"], row["answer"]
-        if not 1 <= len(options) <= len(ascii_uppercase) or len(set(options)) < len(options):
-            raise DataError(f"its options are {options!r}; expected 1 to {len(ascii_uppercase)} different texts")
+        if not 1 <= len(options) <= len(ascii_uppercase):
+            raise DataError(f"its options are {options!r}; expected 1 to {len(ascii_uppercase)} texts")
         letters = ascii_uppercase[: len(options)]
         if answer and (len(answer) != 1 or answer not in letters):
             raise DataError(f"its answer is {answer!r}; expected one of {', '.join(letters)}, or '' if it is private")
@@ -124,7 +126,7 @@ class MultipleChoiceEvaluator(Evaluator):
     def metric_inputs(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """Raw texts, or letters of lowest loss, answer letters and options, in the order in which these were shown."""
         inputs = {
-            "predictions": [self._reply(item.responses[0]) for item in answered],
+            "predictions": [self._reply(item, self._loss) for item in answered],
             "references": [right_letter(item.row, shown_options(item.responses[0])) for item in answered],
             "choices": [list(shown_options(item.responses[0])) for item in answered],
             "groups": self._groups(answered),
@@ -142,7 +144,7 @@ class MultipleChoiceEvaluator(Evaluator):
         inputs = self.metric_inputs(answered)
         return {
             f"loss={loss}": self.prepare_metric(None).compute(
-                **inputs | {"predictions": [_letter_of_lowest_loss(item.responses[0], loss) for item in answered]}
+                **inputs | {"predictions": [self._reply(item, loss) for item in answered]}
             )
             for loss in LOSSES
             if loss != self._loss
@@ -196,7 +198,7 @@ class MultipleChoiceEvaluator(Evaluator):
         return {
             "options": options,
             "answer": answer,
-            "extracted": self._reply(response),
+            "extracted": self._reply(answered, self._loss),
             "losses": [loss.total for loss in losses],
             "loss_tokens": [loss.tokens for loss in losses],
         }
@@ -216,18 +218,24 @@ class MultipleChoiceEvaluator(Evaluator):
             continuations=options,
         )
 
-    def _reply(self, response: Response) -> str:
-        return _letter_of_lowest_loss(response, self._loss) if self._is_closed_set else response.text or ""
+    def _reply(self, answered: Answered, loss: str) -> str:
+        """The text, or the letter of the option of lowest loss; where that stands several times, its right place."""
+        response = answered.responses[0]
+        if not self._is_closed_set:
+            return response.text or ""
+        shown, place = shown_options(response), lowest_loss(response.losses or (), loss)[0]
+        right = "" if self.is_private(answered.row) else right_letter(answered.row, shown)
+        is_right = bool(right) and shown[ascii_uppercase.index(right)] == shown[place]
+        return right if is_right else ascii_uppercase[place]
 
     def _released_reply(self, answered: Answered) -> str:
         """The reply; where options were not shown in the release's order, the option that it names as there."""
-        response, released = answered.responses[0], answered.row["options"]
-        reply, shown = self._reply(response), shown_options(response)
-        letter = reply if self._is_closed_set else extract_choice(reply, shown)
-        if letter is None or (not self._is_closed_set and list(shown) == list(released)):
-            return reply
-        option = shown[ascii_uppercase.index(letter)]
-        return f"{ascii_uppercase[released.index(option)]}. {option}"
+        released, shown = answered.row["options"], shown_options(answered.responses[0])
+        reply = self._reply(answered, self._loss)
+        if self._is_closed_set:
+            place = ascii_uppercase.index(reply)
+            return f"{moved_letter(reply, shown, released)}. {shown[place]}"
+        return moved_reply(reply, shown, released)
 
     def _judging(self, answered: Sequence[Answered]) -> dict[str, Any]:
         if self.judge is None or self._is_closed_set:
@@ -272,10 +280,6 @@ def shown_options(response: Response) -> tuple[str, ...]:
     return response.options if response.options is not None else response.request.options
 
 
-def _letter_of_lowest_loss(response: Response, loss: str) -> str:
-    return ascii_uppercase[lowest_loss(response.losses or (), loss)[0]]
-
-
 def _failure_rate(failed: Sequence[bool], rows: Sequence[int]) -> dict[str, Any]:
     """Share of answers that name no given option, of those in `rows`."""
     count = sum(failed[row] for row in rows)
@@ -289,4 +293,4 @@ def _clarity(response: Response) -> str:
 
 def right_letter(row: Row, options: Sequence[str]) -> str:
     """The right option's letter among the options as they were shown."""
-    return ascii_uppercase[list(options).index(row["options"][ascii_uppercase.index(row["answer"])])]
+    return moved_letter(row["answer"], row["options"], options)

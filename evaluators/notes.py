@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
+from eyechart.datasets_scripts.subsets import SUBSETS
 from eyechart.evaluators.data import LoadedData
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
@@ -66,6 +67,19 @@ def unmatched_note(scores: Mapping[str, Any]) -> str:
     return f"No option was found in {round(share * n)} of {n} replies, which count as wrong."
 
 
+def repeated_note(model: Mapping[str, Any]) -> str:
+    """How many rows of a predictions file repeat others; "" where none does.
+
+    Args:
+        model: The backend's settings.
+    """
+    repeated = model.get("predictions_repeated", 0)
+    if not repeated:
+        return ""
+    rows, others = ("1 row", "repeats another") if repeated == 1 else (f"{repeated} rows", "repeat others")
+    return f"{rows} of {model['file']} {others}; equal rows count once."
+
+
 def _count_rounds(scores: Mapping[str, Any]) -> int:
     """Number of rounds in which a judge was asked; texts without a word are not put to it."""
     if "judge_asked" in scores:
@@ -100,13 +114,14 @@ def unusable_note(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
 
 
 def private_note(loaded: LoadedData, count: int) -> str:
-    """Why there is no score of a split whose answers are private.
+    """Why there is no score of a split without answers.
 
     Args:
         loaded: The data.
         count: Number of items whose predictions were kept.
     """
-    return (
-        f"The answers of {loaded.subset} ({loaded.split}) are private, so there is no score; "
-        f"the predictions of {count} items were kept."
-    )
+    subset, name = SUBSETS.get(loaded.subset), f"{loaded.subset} ({loaded.split})"
+    is_private = subset is None or loaded.split in subset.private_splits(loaded.config or subset.configs[0])
+    why = f"The answers of {name} are private" if is_private else f"This copy of {name} holds no answers"
+    kept = f"{why}, so there is no score; the predictions of {count} items were kept."
+    return f"{kept} {subset.answers_note}" if subset is not None and subset.answers_note else kept

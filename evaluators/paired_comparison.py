@@ -6,8 +6,10 @@ from copy import copy
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.label_pools import BITRATES
 from eyechart.datasets_scripts.common.label_pools import MIXED
 from eyechart.datasets_scripts.common.label_pools import MIXED_POOL
+from eyechart.datasets_scripts.common.label_pools import has_bitrates
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.asking import left_out_item
@@ -156,6 +158,21 @@ class PairedComparisonEvaluator(Evaluator):
             "max_new_tokens": self._max_new_tokens,
             "seed": self.seed,
         }
+
+    def answer_settings(self, answered: Sequence[Answered]) -> dict[str, Any]:
+        """What MM21's qualities are, where its pairs are there: the label file has bitrates in their place."""
+        pairs = [item.row for item in answered if item.row.get("database") == BITRATES]
+        return {"mm21_quality": "bitrate" if all(map(has_bitrates, pairs)) else "opinion score"} if pairs else {}
+
+    def caveat(self, answered: Sequence[Answered]) -> str:
+        """That MM21's qualities are bitrates, where they are."""
+        if self.answer_settings(answered).get("mm21_quality") != "bitrate":
+            return ""
+        return (
+            "MM21's qualities are bitrates, which is what the authors' label file gives for its scores: accuracy and "
+            "correlations of MM21, and averages with it, are not about opinion scores. LICQA's lists give these "
+            "(--option mm21_dir=FOLDER)."
+        )
 
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
         """The images as they were shown, which of them is better ("" if neither), and which the answer prefers."""

@@ -17,6 +17,8 @@ from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.choices import moved_letter
+from eyechart.metrics.scoring.choices import moved_reply
 from eyechart.metrics.scoring.self_awareness import without_refusal
 
 FORCED = "forced"
@@ -121,7 +123,7 @@ class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
 
 def _refusal(row: Row, options: Sequence[str]) -> str:
     """The refusal's letter among the options as they were shown."""
-    return ascii_uppercase[list(options).index(row["options"][ascii_uppercase.index(row["refusal"])])]
+    return moved_letter(row["refusal"], row["options"], options)
 
 
 def _forced_text(answered: Answered) -> str | None:
@@ -133,9 +135,5 @@ def _forced_text(answered: Answered) -> str | None:
         return ""
     first = shown_options(answered.responses[0])
     expected, shown = without_refusal(first, _refusal(answered.row, first)), list(shown_options(forced))
-    text = forced.text or ""
-    if shown == expected:
-        return text
     # Answers made elsewhere may have seen the options in another order, in which a letter means another one.
-    letter = extract_choice(text, shown)
-    return "" if letter is None else ascii_uppercase[expected.index(shown[ascii_uppercase.index(letter)])]
+    return moved_reply(forced.text or "", shown, expected)

@@ -16,6 +16,11 @@ _HOME = tempfile.TemporaryDirectory(prefix="eyechart-tests-")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HOME"] = str(Path(_HOME.name) / "huggingface")
 os.environ["EYECHART_HOME"] = str(Path(_HOME.name) / "eyechart")
+# Mini releases take time to draw: the processes of one run share those of the first, from which they are started.
+_MINI = Path(os.environ.setdefault("EYECHART_TESTS_MINI", str(Path(_HOME.name) / "mini")))
+_MINI.mkdir(exist_ok=True)
+Path(os.environ["EYECHART_HOME"]).mkdir()
+(Path(os.environ["EYECHART_HOME"]) / "mini").symlink_to(_MINI)
 for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_METRICS_CACHE"):
     os.environ.pop(_name, None)
 
@@ -23,6 +28,12 @@ for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_
 # On a busy machine an example now and then takes longer than any deadline.
 hypothesis.settings.register_profile("eyechart", deadline=None)
 hypothesis.settings.load_profile("eyechart")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let files with slow tests come first: of several processes, none is left with a long file when all others end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")

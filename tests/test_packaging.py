@@ -73,7 +73,7 @@ def test_the_wheel_runs_the_main_job_in_a_fresh_environment(wheel, tmp_path):
     (purelib / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     where = _ask(python, "import eyechart.evaluators; print(eyechart.evaluators.__file__)")
     assert Path(where).is_relative_to(environment)
-    command = [str(python), "-m", "eyechart.evaluators.cli", "run", "--limit", "8", "--out", "out"]
+    command = [str(python), "-m", "eyechart.evaluators.cli", "run", "--limit", "2", "--out", "out"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = read_results(tmp_path / "out")

@@ -8,14 +8,23 @@ The release is an archive with a password: give the unpacked folder. `AesBench_e
 which is the row's id, to its parts `AesP`, `AesE`, `AesA1` and `AesI`, also seen as `AesP_data` and so on. A part has
 a `Question`; `Options`, one string with a line `A) ...` for each option; and, for those who have it, an `Answer`: a
 letter, an option (`B) No`, `No`), or the text of an interpretation. Where no row of a part has one, answers are
-private and empty; where some have, a row without is an error.
+private and empty; where some have, a row without is an error. Three questions of the release have a second option
+without a text, or with the letter of the first: options count by their place.
+
+VLMEvalKit's tables of the multiple-choice parts need no password: `AesBench_TEST.tsv`, which is downloaded where no
+`data_dir` is given, holds the questions without answers; `AesBench_VAL.tsv`, which VLMEvalKit calls a toy version of
+it, has answers, and is read as `test` where it is named or lies there alone. Which part a row is of is read from its
+category, its index, or the question of `assessment`, which is always the same; a row that tells none of that is an
+error.
 
 What the release does not tell is told only where it is certain, and is "" elsewhere:
 
 - `question_type`, from the wording: "yes-or-no" where the options are yes and no, else the question's first word where
   it is what, how or why;
-- `image_source`, from the image's name, which often says from which data set of the paper's Table 1 it is;
-- `dimension` is "" in every row.
+- `image_source`, from the image's name, which says from which data set of the paper's Table 1 it is;
+- `dimension` is "".
+
+All three can be given in `AesBench_groups.csv` in `data_dir`, see `eyechart.datasets_scripts.common.aesthetics`.
 
 The question of `interpretation` states the true aesthetic level, which its `level` repeats. It must never be shown
 before the question of `assessment` on the same image has been answered, nor in the same conversation.
@@ -23,15 +32,25 @@ before the question of `assessment` on the same image has been answered, nor in 
 
 import os
 import re
+import warnings
+from collections.abc import Mapping
 from string import ascii_uppercase
+from types import MappingProxyType
 from typing import Any
 from typing import ClassVar
 
 import datasets
 
+from eyechart.datasets_scripts.common.aesthetics import PARTS
+from eyechart.datasets_scripts.common.aesthetics import add_groups
+from eyechart.datasets_scripts.common.aesthetics import comparable
+from eyechart.datasets_scripts.common.aesthetics import image_source
+from eyechart.datasets_scripts.common.aesthetics import question_type
+from eyechart.datasets_scripts.common.aesthetics import read_question_table
 from eyechart.datasets_scripts.common.builder import Annotation
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.checksums import check_md5
 from eyechart.datasets_scripts.common.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.description import description_features
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
@@ -46,35 +65,34 @@ from eyechart.datasets_scripts.common.readers import Row
 from eyechart.datasets_scripts.common.readers import clean_text
 from eyechart.datasets_scripts.common.readers import read_json_object
 from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.datasets_scripts.common.vlmevalkit import SUFFIX
 
-PARTS = {"perception": "AesP", "empathy": "AesE", "assessment": "AesA1", "interpretation": "AesI"}
-"""The release's name of each configuration's part; "_data" may follow it."""
 GROUPS = ("question_type", "dimension", "image_source")
 ANNOTATION_FILES = ("AesBench_evaluation.json", "EAPD_release/AesBench_evaluation.json")
+TABLES = MappingProxyType(
+    {
+        "AesBench_TEST.tsv": "58b1f7ba2cc32e1d68896d6ee716bbf8",
+        "AesBench_VAL.tsv": "3edb0c319e9187aa0b97fe7a11700a8c",
+    }
+)
+"""VLMEvalKit's tables with their MD5 checksums, the whole one first."""
+GROUPS_FILE = "AesBench_groups.csv"
 IMAGE_FOLDERS = ("images", "EAPD_release/images", "")
 LEVELS = ("high", "medium", "low")
 """Aesthetic levels, the best first."""
-_SOURCES = {
-    # Names begin with the data set's: AADB, PARA, TAD66K, LITE (Unsplash), SPAQ, KonIQ-10k; BAID, ArtEmis.
-    "natural": re.compile(r"(aadb|para|tad66k|lite|spaq|koniq)_", re.IGNORECASE),
-    "artistic": re.compile(r"(baid|artemis)_", re.IGNORECASE),
-    # DiffusionDB names its images by version-4 UUIDs, the AGIQA data sets by the generator.
-    "AI-generated": re.compile(
-        r"[0-9a-f]{8}[-_][0-9a-f]{4}[-_]4[0-9a-f]{3}[-_][89ab][0-9a-f]{3}[-_][0-9a-f]{12}\.\w+$"
-        r"|(attngan|dalle2|deepai|dreamstudio|glide|midjourney|sd1\.5|xl2\.2)_",
-        re.IGNORECASE,
-    ),
-}
-_OPTION = re.compile(r"([A-Z])\)\s*(.*)")
+# A second label in one line is not an option's text, but an option whose line break is missing.
+_OPTION = re.compile(r"([A-Z])\)\s*((?:(?!\s[A-Z]\)).)*)")
 _ANSWER = re.compile(r"([A-Z])(?:\)\s*(.*))?", re.IGNORECASE | re.DOTALL)
 _LEVEL = re.compile(rf"\bwith ({'|'.join(LEVELS)}) aesthetics\b", re.IGNORECASE)
 _HOME = "https://github.com/yipoh/AesBench"
+_TABLES_HOME = "https://huggingface.co/datasets/VLMEval/AesBench/resolve/main/"
 _HOW_TO_GET = (
     "AesBench is an archive with a password, for non-commercial research and not for training: download "
     "EAPD_release.zip from https://huggingface.co/datasets/qyuan/EAPD_release (or Baidu or Google Drive, see "
     f"{_HOME}/tree/main/data_release), ask Yipo Huang (huangyipo@stu.xidian.edu.cn) for the password with your name, "
     "affiliation and purpose, unpack the archive, and give the folder that holds AesBench_evaluation.json and images/ "
-    "as data_dir."
+    "as data_dir. Without a password: VLMEvalKit's tables of the multiple-choice parts, "
+    f"{' and '.join(_TABLES_HOME + name for name in TABLES)}, in a folder that you give as data_dir."
 )
 _CITATION = """\
 @article{huang2024aesbench,
@@ -105,33 +123,70 @@ class AesBench(BenchmarkBuilder):
         )
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        chosen = chosen_data_files(self.config, (".json",))
+        chosen = chosen_data_files(self.config, (".json", SUFFIX))
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
             files = tuple(file for part in chosen.values() for file in part)
             return [Annotation("test", files, _image_folders(data_dir or os.path.dirname(files[0])))]
         if data_dir is None:
-            raise MissingFileError(f"subset {self.name!r} needs data_dir. {_HOW_TO_GET}")
-        file = first_file(data_dir, ANNOTATION_FILES)
+            return [Annotation("test", (self._downloaded(dl_manager),), ())]
+        file = first_file(data_dir, (*ANNOTATION_FILES, *TABLES))
         if file is None:
-            raise MissingFileError(f"the folder holds no {ANNOTATION_FILES[0]}. {_HOW_TO_GET}", path=data_dir)
+            wanted = f"{ANNOTATION_FILES[0]} or {' or '.join(TABLES)}"
+            raise MissingFileError(f"the folder holds no {wanted}. {_HOW_TO_GET}", path=data_dir)
+        if os.path.basename(file) == "AesBench_VAL.tsv":
+            warnings.warn(f"{file} is VLMEvalKit's toy version of AesBench, less than a twentieth of it", stacklevel=2)
         return [Annotation("test", (file,), _image_folders(data_dir))]
+
+    def _downloaded(self, dl_manager: datasets.DownloadManager) -> str:
+        if self.config.name == "interpretation" or dl_manager.is_streaming:
+            raise MissingFileError(f"subset {self.name!r}, {self.config.name}, needs data_dir. {_HOW_TO_GET}")
+        name, checksum = next(iter(TABLES.items()))
+        path = self._fetch(dl_manager, _TABLES_HOME + name, _HOW_TO_GET)
+        check_md5(path, (checksum,), _TABLES_HOME + name)
+        return path
 
     def _read(self, path: str) -> list[Row]:
         part = PARTS[self.config.name]
-        rows = [(number, _part(name, entry, part)) for number, (name, entry) in enumerate(_entries(path), 1)]
-        private = not any(raw.get("Answer") for _, raw in rows)
-        for _, raw in rows:
-            raw["_private"] = private
+        if path.lower().endswith(".json"):
+            rows = [(number, _part(name, entry, part)) for number, (name, entry) in enumerate(_entries(path), 1)]
+            private = not any(raw.get("Answer") for _, raw in rows)
+            for _, raw in rows:
+                raw["_private"] = private
+        else:
+            if self.config.name == "interpretation":
+                raise BadAnnotationError(f"VLMEvalKit's tables hold no interpretations. {_HOW_TO_GET}", path=path)
+            rows = read_question_table(path, images=self.config.images == "load")
+        if self.config.data_dir is not None:
+            add_groups(rows, part, os.path.join(release_folder(self.config.data_dir), GROUPS_FILE))
         return rows
 
-    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
+        if "columns" in raw:
+            return _table_example(raw, PARTS[self.config.name], path, number)
         parse = _interpretation if self.config.name == "interpretation" else _multiple_choice
         try:
             return parse(raw, path, number)
         except BadAnnotationError as error:
             # A reader finds an image's name in the file more easily than its place.
             raise BadAnnotationError(f"image {raw['_name']!r}: {error.reason}", path=path, row=number) from error
+
+
+def _table_example(raw: dict[str, Any], part: str, path: str, number: int) -> dict[str, Any] | None:
+    if not raw["part"] and part != "AesA1":
+        reason = (
+            f"neither the index {raw['columns']['index']!r} nor a category tells whether this question is of AesP or "
+            f"of AesE; columns: {', '.join(raw['columns'])}. Add a column 'task' with AesP, AesE or AesA1 to the file"
+        )
+        raise BadAnnotationError(reason, path=path, row=number)
+    if raw["part"] != part:
+        return None
+    options = clean_options(raw["options"], path=path, number=number)
+    answer = "" if raw["private"] else checked_letter(raw["answer"], options, path=path, number=number)
+    return _row(raw, text_field(raw, "question", path=path, number=number), options, answer) | {
+        "images": [raw["image"]],
+        "hint": raw["hint"],
+    }
 
 
 def _interpretation_features() -> datasets.Features:
@@ -150,13 +205,18 @@ def _part(name: str, entry: Any, part: str) -> dict[str, Any]:
     """Return one part of an image's entry with the image's name, or a `ROW_ERROR`."""
     found = [key for key in (part, f"{part}_data") if isinstance(entry, dict) and key in entry]
     if len(found) != 1 or not isinstance(entry[found[0]], dict):
-        return {ROW_ERROR: f"image {name!r}: expected an object under either {part!r} or '{part}_data'"}
+        return {ROW_ERROR: f"image {name!r}: expected an object under either {part!r} or '{part}_data'", "_name": name}
     return {**entry[found[0]], "_name": name}
 
 
 def _multiple_choice(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
     question = text_field(raw, "Question", path=path, number=number)
-    options = clean_options(_options(raw, path, number), path=path, number=number)
+    labelled = _options(raw, path, number)
+    answer = "" if raw["_private"] else _letter(raw, labelled, path, number)
+    return _row(raw, question, [option for _, option in labelled], answer)
+
+
+def _row(raw: Mapping[str, Any], question: str, options: list[str], answer: str) -> dict[str, Any]:
     return {
         "id": raw["_name"],
         "question_id": raw["_name"],
@@ -165,10 +225,11 @@ def _multiple_choice(raw: dict[str, Any], path: str, number: int) -> dict[str, A
         "question": question,
         "hint": "",
         "options": options,
-        "answer": "" if raw["_private"] else _letter(raw, options, path, number),
+        "answer": answer,
         "question_type": question_type(question, options),
         "dimension": "",
         "image_source": image_source(raw["_name"]),
+        **raw.get("_groups", {}),
     }
 
 
@@ -215,54 +276,31 @@ def _interpretation(raw: dict[str, Any], path: str, number: int) -> dict[str, An
     }
 
 
-def _options(raw: dict[str, Any], path: str, number: int) -> list[str]:
-    """Split the one string of options; a blank after the bracket may be missing."""
+def _options(raw: dict[str, Any], path: str, number: int) -> list[tuple[str, str]]:
+    """Split the one string of options into letters and texts; a blank after the bracket may be missing."""
     lines = [line.strip() for line in text_field(raw, "Options", path=path, number=number).splitlines()]
     matches = [_OPTION.fullmatch(line) for line in lines if line]
-    letters = [match[1] for match in matches if match is not None]
-    if None in matches or letters != list(ascii_uppercase[: len(letters)]):
+    labelled = [(match[1], match[2]) for match in matches if match is not None]
+    # The release has one question with "A) Yes" and "A) No"; a letter that is left out would be a missing option.
+    if None in matches or any(letter > place for (letter, _), place in zip(labelled, ascii_uppercase, strict=False)):
         raise BadAnnotationError(f"expected lines A) ..., B) ..., found {raw['Options']!r}", path=path, row=number)
-    return [match[2] for match in matches if match is not None]
+    if not any(option for _, option in labelled) or len(labelled) > len(ascii_uppercase):
+        raise BadAnnotationError(f"expected 1 to 26 options, found {raw['Options']!r}", path=path, row=number)
+    return labelled
 
 
-def _letter(raw: dict[str, Any], options: list[str], path: str, number: int) -> str:
-    """Return the letter of an answer that is a letter, an option's text, or both."""
+def _letter(raw: dict[str, Any], labelled: list[tuple[str, str]], path: str, number: int) -> str:
+    """Return the letter, by place, of an answer that is a letter, an option's text, or both."""
     answer = text_field(raw, "Answer", path=path, number=number)
-    texts = [_comparable(option) for option in options]
-    labelled = _ANSWER.fullmatch(answer)
-    if labelled is None:
-        if _comparable(answer) not in texts:
-            raise BadAnnotationError(f"answer {answer!r} is none of the options {options}", path=path, row=number)
-        return ascii_uppercase[texts.index(_comparable(answer))]
-    letter = checked_letter(labelled[1], options, path=path, number=number)
-    if labelled[2] and _comparable(labelled[2]) != texts[ascii_uppercase.index(letter)]:
-        raise BadAnnotationError(f"answer {answer!r} is none of the options {options}", path=path, row=number)
-    return letter
-
-
-def _comparable(text: str) -> str:
-    return clean_text(text).rstrip(".").casefold()
-
-
-def question_type(question: str, options: list[str]) -> str:
-    """Tell a question's type from its wording; "" where that is not certain.
-
-    Examples:
-        >>> question_type("Does the image look calm?", ["Yes", "No"]), question_type("Which is it?", ["Red", "Blue"])
-        ('yes-or-no', '')
-    """
-    first = question.split(maxsplit=1)[0].casefold()
-    yes_no = {_comparable(option) for option in options} == {"yes", "no"}
-    if first in ("what", "how", "why"):
-        return "" if yes_no else first
-    return "yes-or-no" if yes_no else ""
-
-
-def image_source(name: str) -> str:
-    """Tell from an image's name what kind of picture it is; "" where that is not certain.
-
-    Examples:
-        >>> image_source("baid_131430.jpg"), image_source("midjourney_normal_231.jpg"), image_source("55168.jpg")
-        ('artistic', 'AI-generated', '')
-    """
-    return next((source for source, pattern in _SOURCES.items() if pattern.match(name)), "")
+    match = _ANSWER.fullmatch(answer)
+    letter, text = (match[1].upper(), match[2] or "") if match else ("", answer)
+    places = [
+        place
+        for place, (label, option) in enumerate(labelled)
+        if letter in ("", label) and comparable(text) in ("", comparable(option))
+    ]
+    if not places or (letter and len(places) > 1):
+        options = [f"{label}) {option}" for label, option in labelled]
+        what = "several" if places else "none"
+        raise BadAnnotationError(f"answer {answer!r} is {what} of the options {options}", path=path, row=number)
+    return ascii_uppercase[places[0]]

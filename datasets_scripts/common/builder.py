@@ -103,7 +103,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         """Turn one raw row into an example whose image column holds file names, `ParquetCell`s or `Base64Cell`s.
 
         Returns:
-            The example, or None for a row that is only checked and is no example of its own.
+            The example, or None for a row that is no example of its own.
 
         Raises:
             BadAnnotationError: The row is malformed.

@@ -1,27 +1,34 @@
 """Comparing downloaded files with published checksums."""
 
 import hashlib
+import warnings
+from collections.abc import Sequence
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
+
+class ChecksumWarning(UserWarning):
+    """A downloaded file is not one of those whose checksums were published."""
 
 
-def check_md5(path: str, expected: str, url: str) -> None:
-    """Compare a downloaded file with its published MD5 checksum.
+def check_md5(path: str, known: Sequence[str], url: str) -> str:
+    """Compare a downloaded file with its published MD5 checksums, and warn if it is none of these files.
+
+    A release may change at its old address, so an unknown checksum is no error: what the file holds is checked when it
+    is read.
 
     Args:
         path: The file in the download cache.
-        expected: The checksum, 32 hexadecimal digits.
-        url: Where the file came from, for the error.
+        known: The checksums of all generations of the file, 32 hexadecimal digits each, the present one first.
+        url: Where the file came from, for the warning.
 
-    Raises:
-        BadAnnotationError: They differ.
+    Returns:
+        The file's checksum.
     """
     with open(path, "rb") as file:
         found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-    if found != expected:
-        raise BadAnnotationError(
-            f"the MD5 checksum is {found}, the published one of {url} is {expected}: the download is damaged, or the "
-            "release has changed. Delete the file to download it again; to use it as it is, put it under its own name "
-            "into a folder and give that as data_dir",
-            path=path,
+    if found not in known:
+        message = (
+            f"the MD5 checksum of {path} is {found}; published for {url}: {', '.join(known)}. The release has changed, "
+            "or the download is damaged: to download it again, delete the file."
         )
+        warnings.warn(message, ChecksumWarning, stacklevel=2)
+    return found

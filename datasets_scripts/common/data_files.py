@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ from eyechart.datasets_scripts.common.paths import is_image
 
 if TYPE_CHECKING:
     from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+
+# What other toolkits call dev, as in "Q-Bench1_VAL.tsv".
+_VALIDATION = re.compile(r"(?<![a-z])val(idation)?(?![a-z])")
 
 
 def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> dict[str, list[str]] | None:
@@ -78,7 +82,8 @@ def _split_of(key: str, path: str, splits: Sequence[str]) -> str:
         if key not in splits:
             raise unknown_name("split in data_files", key, splits)
         return key
-    named = [split for split in splits if split in os.path.basename(path).lower()]
+    name = os.path.basename(path).lower()
+    named = [split for split in splits if split in name or (split == "dev" and _VALIDATION.search(name))]
     if len(named) != 1:
         known = " or ".join(f"data_files={{{split!r}: ...}}" for split in splits)
         raise UsageError(f"which split is {path}? Say {known}")

@@ -21,6 +21,8 @@ from eyechart.datasets_scripts.common.readers import read_json_object
 MIXED = ("kadis700k", "SQAD")
 """Databases whose images were rated in one experiment, so that their scores can be compared."""
 MIXED_POOL = "mixed"
+BITRATES = "MM21"
+"""Database whose bitrates the label file gives in place of opinion scores."""
 SEATS = "seats"
 """Field of a row that holds its `Seat`s."""
 
@@ -92,6 +94,15 @@ def seated_pools(images: Sequence[Mapping[str, Any]]) -> list[Pool]:
             databases[seat.pool] = seat.pool if seat.pool == MIXED_POOL else image["database"]
     names = sorted(members, key=lambda name: name == MIXED_POOL)
     return [Pool(name, databases[name], members[name]) for name in names]
+
+
+def has_bitrates(pair: Mapping[str, Any]) -> bool:
+    """Tell whether the qualities of a pair of `BITRATES` are the released values.
+
+    Args:
+        pair: A row of the data set.
+    """
+    return all(pair.get(f"{side}_quality") == pair.get(f"{side}_released_score") for side in ("first", "second"))
 
 
 def _database(pool: str, image: Any) -> str:

@@ -33,21 +33,21 @@ def multiple_choice_features(groups: Sequence[str]) -> datasets.Features:
 def clean_options(options: Any, *, path: str, number: int) -> list[str]:
     """Return the cleaned option texts, in the release's order.
 
+    Released questions may list an option twice, and a few have a single one, so neither is an error.
+
     Raises:
-        BadAnnotationError: Not a list of 2 to 26 different, non-empty texts.
+        BadAnnotationError: Not a list of 1 to 26 non-empty texts.
     """
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
         raise BadAnnotationError(f"options must be a list of texts, found {options!r}", path=path, row=number)
     texts = [clean_text(option) for option in options]
-    if not 2 <= len(texts) <= len(string.ascii_uppercase) or "" in texts:
-        raise BadAnnotationError(f"expected 2 to 26 non-empty options, found {texts}", path=path, row=number)
-    if len(set(texts)) < len(texts):
-        raise BadAnnotationError(f"two options are equal: {texts}", path=path, row=number)
+    if not 1 <= len(texts) <= len(string.ascii_uppercase) or "" in texts:
+        raise BadAnnotationError(f"expected 1 to 26 non-empty options, found {texts}", path=path, row=number)
     return texts
 
 
 def letter_of_text(answer: Any, options: Sequence[str], *, path: str, number: int) -> str:
-    """Return the letter of the option whose text is `answer`.
+    """Return the letter of the option whose text is `answer`, of the first one where two options have it.
 
     Raises:
         BadAnnotationError: No option has this text.

@@ -2,12 +2,16 @@
 
 The release has a JSON list or JSON Lines per split and an archive of images; where that lies beside them and no images
 do, it is unpacked (see `common/archives.py`). The Hub's form is Parquet: `dev*.parquet` and `test*.parquet` in the
-folder or in its `data/`, with the columns of `PARQUET_COLUMNS`, where missing options are "N/A".
+folder or in its `data/`, with the columns of `PARQUET_COLUMNS`, where missing options are "N/A". VLMEvalKit's form is
+one table for each split (see `common/vlmevalkit.py`): type and concern are read from its columns of these names or from
+its categories, as far as these are understood; a category that is not is kept in `concern`, and named in a warning.
 
 The release has no ids. A row's id is `<split>-<image name>`, for a pair `<split>-<first>_cat_<second>`; further
 questions on the same images of the same split get `-2`, `-3`, ... in file order. Parquet rows keep their own id,
-prefixed in the same way. Options keep the release's order, which is already shuffled. Where no row of a file has an
-answer, the answers are private.
+prefixed in the same way, and so do rows of a table that does not name its images. Options keep the release's order,
+which is already shuffled; a few questions list one twice or have a single one. The right option is the one whose letter
+the row gives; where it gives a text only, the first option with that text. Where no row of a file has an answer, the
+answers are private.
 """
 
 import os
@@ -15,6 +19,8 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
+from string import ascii_uppercase
 from typing import Any
 from typing import ClassVar
 
@@ -34,18 +40,27 @@ from eyechart.datasets_scripts.common.multiple_choice import letter_of_text
 from eyechart.datasets_scripts.common.parquet import read_parquet_rows
 from eyechart.datasets_scripts.common.paths import first_file
 from eyechart.datasets_scripts.common.paths import release_folder
+from eyechart.datasets_scripts.common.readers import ROW_ERROR
 from eyechart.datasets_scripts.common.readers import Row
 from eyechart.datasets_scripts.common.readers import clean_text
 from eyechart.datasets_scripts.common.readers import code_field
 from eyechart.datasets_scripts.common.readers import read_json_rows
 from eyechart.datasets_scripts.common.readers import read_jsonl_rows
 from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.datasets_scripts.common.vlmevalkit import SUFFIX
+from eyechart.datasets_scripts.common.vlmevalkit import lookup
+from eyechart.datasets_scripts.common.vlmevalkit import meanings
+from eyechart.datasets_scripts.common.vlmevalkit import plain
+from eyechart.datasets_scripts.common.vlmevalkit import read_table
+from eyechart.datasets_scripts.common.vlmevalkit import warn_of_categories
 
 QUESTION_TYPES = ("yes-or-no", "what", "how")
 """Meaning of `type`, in code order (checked on the release: 550, 452 and 493 questions in LLVisionQA's dev)."""
 PARQUET_COLUMNS = ("id", "question", "question_type", "question_concern", "option0", "option1", "correct_choice")
 """Columns of the Parquet form besides the images; `option2` and `option3` may follow."""
 SPLITS = ("dev", "test")
+_CATEGORIES = ("category", "l2-category")
+_CODES = (("question_type", ("question_type", "type")), ("concern", ("question_concern", "concern")))
 
 
 @dataclass(frozen=True)
@@ -68,6 +83,8 @@ class QuestionSet:
     """Gives the names of the images from the field `img_path`; raises ValueError."""
     concerns: tuple[str, ...]
     """Meaning of `concern`, in code order."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """VLMEvalKit's table of each split, if there is one."""
 
     @property
     def how_to_get(self) -> str:
@@ -92,7 +109,8 @@ class QuestionBuilder(BenchmarkBuilder):
         return self.QUESTION_SETS[self.config.name]
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        chosen = chosen_data_files(self.config, (".json", ".jsonl", ".parquet"))
+        suffixes = (".json", ".jsonl", ".parquet", *([SUFFIX] if self._questions.tables else []))
+        chosen = chosen_data_files(self.config, suffixes)
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
             files = files_by_split(chosen, SPLITS)
@@ -112,10 +130,13 @@ class QuestionBuilder(BenchmarkBuilder):
         for split in SPLITS:
             file = first_file(data_dir, [questions.files[split]])
             paths = [file] if file else split_parquet_files((data_dir, os.path.join(data_dir, "data")), split)
+            table = first_file(data_dir, [questions.tables[split]] if split in questions.tables else [])
+            if not paths and table is not None:
+                paths = [table]
             if paths:
                 files[split] = paths
         if not files:
-            wanted = ", ".join(questions.files.values())
+            wanted = ", ".join([*questions.files.values(), *questions.tables.values()])
             reason = f"the folder holds none of {wanted}, dev*.parquet or test*.parquet. {questions.how_to_get}"
             raise MissingFileError(reason, path=data_dir)
         return files
@@ -139,6 +160,9 @@ class QuestionBuilder(BenchmarkBuilder):
             rows = read_parquet_rows(path, list(PARQUET_COLUMNS), list(self._questions.image_columns))
             private = all(_is_pad(raw["correct_choice"]) for _, raw in rows)
             return _marked(rows, [clean_text(str(raw["id"])) for _, raw in rows], private=private)
+        if path.lower().endswith(SUFFIX):
+            rows = read_table(path, images=self.config.images == "load")
+            return _marked(_with_groups(rows, path, self._questions.concerns), self._keys(rows), private=False)
         rows = read_jsonl_rows(path) if path.lower().endswith(".jsonl") else read_json_rows(path)
         private = not any(raw.get(name) for _, raw in rows for name in ("correct_ans", "correct_choice"))
         return _marked(rows, self._keys(rows), private=private)
@@ -157,6 +181,8 @@ class QuestionBuilder(BenchmarkBuilder):
         return keys
 
     def _image_key(self, raw: dict[str, Any]) -> str:
+        if "columns" in raw:
+            return str(raw["name"])
         text = clean_text(str(raw.get("img_path")))
         try:
             return "_cat_".join(self._questions.image_names(text))
@@ -166,6 +192,8 @@ class QuestionBuilder(BenchmarkBuilder):
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
         fields = self._parquet_fields if _is_parquet(path) else self._release_fields
+        if "columns" in raw:
+            fields = _table_fields
         row_id = f"{annotation.split}-{raw['_key']}"
         example = {"id": row_id, "question_id": row_id, "rotation": 0, "hint": ""}
         return example | {"question": text_field(raw, "question", path=path, number=number)} | fields(raw, path, number)
@@ -205,12 +233,47 @@ class QuestionBuilder(BenchmarkBuilder):
 def _released_letter(raw: dict[str, Any], options: Sequence[str], path: str, number: int) -> str:
     """Return the right option's letter, which the release gives as a text, for pairs also as a letter."""
     letter = letter_of_text(raw.get("correct_ans"), options, path=path, number=number)
-    if "correct_choice" in raw:
-        choice = checked_letter(raw["correct_choice"], options, path=path, number=number)
-        if choice != letter:
-            reason = f"'correct_ans' names option {letter}, 'correct_choice' names option {choice} of {list(options)}"
-            raise BadAnnotationError(reason, path=path, row=number)
-    return letter
+    if "correct_choice" not in raw:
+        return letter
+    choice = checked_letter(raw["correct_choice"], options, path=path, number=number)
+    # Compared by text: where the right option is listed twice, the letter may be that of the second one.
+    if options[ascii_uppercase.index(choice)] != options[ascii_uppercase.index(letter)]:
+        reason = f"'correct_ans' names option {letter}, 'correct_choice' names option {choice} of {list(options)}"
+        raise BadAnnotationError(reason, path=path, row=number)
+    return choice
+
+
+def _with_groups(rows: list[Row], path: str, concerns: Sequence[str]) -> list[Row]:
+    """Add to the rows of a table what it says of type and concern, and name the categories that are not understood."""
+    others = {f"{concern}s": concern for concern in concerns}
+    known = {"question_type": lookup(QUESTION_TYPES, {"yes-no": "yes-or-no"}), "concern": lookup(concerns, others)}
+    codes = {"question_type": QUESTION_TYPES, "concern": concerns}
+    unknown: set[str] = set()
+    for _, raw in rows:
+        if ROW_ERROR in raw:
+            continue
+        columns = raw["columns"]
+        raw["groups"] = meanings([columns.get(name, "") for name in _CATEGORIES], known, "concern", unknown)
+        for column, names in _CODES:
+            text = next((columns[name] for name in names if columns.get(name)), "")
+            if text.isdecimal() and int(text) < len(codes[column]):
+                raw["groups"][column] = codes[column][int(text)]
+            elif plain(text) in known[column]:
+                raw["groups"][column] = known[column][plain(text)]
+    warn_of_categories(path, unknown, "concern")
+    return rows
+
+
+def _table_fields(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
+    options = clean_options(raw["options"], path=path, number=number)
+    return {
+        "images": [raw["image"]],
+        "hint": raw["hint"],
+        "options": options,
+        "answer": "" if raw["private"] else checked_letter(raw["answer"], options, path=path, number=number),
+        "question_type": raw["groups"].get("question_type", ""),
+        "concern": raw["groups"].get("concern", ""),
+    }
 
 
 def _marked(rows: list[Row], keys: list[str], *, private: bool) -> list[Row]:

@@ -25,14 +25,17 @@ def clean_text(text: str) -> str:
 
 
 def read_json_rows(path: str) -> list[Row]:
-    """Read a JSON file that holds a list of objects; rows count from 1, other items become a `ROW_ERROR`.
+    """Read a JSON file that holds objects, in a list or one behind the other; other items become a `ROW_ERROR`.
+
+    Rows count from 1.
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: Not UTF-8, not JSON, or not a list.
+        BadAnnotationError: Not UTF-8, not JSON, or neither a list nor objects.
     """
+    text = _read_text(path).strip()
     try:
-        data = json.loads(_read_text(path))
+        data = _consecutive(text) if text.startswith("{") else json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadAnnotationError(f"not valid JSON: {error}", path=path) from error
     if not isinstance(data, list):
@@ -196,6 +199,19 @@ def _read_text(path: str) -> str:
         raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
     except OSError as error:
         raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def _consecutive(text: str) -> list[Any]:
+    """Decode JSON values that follow one another, with blanks or nothing in between, as scripts append them."""
+    decoder = json.JSONDecoder()
+    values = []
+    place = 0
+    while place < len(text):
+        value, place = decoder.raw_decode(text, place)
+        values.append(value)
+        while place < len(text) and text[place].isspace():
+            place += 1
+    return values
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

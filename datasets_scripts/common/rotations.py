@@ -1,20 +1,23 @@
-"""Rows of a question in several rotations of its options, as MMBench's CircularEval needs them (Sec. 3.1).
+"""The passes of a question under CircularEval (MMBench, Sec. 3.1): the release's own, or rotations where it has none.
 
-Rotation r of question q is the row with index q + r * 1,000,000: the same question with its options r places further,
-all in one direction. Loaders yield the unrotated rows, from which every rotation can be made, and check the others.
+Pass r of question q is the release's row with index q + r * 1,000,000. Where rows have a `g_index`, that names the
+question instead. Most official passes turn the options one place to the right from pass to pass. Some do not: 53
+questions of MMBench's dev files have three passes of four options, the last of which never moves. So passes are taken
+as the release has them.
 """
 
+from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
 STRIDE = 1_000_000
-"""Distance between the indices of one rotation and the next."""
+"""Distance between the indices of one pass and the next."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A question in one rotation."""
+    """One row of a release: a question with its options in one order."""
 
     index: int
     question: str
@@ -22,98 +25,60 @@ class Pass:
     options: tuple[str, ...]
     answer: str
     """Letter, or "" if private."""
+    group: int | None = None
+    """The row's `g_index`; None where the release has none."""
 
     @property
-    def base(self) -> int:
-        """Index of the unrotated row."""
-        return self.index % STRIDE
-
-    @property
-    def rotation(self) -> int:
-        """Number of places, 0 for the unrotated row."""
-        return self.index // STRIDE
+    def question_id(self) -> int:
+        """What the passes of one question share."""
+        return self.index % STRIDE if self.group is None else self.group
 
 
 def rotate(options: Sequence[str], places: int) -> tuple[str, ...]:
-    """Return the options with the one at `places` first; negative places turn the other way.
+    """Return the options turned to the right, as official passes turn them.
 
     Examples:
         >>> rotate(["red", "green", "blue"], 1)
-        ('green', 'blue', 'red')
-        >>> rotate(["red", "green", "blue"], -1)
         ('blue', 'red', 'green')
     """
-    start = places % len(options)
+    start = -places % len(options)
     return (*options[start:], *options[:start])
 
 
-def pass_problems(passes: Sequence[Pass]) -> list[str]:
-    """Say for every pass what is wrong with it in view of the others; "" if nothing is.
-
-    The direction that most passes show holds for all; two options turn into the same either way.
+def rotated_letter(letter: str, places: int, n_options: int) -> str:
+    """Return the letter that an option has after `rotate`; "" for "", a private answer.
 
     Examples:
-        >>> first = Pass(7, "Which?", "", ("red", "blue"), "A")
-        >>> pass_problems([first, Pass(1_000_007, "Which?", "", ("blue", "red"), "A")])
-        ['', "rotation 1 of question 7 has answer 'A', expected 'B'"]
+        >>> rotated_letter("C", 1, n_options=3)
+        'A'
     """
-    unrotated = _unrotated(passes)
-    direction = shown_direction(passes) or 1
-    seen: set[int] = set()
-    problems = []
-    for item in passes:
-        if item.index in seen:
-            problems.append(f"index {item.index} appears more than once")
-        elif item.rotation == 0:
-            problems.append("")
-        elif item.base not in unrotated:
-            problems.append(f"rotation {item.rotation} of question {item.base}, which no row holds unrotated")
-        else:
-            problems.append(_rotation_problem(item, unrotated[item.base], direction))
-        seen.add(item.index)
-    return problems
+    return ascii_uppercase[(ascii_uppercase.index(letter) + places) % n_options] if letter else ""
 
 
-def shown_direction(passes: Sequence[Pass]) -> int:
-    """Which way most passes turn their options: 1 is the way of `rotate`, -1 the other, 0 where none of them tells.
+def numbered_passes(passes: Iterable[Pass]) -> dict[int, dict[int, Pass]]:
+    """Group a release's rows by question and number the passes of each.
+
+    Args:
+        passes: All rows, of different indices.
+
+    Returns:
+        By question, in order of first appearance, its passes by number, ascending. 0 is the first pass. Pass r is r
+        strides behind it; where `g_index` names a question and a stride does not fit, passes count by their order.
 
     Examples:
-        >>> first = Pass(7, "Which?", "", ("red", "green", "blue"), "A")
-        >>> shown_direction([first, Pass(1_000_007, "Which?", "", ("blue", "red", "green"), "B")])
-        -1
+        >>> rows = [Pass(i, "Which?", "", ("red", "blue"), "A") for i in (7, 2_000_007, 1_000_007)]
+        >>> {question: list(passes) for question, passes in numbered_passes(rows).items()}
+        {7: [0, 1, 2]}
     """
-    unrotated = _unrotated(passes)
-    shown = 0
+    found: dict[int, list[Pass]] = {}
     for item in passes:
-        base = unrotated.get(item.base)
-        if base is not None and base.options:
-            shown += rotate(base.options, item.rotation) == item.options
-            shown -= rotate(base.options, -item.rotation) == item.options
-    return (shown > 0) - (shown < 0)
+        found.setdefault(item.question_id, []).append(item)
+    return {question: _numbered(question, rows) for question, rows in found.items()}
 
 
-def _unrotated(passes: Sequence[Pass]) -> dict[int, Pass]:
-    return {item.index: item for item in reversed(passes) if item.rotation == 0}
-
-
-def _rotation_problem(item: Pass, base: Pass, direction: int) -> str:
-    name = f"rotation {item.rotation} of question {item.base}"
-    if item.rotation >= len(base.options):
-        return f"{name}, which has {len(base.options)} options"
-    for what, found, expected in (
-        ("question", item.question, base.question),
-        ("hint", item.hint, base.hint),
-        ("options", list(item.options), list(rotate(base.options, direction * item.rotation))),
-        ("answer", item.answer, _rotated_letter(base, direction * item.rotation)),
-    ):
-        if found != expected:
-            return f"{name} has {what} {found!r}, expected {expected!r}"
-    return ""
-
-
-def _rotated_letter(base: Pass, places: int) -> str:
-    letters = list(ascii_uppercase[: len(base.options)])
-    # What is no letter of an option is private, or an error of the unrotated row.
-    if base.answer not in letters:
-        return base.answer
-    return letters[(letters.index(base.answer) - places) % len(letters)]
+def _numbered(question: int, passes: Sequence[Pass]) -> dict[int, Pass]:
+    ordered = sorted(passes, key=lambda item: item.index)
+    distances = [item.index - question for item in ordered]
+    if all(distance >= 0 and distance % STRIDE == 0 for distance in distances):
+        return {distance // STRIDE: item for distance, item in zip(distances, ordered, strict=True)}
+    return dict(enumerate(ordered))

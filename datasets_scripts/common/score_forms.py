@@ -4,22 +4,27 @@ Every database has its own form or forms. Three more are read for all of them:
 
 - `PLAIN`: a CSV with the columns `image` and `mos`, higher is better, whatever the database's own direction is;
 - the lists of Q-Bench (https://github.com/Q-Future/Q-Bench, `a3_iqa_databases/jsons`): a JSON list of `img_path` and
-  `gt_score`, where the score may be text with blanks at its end;
+  `gt_score`, where the score may be text with blanks at its end; also its released logits, which hold both;
 - the lists of Waterloo's IQA-Dataset (https://github.com/icbcbicc/IQA-Dataset): a CSV, mostly named `.txt`, with
   `dis_img_path` and `score`, where paths begin with that repository's own folders and only the file name counts.
 
-The latter two hold the database's published scores, in its own direction.
+The latter two hold the database's published scores, in its own direction. In all forms but Waterloo's, the image may
+also be under `image` or `img_path`, as in lists that people make of official files; all forms with named columns can be
+CSV or JSON.
 """
 
 import os
+from collections.abc import Collection
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 from zipfile import is_zipfile
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.readers import ROW_ERROR
 from eyechart.datasets_scripts.common.readers import Row
+from eyechart.datasets_scripts.common.readers import check_header
 from eyechart.datasets_scripts.common.readers import first_csv_fields
 from eyechart.datasets_scripts.common.readers import number_field
 from eyechart.datasets_scripts.common.readers import read_csv_rows
@@ -29,6 +34,8 @@ from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
 
 FORM = "_form"
 """Field by which a raw row names its `ScoreForm`."""
+_IMAGE_COLUMNS = ("image", "img_path")
+_OWN_FORM = "Scores of your own are a CSV with the columns image,mos: image names, and scores of which higher is better"
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,13 @@ class ScoreForm:
     def columns(self) -> tuple[str, ...]:
         """The columns that must be there."""
         return (self.image, self.score, *([] if self.std is None else [self.std]), *self.ratings, *self.further)
+
+    def for_columns(self, columns: Collection[str]) -> "ScoreForm":
+        """Return the form with the image in the column in which a file has it."""
+        # Waterloo's lists are told by their column alone.
+        others = () if self.bare_name else _IMAGE_COLUMNS
+        found = next((name for name in (self.image, *others) if name in columns), self.image)
+        return replace(self, image=found)
 
     def name_of(self, raw: dict[str, Any], *, path: str, number: int) -> str:
         """Return a row's image name.
@@ -131,11 +145,10 @@ def read_scores(path: str, forms: Sequence[ScoreForm]) -> list[Row]:
     suffix = os.path.splitext(path)[1].lower()
     # A downloaded file has lost its ending; a workbook is a zip archive.
     if suffix == ".xlsx" or is_zipfile(path):
-        form = _workbook_form(path, forms)
-        rows = read_xlsx_rows(path, form.columns, sheet=form.sheet or "", header_row=form.header_row)
+        form, rows = _read_workbook(path, forms)
     elif suffix == ".json":
-        form = next(form for form in forms if form.image == "img_path")
         rows = read_json_rows(path)
+        form = _nearest(forms, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
     else:
         form = _text_form(path, forms)
         rows = read_csv_rows(path, form.columns, form.delimiter, form.all_columns or None)
@@ -145,25 +158,40 @@ def read_scores(path: str, forms: Sequence[ScoreForm]) -> list[Row]:
     return rows
 
 
-def _workbook_form(path: str, forms: Sequence[ScoreForm]) -> ScoreForm:
-    for form in forms:
-        if form.sheet is not None:
-            return form
-    raise BadAnnotationError("this database's scores are not read from a workbook; save it as CSV", path=path)
+def _read_workbook(path: str, forms: Sequence[ScoreForm]) -> tuple[ScoreForm, list[Row]]:
+    form = next((form for form in forms if form.sheet is not None), None)
+    if form is None:
+        raise BadAnnotationError("this database's scores are not read from a workbook; save it as CSV", path=path)
+    rows = read_xlsx_rows(path, (), sheet=form.sheet or "", header_row=form.header_row)
+    if rows:
+        headings = list(rows[0][1])
+        form = form.for_columns(headings)
+        check_header(path, headings, form.columns, row=form.header_row)
+    return form, rows
 
 
 def _text_form(path: str, forms: Sequence[ScoreForm]) -> ScoreForm:
-    texts = [form for form in forms if form.sheet is None]
     header = first_csv_fields(path)
-    for form in texts:
-        if not form.all_columns and set(form.columns) <= set(header):
-            return form
-    for form in texts:
+    nearest = _nearest(forms, header)
+    if set(nearest.columns) <= set(header):
+        return nearest
+    for form in forms:
         if form.all_columns and _is_data(first_csv_fields(path, form.delimiter), form):
             return form
-    # Reading it as the form that it resembles most gives the error that helps most; of equals, the plainest.
-    with_header = [form for form in reversed(texts) if not form.all_columns]
-    return max(with_header, key=lambda form: len(set(form.columns) & set(header)) / len(form.columns))
+    try:
+        check_header(path, header, nearest.columns)
+    except BadAnnotationError as error:
+        raise BadAnnotationError(f"{error.reason}. {_OWN_FORM}", path=path, row=error.row) from error
+    return nearest
+
+
+def _nearest(forms: Sequence[ScoreForm], columns: Collection[str]) -> ScoreForm:
+    """Return the first form all of whose columns are there, else the one with most of them; of equals, the plainest."""
+    named = [form.for_columns(columns) for form in forms if form.sheet is None and not form.all_columns]
+    shares = [len(set(form.columns) & set(columns)) / len(form.columns) for form in named]
+    if 1 in shares:
+        return named[shares.index(1)]
+    return max(zip(reversed(shares), reversed(named), strict=True), key=lambda pair: pair[0])[1]
 
 
 def _is_data(fields: list[str], form: ScoreForm) -> bool:

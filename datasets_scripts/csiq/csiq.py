@@ -7,7 +7,8 @@ it and `quality` is 1 - DMOS. Score files that are read:
 - `csiq.DMOS.xlsx`, sheet `all_by_image`, headings in row 4: `image` (the reference, one of which is the number 1600),
   `dst_type`, `dst_lev`, `dmos_std`, `dmos`;
 - `csiq_label.txt`: file name and DMOS with a blank in between;
-- lists, whose scores are DMOS as well; only the `mos` of a plain `image,mos` CSV is taken as higher is better.
+- lists of file names (`image` or `img_path`) with `dmos` or `gt_score`, which are DMOS as well; only the `mos` of a
+  plain `image,mos` CSV is taken as higher is better.
 
 File names, `<reference>.<type>.<level>.png`, fill `reference`, `distortion_type` and `distortion_level`. Images lie in
 `dst_imgs/` or in its folders by type. The one split, `test`, holds all images.
@@ -22,6 +23,7 @@ import datasets
 from eyechart.datasets_scripts.common.quality import QualityBuilder
 from eyechart.datasets_scripts.common.quality import quality_features
 from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.datasets_scripts.common.score_forms import FORM
 from eyechart.datasets_scripts.common.score_forms import ScoreForm
 from eyechart.datasets_scripts.common.score_forms import list_forms
 
@@ -36,8 +38,10 @@ DISTORTIONS = {
 """Readable names of the types in file names; a type that is not listed keeps its own."""
 WORST = 1.0
 """DMOS of the worst image."""
-_KEY = ("image", "dst_type", "dst_lev")
-_SHEET_FORM = ScoreForm("image", "dmos", "dmos_std", further=_KEY, worst=WORST, sheet="all_by_image", header_row=4)
+_TYPE, _LEVEL = "dst_type", "dst_lev"
+_SHEET_FORM = ScoreForm(
+    "image", "dmos", "dmos_std", further=(_TYPE, _LEVEL), worst=WORST, sheet="all_by_image", header_row=4
+)
 _FILE_TYPES = {"noise": "AWGN", "jpeg": "JPEG", "jpeg 2000": "jpeg2000", "blur": "BLUR"}
 _NAME = re.compile(r"(?P<reference>[^.]+)\.(?P<type>[^.]+)\.(?P<level>\d)\.[^.]+")
 _FOLDERS = tuple(dict.fromkeys(name for code in DISTORTIONS for name in (code.lower(), code)))
@@ -61,9 +65,10 @@ class Csiq(QualityBuilder):
     FORMS = (
         _SHEET_FORM,
         ScoreForm(image="image", score="dmos", worst=WORST, all_columns=("image", "dmos"), delimiter=" "),
+        ScoreForm(image="image", score="dmos", worst=WORST),
         *list_forms(worst=WORST),
     )
-    SCORE_FILES = ("csiq.DMOS.xlsx", "csiq_label.txt", "CSIQ.txt", "mos.csv")
+    SCORE_FILES = ("csiq.DMOS.xlsx", "csiq_label.txt", "csiq.json", "CSIQ.txt", "mos.csv")
     IMAGE_FOLDERS = ("dst_imgs", *(f"dst_imgs/{name}" for name in _FOLDERS), "dst_imgs_all", "", *_FOLDERS, "images")
     IMAGE_ARCHIVES = ("dst_imgs.zip",)
     DOWNLOADS = MappingProxyType(
@@ -87,11 +92,13 @@ class Csiq(QualityBuilder):
         )
 
     def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:
-        if "dst_type" not in raw:
+        column = raw[FORM].image
+        if _TYPE not in raw or _NAME.fullmatch(str(raw[column])):
             return super()._image_name(raw, path=path, number=number)
         # The reference 1600 and the levels are numbers.
-        cells = {column: f"{raw[column]:g}" if isinstance(raw[column], int | float) else raw[column] for column in _KEY}
-        reference, kind, level = (text_field(cells, column, path=path, number=number) for column in _KEY)
+        key = (column, _TYPE, _LEVEL)
+        cells = {name: f"{raw[name]:g}" if isinstance(raw[name], int | float) else raw[name] for name in key}
+        reference, kind, level = (text_field(cells, name, path=path, number=number) for name in key)
         return f"{reference.lower()}.{_FILE_TYPES.get(kind, kind)}.{level}.png"
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ https://arxiv.org/abs/1910.06180. Two official score files are read, the first o
 - `koniq10k_scores_and_distributions.csv`: counts `c1` ... `c5`, `SD` and `MOS_zscore`.
 
 With either, `quality` is the mean rating, 1-5, as Q-Bench uses it (1.10 to 4.31), and `released_score` the z-scored
-MOS; the two rank images almost alike (SRCC 0.992). With Q-Bench's list or a plain CSV, both are the score given there.
+MOS; the two rank images almost alike (SRCC 0.992). With Q-Bench's list or any other without the ratings, both are the
+score given there.
 Images are those of `1024x768/`, where it is there, else of `512x384/`. The split `test` holds all images.
 """
 
@@ -53,6 +54,8 @@ class Koniq10k(QualityBuilder):
     FORMS = (
         ScoreForm(image="image_name", score="MOS_zscore", std="SD", ratings=RATINGS),
         ScoreForm(image="image_name", score="MOS", std="SD", ratings=RATINGS),
+        ScoreForm(image="image_name", score="MOS", ratings=RATINGS),
+        ScoreForm(image="image_name", score="MOS"),
         *list_forms(),
     )
     SCORE_FILES = (

@@ -10,8 +10,8 @@ The paper does not say where the refusal option stands. `refusal_position` sets 
 """
 
 import hashlib
-import string
 from dataclasses import dataclass
+from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Any
 from typing import ClassVar
@@ -30,7 +30,7 @@ from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs
 REFUSAL = "I don't know"
 """Text of the refusal option (Sec. II of the paper)."""
 POSITIONS = ("last", "first", "random", 0, 1, 2)
-"""Values of `refusal_position`: every question has two options at least, so that places 0 to 2 exist in all."""
+"""Values of `refusal_position`. One question of Q-Bench2 has a single option: there, place 2 is the last place."""
 _LICENSES = MappingProxyType({"single": "cc-by-nc-sa-4.0", "pair": "mit"})
 _CITATION = """\
 @article{sun2024explore,
@@ -87,21 +87,21 @@ class LLSAVisionQA(QuestionBuilder):
         if REFUSAL in options:
             raise BadAnnotationError(f"the options hold {REFUSAL!r} already: {options}", path=path, row=number)
         place = self._refusal_place(example["id"], len(options))
-        with_refusal = [*options[:place], REFUSAL, *options[place:]]
-        letter = dict(zip(with_refusal, string.ascii_uppercase, strict=False))
         answer = example["answer"]
-        right = options[string.ascii_uppercase.index(answer)] if answer else None
+        if answer:
+            right = ascii_uppercase.index(answer)
+            answer = ascii_uppercase[right + (right >= place)]
         return example | {
-            "options": with_refusal,
-            "answer": "" if right is None else letter[right],
-            "refusal": letter[REFUSAL],
+            "options": [*options[:place], REFUSAL, *options[place:]],
+            "answer": answer,
+            "refusal": ascii_uppercase[place],
         }
 
     def _refusal_place(self, row_id: str, count: int) -> int:
         """Return the index of the refusal option among `count` others."""
         position = self.config.refusal_position
         if isinstance(position, int):
-            return position
+            return min(position, count)
         if position == "random":
             digest = hashlib.sha256(f"{self.config.refusal_seed}:{row_id}".encode()).digest()
             return int.from_bytes(digest) % (count + 1)

@@ -10,9 +10,8 @@ Layouts that are read, see `common/q_bench.py` for both:
   `<folder>\<first>_cat_<second>.jpg`, names a picture of both side by side, which is not used: the two images are;
 - the Hub's Parquet form (`q-future/Q-Bench2-HF`) with the columns `image1` and `image2`.
 
-Three released rows of `dev` cannot be asked as they are: row 129 has a single option, rows 873 and 965 repeat one. Each
-is an error that names the row, unless `skip_bad=True` is set: the release then loads with 997 rows of `dev`, and the
-three are listed as left out.
+Three released rows of `dev` have options that look wrong, and are read as they are: row 129 has a single one, rows 873
+and 965 list one twice. In 873 that is the right one, and its letter is that of the field `correct_choice`.
 """
 
 from types import MappingProxyType

@@ -1,8 +1,9 @@
 """The mini release of MMBench: one TSV for each configuration and split, with base64 images, in the real columns.
 
-Every leaf ability is asked for, with two to four options. `en`, `cn` and `cc` hold rotated rows behind the unrotated
-ones, version 1.1 holds none. Rotated rows, and some others, name another row in the image cell. As in the real release,
-the tests hold no answers, and CCBench has fewer columns.
+Every leaf ability is asked for, with two to four options. `en`, `cn` and `cc` hold further passes behind the first
+ones, version 1.1 holds none. Further passes, and some first ones, name another row in the image cell. As in the real
+release, the options turn to the right, some questions have a last option that never moves and one pass fewer, some list
+an option twice, the tests of version 1.0 hold no answers, and CCBench has fewer columns.
 """
 
 import base64
@@ -23,6 +24,7 @@ from eyechart.datasets_scripts.common.abilities import RELEASED_L2
 from eyechart.datasets_scripts.common.base64_images import SHORT_CELL
 from eyechart.datasets_scripts.common.rotations import STRIDE
 from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.datasets_scripts.common.rotations import rotated_letter
 from eyechart.datasets_scripts.mini import MINI_SEED
 from eyechart.datasets_scripts.mini.ability_questions import CCBENCH_QUESTIONS
 from eyechart.datasets_scripts.mini.ability_questions import FACTS
@@ -43,6 +45,7 @@ _COLUMNS = [
     *("category", "image", "source", "l2-category", "comment", "split"),
 ]
 _LETTERS = "ABCD"
+_NONE = {"en": "None of these", "cn": "以上都不是"}
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class _Item:
     """The letter of the true value."""
     image: str
     """Base64, or the index of the row that has the image."""
+    has_fixed_last: bool
+    """Whether a further option stands last in every pass."""
 
 
 def write(folder: Path) -> None:
@@ -68,7 +73,8 @@ def write(folder: Path) -> None:
             for version in ("", "_V11"):
                 rows = [_row(item, language, split) for item in items]
                 rows = rows if version else rows + _rotated(rows)
-                columns = [column for column in _COLUMNS if column != "answer" or split == "dev"]
+                has_answers = split == "dev" or version
+                columns = [column for column in _COLUMNS if column != "answer" or has_answers]
                 _write_table(folder / f"MMBench_{split.upper()}_{language.upper()}{version}.tsv", columns, rows)
     rows = [_row(item, "cn", "cc") for item in _items("cc", 2, CCBENCH_QUESTIONS)]
     columns = [column for column in _COLUMNS if column not in ("hint", "l2-category", "split")]
@@ -93,8 +99,12 @@ def _items(part: str, number: int, questions: Mapping[str, AbilityQuestion]) -> 
             right = len(items) // 2 % count
             values = [str(value) for value in rng.permutation(FACTS[asked.fact]) if value != truth][: count - 1]
             values.insert(right, truth)
+            if count == 4 and turn == 0 and place in (2, 4, 6):
+                # One question lists a wrong option twice, the others the right one.
+                values[right - 1] = values[right - 2] if place == 4 else truth
             image = image or _encoded(_picture(asked.fact, truth, scene, rng))
-            items.append(_Item(index, category, asked, tuple(values), _LETTERS[right], image))
+            has_fixed_last = count == 3 and place % 8 == 3
+            items.append(_Item(index, category, asked, tuple(values), _LETTERS[right], image, has_fixed_last))
             if is_plain and len(image) > SHORT_CELL:
                 plain = index, scene
     return items
@@ -130,7 +140,10 @@ def _encoded(image: Image.Image) -> str:
 def _row(item: _Item, language: str, split: str) -> dict[str, Any]:
     wording = item.asked.en if language == "en" else item.asked.cn
     options = [wording.options[FACTS[item.asked.fact].index(value)] for value in item.values]
+    if item.has_fixed_last:
+        options.append(_NONE[language])
     return {
+        "turning": len(item.values),
         "index": item.index,
         "question": wording.question,
         "hint": wording.hint,
@@ -147,11 +160,12 @@ def _row(item: _Item, language: str, split: str) -> dict[str, Any]:
 def _rotated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rotated = []
     for row in rows:
-        shown = [letter for letter in _LETTERS if letter in row]
+        # The options that turn from pass to pass.
+        shown = _LETTERS[: row["turning"]]
         image = row["index"] if len(row["image"]) > SHORT_CELL else row["image"]
         for places in range(1, len(shown)):
             options = dict(zip(shown, rotate([row[letter] for letter in shown], places), strict=True))
-            answer = shown[(shown.index(row["answer"]) - places) % len(shown)]
+            answer = rotated_letter(row["answer"], places, len(shown))
             index = row["index"] + places * STRIDE
             rotated.append({**row, **options, "index": index, "answer": answer, "image": image})
     return rotated

@@ -53,6 +53,23 @@ _CITATION = """\
 """
 
 
+def official_lists(data_dir: str) -> tuple[str, ...]:
+    """Return the three official score files of a release's folder; nothing where there are none.
+
+    Raises:
+        MissingFileError: Only some of them are there.
+    """
+    for folder in LIST_FOLDERS:
+        found = [first_file(os.path.join(data_dir, folder), [name]) for name in OFFICIAL_FILES]
+        files = tuple(file for file in found if file is not None)
+        if len(files) == len(OFFICIAL_FILES):
+            return files
+        if files:
+            reason = f"the images are spread over {', '.join(OFFICIAL_FILES)}, of which only {len(files)} are there"
+            raise MissingFileError(reason, path=os.path.join(data_dir, folder))
+    return ()
+
+
 class Mm21(QualityBuilder):
     """Loads the LICQA database."""
 
@@ -74,14 +91,9 @@ class Mm21(QualityBuilder):
         )
 
     def _score_files(self, data_dir: str) -> tuple[str, ...]:
-        for folder in LIST_FOLDERS:
-            found = [first_file(os.path.join(data_dir, folder), [name]) for name in OFFICIAL_FILES]
-            files = tuple(file for file in found if file is not None)
-            if len(files) == len(OFFICIAL_FILES):
-                return files
-            if files:
-                reason = f"the images are spread over {', '.join(OFFICIAL_FILES)}, of which only {len(files)} are there"
-                raise MissingFileError(reason, path=os.path.join(data_dir, folder))
+        files = official_lists(data_dir)
+        if files:
+            return files
         if first_file(data_dir, self.SCORE_FILES) is None:
             names = " or ".join((", ".join(OFFICIAL_FILES), *self.SCORE_FILES))
             raise MissingFileError(f"the folder holds no {names}. {self.HOW_TO_GET}", path=data_dir)

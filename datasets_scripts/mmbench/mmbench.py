@@ -1,22 +1,34 @@
 """MMBench and CCBench: multiple-choice questions on twenty abilities, with images of many kinds.
 
 MMBench: Is Your Multi-modal Model an All-around Player?, https://arxiv.org/abs/2307.06281. 2,948 questions (dev 1,164,
-test 1,784) with 2 to 4 options, one correct; the answers of `test` are private. Configurations: `en` and `cn` (English
-and Chinese), `en_v11` and `cn_v11` (version 1.1), `cc` (CCBench, on Chinese culture: `dev` only, with answers).
+test 1,784) with 2 to 4 options, one correct. Configurations: `en` and `cn` (English and Chinese), `en_v11` and
+`cn_v11` (version 1.1, which is that of the published paper), `cc` (CCBench, on Chinese culture: `dev` only).
+
+The test answers of `en` and `cn` are private. Those of `en_v11` and `cn_v11` are public: the submission server closed
+on 31 March 2026, on 10 April the maintainers called the test splits of version 1.1 released
+(https://github.com/open-compass/MMBench/issues/61), and VLMEvalKit lists the checksums of the files with answers, at
+the old addresses, since 18 June 2026. Older files without answers are read as private ones.
 
 Layouts that are read:
 
 - the release: one TSV for each configuration and split, see `FILES`. `image` is base64; a cell of at most 64 characters
   is the index of the row whose image to use;
 - Parquet with the same columns, where `image` may be decoded and `l2-category` may be spelt `L2-category`, as on the
-  Hub in `lmms-lab/MMBench` and `HuggingFaceM4/MMBench`: `<split>*.parquet` in the folder, in `<config>/` or in `data/`.
-  CCBench's Parquet split is called `test` there, and `dev` here.
+  Hub in `lmms-lab-encoder/MMBench` (`lmms-lab/MMBench` until July 2026) and `HuggingFaceM4/MMBench`:
+  `<split>*.parquet` in the folder, in `<config>/` or in `data/`. CCBench's Parquet split is called `test` there, and
+  `dev` here.
 
-Rows are the unrotated ones. Where a split holds rotated ones too (see `eyechart.datasets_scripts.common.rotations`),
-they are checked: a violation is an error of that row. `question_id` is the release's index, a row's id
-`<split>-<index>`.
+A row is a question, its first pass. `passes` holds the release's own passes of it, in their order: `index`, `rotation`
+(the number of the pass), `question`, `hint`, `options` and `answer`; see `eyechart.datasets_scripts.common.rotations`.
+It is empty where a split holds first passes alone. Passes need not be rotations, nor be as many as there are options,
+and options may repeat: what a release holds is taken as it is. The image is that of the first pass. `question_id` is
+the first pass's index (`g_index` where there is one), a row's id `<split>-<question_id>`.
 
-Files that are downloaded are compared with their published checksums; those in `data_dir` are taken as they are.
+Errors of a question, which `skip_bad` leaves out: an index given twice with different contents, no first pass, and a
+pass whose answer names none of its options.
+
+Files that are downloaded are compared with their published checksums, and an unknown one is a warning; those in
+`data_dir` are taken as they are.
 
 A missing option or hint is an empty or null cell, or "nan", which is how pandas writes one. Every other text is kept as
 it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the last option.
@@ -24,6 +36,7 @@ it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the las
 
 import math
 import os
+import warnings
 from collections.abc import Iterator
 from collections.abc import Mapping
 from itertools import takewhile
@@ -39,6 +52,7 @@ from eyechart.datasets_scripts.common.abilities import find_ability
 from eyechart.datasets_scripts.common.builder import Annotation
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.checksums import ChecksumWarning
 from eyechart.datasets_scripts.common.checksums import check_md5
 from eyechart.datasets_scripts.common.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.data_files import files_by_split
@@ -56,13 +70,15 @@ from eyechart.datasets_scripts.common.readers import ROW_ERROR
 from eyechart.datasets_scripts.common.readers import Row
 from eyechart.datasets_scripts.common.readers import clean_text
 from eyechart.datasets_scripts.common.rotations import Pass
-from eyechart.datasets_scripts.common.rotations import pass_problems
-from eyechart.datasets_scripts.common.rotations import shown_direction
+from eyechart.datasets_scripts.common.rotations import numbered_passes
 from eyechart.datasets_scripts.common.tsv import read_tsv_rows
 
 FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "en": {
-        "dev": ("MMBench_DEV_EN.tsv", "mmbench_dev_en_20231003.tsv", "mmbench_dev_20230712.tsv"),
+        "dev": (
+            *("MMBench_DEV_EN.tsv", "mmbench_dev_en_20231003.tsv"),
+            *("mmbench_dev_20230712.tsv", "MMBench_DEV_EN_20230712.tsv"),
+        ),
         "test": ("MMBench_TEST_EN.tsv", "mmbench_test_en_20231003.tsv", "mmbench_test_20230712.tsv"),
     },
     "cn": {
@@ -77,17 +93,24 @@ FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 COLUMNS = ("index", "question", "A", "B", "C", "D", "category")
 """Columns that every file has besides `image`; `hint`, `answer` and `l2-category` may be there too."""
 _SERVER = "https://opencompass.openxlab.space/utils"
-# Of the files at these addresses, as VLMEvalKit publishes them.
-_DOWNLOADS = {
-    "MMBench_DEV_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "b6caf1133a01c6bb705cf753bb527ed8"),
-    "MMBench_TEST_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "6939fadb0ce626fefc0bdc9c64efc528"),
-    "MMBench_DEV_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "08b8fc3324a5ed74155350f57be69fbd"),
-    "MMBench_TEST_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", "7e1239baf0ee4c8b513e19705a0f317e"),
-    "MMBench_DEV_EN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "30c05be8f2f347a50be25aa067248184"),
-    "MMBench_TEST_EN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "26f0f15381a21720255091d3e0316ce6"),
-    "MMBench_DEV_CN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "593f9b5f6bea453d870a798b34ae4f37"),
-    "MMBench_TEST_CN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", "74bbe4556dac745613c7cbe5ad787050"),
-    "CCBench.tsv": (f"{_SERVER}/VLMEval/", "f5dde47f24dc5a6fb6e595b409b466ac"),
+# Folder and checksums of the files at these addresses, as VLMEvalKit publishes them, the present one first.
+_DOWNLOADS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "MMBench_DEV_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("b6caf1133a01c6bb705cf753bb527ed8",)),
+    "MMBench_TEST_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("6939fadb0ce626fefc0bdc9c64efc528",)),
+    "MMBench_DEV_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("08b8fc3324a5ed74155350f57be69fbd",)),
+    "MMBench_TEST_CN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("7e1239baf0ee4c8b513e19705a0f317e",)),
+    "MMBench_DEV_EN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("30c05be8f2f347a50be25aa067248184",)),
+    # Of version 1.1's tests, the second checksum is that of the earlier file, without answers.
+    "MMBench_TEST_EN_V11.tsv": (
+        f"{_SERVER}/benchmarks/MMBench/",
+        ("8d1a704e791df6f5d9fb3ef782b65365", "26f0f15381a21720255091d3e0316ce6"),
+    ),
+    "MMBench_DEV_CN_V11.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("593f9b5f6bea453d870a798b34ae4f37",)),
+    "MMBench_TEST_CN_V11.tsv": (
+        f"{_SERVER}/benchmarks/MMBench/",
+        ("156e6569f9547afb16603eca16e85373", "74bbe4556dac745613c7cbe5ad787050"),
+    ),
+    "CCBench.tsv": (f"{_SERVER}/VLMEval/", ("f5dde47f24dc5a6fb6e595b409b466ac",)),
 }
 _HOMEPAGE = "https://github.com/open-compass/MMBench"
 _CITATION = """\
@@ -112,7 +135,7 @@ class MMBench(BenchmarkBuilder):
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
             description="Multiple-choice questions on the perception and reasoning abilities of multimodal models.",
-            features=multiple_choice_features(["category", "l2_category", "l1_category"]),
+            features=_features(),
             homepage=_HOMEPAGE,
             license="apache-2.0",
             citation=_CITATION,
@@ -153,28 +176,27 @@ class MMBench(BenchmarkBuilder):
         found = {}
         for split, names in FILES[self.config.name].items():
             if not self.config.only_splits or split in self.config.only_splits:
-                folder, checksum = _DOWNLOADS[names[0]]
+                folder, checksums = _DOWNLOADS[names[0]]
                 path = self._fetch(dl_manager, folder + names[0], self._how_to_get())
-                check_md5(path, checksum, folder + names[0])
+                if check_md5(path, checksums, folder + names[0]) in checksums[1:]:
+                    self._warn_of_earlier_file(path, folder + names[0])
                 found[split] = [path]
         return found
 
-    def direction(self, split: str) -> int:
-        """Which way the rotated rows of the release in `data_dir` turn their options; see `shown_direction`.
-
-        Raises:
-            DataError: The release cannot be read.
-        """
-        files = self._found_in(release_folder(self.config.data_dir))[split] if self.config.data_dir else []
-        rows = [raw for path in files for _, raw in self._read(path)]
-        return shown_direction([raw["pass"] for raw in rows if ROW_ERROR not in raw])
+    def _warn_of_earlier_file(self, path: str, url: str) -> None:
+        message = (
+            f"{path} is the earlier file of {url}, without answers; the present one has them. To get it, delete this "
+            f"file and the prepared data in {self._output_dir}."
+        )
+        warnings.warn(message, ChecksumWarning, stacklevel=2)
 
     def _how_to_get(self) -> str:
         urls = [_DOWNLOADS[names[0]][0] + names[0] for names in FILES[self.config.name].values()]
-        hub = "" if self.config.name.endswith("v11") else " The same data are on the Hub in lmms-lab/MMBench."
+        is_on_hub = not self.config.name.endswith("v11")
+        hub = " The same data are on the Hub in lmms-lab-encoder/MMBench (before July 2026 lmms-lab/MMBench)."
         return (
             f"Configuration {self.config.name!r} of MMBench is {' and '.join(urls)}: put the files into one folder and "
-            f"give it as data_dir.{hub}"
+            f"give it as data_dir.{hub if is_on_hub else ''}"
         )
 
     def _read(self, path: str) -> list[Row]:
@@ -185,53 +207,95 @@ class MMBench(BenchmarkBuilder):
         return [(number, raw if ROW_ERROR in raw else _fields(raw)) for number, raw in rows]
 
     def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        rows = list(super()._rows(annotation))
-        good = [raw for _, _, raw in rows if ROW_ERROR not in raw]
-        images = {raw["pass"].index: raw["image"] for raw in reversed(good)}
-        private = not any(raw["pass"].answer for raw in good)
-        for raw, problem in zip(good, pass_problems([raw["pass"] for raw in good]), strict=True):
-            image, trouble = None, ""
+        """The first pass of each question, with all of its passes; rows that cannot be read as they are."""
+        rows: dict[int, tuple[str, int, dict[str, Any]]] = {}
+        for path, number, raw in super()._rows(annotation):
+            if ROW_ERROR in raw:
+                yield path, number, raw
+                continue
+            shown: Pass = raw["pass"]
+            _, there, earlier = rows.setdefault(shown.index, (path, number, raw))
+            if (earlier["pass"], earlier["category"]) != (shown, raw["category"]):
+                reason = f"index {shown.index} was already given in row {there}, with other contents"
+                yield path, number, {ROW_ERROR: reason}
+        questions = numbered_passes(raw["pass"] for _, _, raw in rows.values())
+        images = {index: raw["image"] for index, (_, _, raw) in rows.items()}
+        private = not any(raw["pass"].answer for _, _, raw in rows.values())
+        holds_passes = any(len(passes) > 1 for passes in questions.values())
+        for question, passes in questions.items():
+            path, number, raw = rows[passes[min(passes)].index]
+            if 0 not in passes:
+                yield path, number, {ROW_ERROR: f"pass {min(passes)} of question {question}, which has no first pass"}
+                continue
+            image, problem = None, ""
             if self.config.images == "load":
-                image, trouble = _image(raw["pass"].index, raw["image"], images)
-            raw |= {"image": image, "problem": problem or trouble, "private": private}
-        yield from rows
+                image, problem = _image(raw["pass"].index, raw["image"], images)
+            shown_in = [(*rows[item.index][:2], turn, item) for turn, item in passes.items()]
+            facts = {"image": image, "problem": problem, "private": private, "holds_passes": holds_passes}
+            yield path, number, {**raw, **facts, "passes": shown_in}
 
-    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
         if raw["problem"]:
             raise BadAnnotationError(raw["problem"], path=path, row=number)
-        shown: Pass = raw["pass"]
-        options = clean_options(list(shown.options), path=path, number=number)
-        answer = "" if raw["private"] else checked_letter(shown.answer, options, path=path, number=number)
-        if not shown.question:
-            raise BadAnnotationError("field 'question' is empty", path=path, row=number)
+        passes = [_pass(item, turn, raw["private"], file, row) for file, row, turn, item in raw["passes"]]
         try:
             table = CCBENCH_CATEGORIES if self.config.name == "cc" else ABILITIES
             ability = find_ability(raw["category"], raw["l2_category"] if table is ABILITIES else "", table)
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
-        if shown.rotation:
-            return None
+        first = passes[0]
+        question_id = raw["pass"].question_id
         return {
-            "id": f"{annotation.split}-{shown.index}",
-            "question_id": str(shown.index),
+            "id": f"{annotation.split}-{question_id}",
+            "question_id": str(question_id),
             "rotation": 0,
             "images": [raw["image"]],
-            "question": shown.question,
-            "hint": shown.hint,
-            "options": options,
-            "answer": answer,
+            "question": first["question"],
+            "hint": first["hint"],
+            "options": first["options"],
+            "answer": first["answer"],
+            "passes": passes if raw["holds_passes"] else [],
             "category": ability.category,
             "l2_category": ability.l2_category,
             "l1_category": ability.l1_category,
         }
 
 
+def _features() -> datasets.Features:
+    text = datasets.Value("string")
+    shown = {"index": datasets.Value("int64"), "rotation": datasets.Value("int32"), "question": text, "hint": text}
+    shown |= {"options": datasets.Sequence(text), "answer": text}
+    # A list of structs, not a `Sequence` of them, which would be a struct of lists.
+    return datasets.Features(
+        {**multiple_choice_features(["category", "l2_category", "l1_category"]), "passes": [shown]}
+    )
+
+
+def _pass(shown: Pass, turn: int, private: bool, path: str, number: int) -> dict[str, Any]:
+    """Return a pass as the column `passes` holds it.
+
+    Raises:
+        BadAnnotationError: It has no question or no option, or its answer is the letter of none.
+    """
+    if not shown.question:
+        raise BadAnnotationError("field 'question' is empty", path=path, row=number)
+    options = clean_options(list(shown.options), path=path, number=number)
+    return {
+        "index": shown.index,
+        "rotation": turn,
+        "question": shown.question,
+        "hint": shown.hint,
+        "options": options,
+        "answer": "" if private else checked_letter(shown.answer, options, path=path, number=number),
+    }
+
+
 def _fields(raw: dict[str, Any]) -> dict[str, Any]:
     """Return a row's fields in one form for all layouts, or a `ROW_ERROR`."""
     try:
-        index = _text(raw, "index")
-        if not (index.isascii() and index.isdecimal()):
-            raise ValueError(f"field 'index' must be a whole number, found {raw['index']!r}")
+        index, group = _whole_number(raw, "index"), _whole_number(raw, "g_index")
+        if index is None:
+            raise ValueError("field 'index' is empty")
         options = [_text(raw, letter) for letter in takewhile(raw.__contains__, ascii_uppercase)]
         while options and options[-1] in ("", "nan"):
             options.pop()
@@ -239,11 +303,12 @@ def _fields(raw: dict[str, Any]) -> dict[str, Any]:
         l2_category = _text(raw, "l2-category") or _text(raw, "L2-category")
         return {
             "pass": Pass(
-                index=int(index),
+                index=index,
                 question=_text(raw, "question"),
                 hint="" if hint == "nan" else hint,
                 options=tuple(options),
                 answer="" if answer in ("NAN", "NONE") else answer,
+                group=group,
             ),
             "category": _text(raw, "category"),
             "l2_category": "" if l2_category == "nan" else l2_category,
@@ -251,6 +316,13 @@ def _fields(raw: dict[str, Any]) -> dict[str, Any]:
         }
     except ValueError as error:
         return {ROW_ERROR: str(error)}
+
+
+def _whole_number(raw: Mapping[str, Any], name: str) -> int | None:
+    text = _text(raw, name)
+    if text and not (text.isascii() and text.isdecimal()):
+        raise ValueError(f"field {name!r} must be a whole number, found {raw[name]!r}")
+    return int(text) if text else None
 
 
 def _text(raw: Mapping[str, Any], name: str) -> str:

@@ -30,7 +30,11 @@ _CITATION = """\
 class Spaq(QualityBuilder):
     """Loads SPAQ from its workbook or from a list."""
 
-    FORMS = (ScoreForm(image="Image name", score="MOS", sheet=""), *list_forms())
+    FORMS = (
+        ScoreForm(image="Image name", score="MOS", sheet=""),
+        ScoreForm(image="Image name", score="MOS"),
+        *list_forms(),
+    )
     SCORE_FILES = (f"Annotations/{_WORKBOOK}", _WORKBOOK, "spaq.json", "SPAQ.txt", "mos.csv")
     IMAGE_FOLDERS = ("TestImage", "TestImage_512", "", "images")
     HOW_TO_GET = (

@@ -14,9 +14,10 @@ holds the label files and the images under their `img_path`, that is in `kadid10
 do. The one split, `test`, holds all pairs.
 
 Qualities are turned so that higher is better (CSIQ, as in subset `csiq`). What the label file gives as MM21's score is
-the bitrate, so the opinion scores are read from LICQA's own lists, which `MM21/` has to hold as subset `mm21` reads
-them. `first_released_score` and `second_released_score` keep what the label file says. An image that is left out leaves
-out its pairs, and all other pairs stay as they are.
+the bitrate. Where LICQA's own lists are in `MM21/`, as subset `mm21` reads them, or in `data_dir` itself, MM21's
+qualities are the opinion scores of these lists; without them they are the bitrates, as in the published numbers, which
+every result says. `first_released_score` and `second_released_score` keep what the label file says. An image that is
+left out leaves out its pairs, and all other pairs stay as they are.
 """
 
 import os
@@ -43,6 +44,7 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
+from eyechart.datasets_scripts.common.label_pools import BITRATES
 from eyechart.datasets_scripts.common.label_pools import MIXED
 from eyechart.datasets_scripts.common.label_pools import MIXED_POOL
 from eyechart.datasets_scripts.common.label_pools import SEATS
@@ -64,6 +66,8 @@ from eyechart.datasets_scripts.common.readers import number_field
 from eyechart.datasets_scripts.common.readers import text_field
 from eyechart.datasets_scripts.csiq.csiq import WORST as CSIQ_WORST
 from eyechart.datasets_scripts.loading import load_builder
+from eyechart.datasets_scripts.mm21.mm21 import Mm21
+from eyechart.datasets_scripts.mm21.mm21 import official_lists
 from eyechart.datasets_scripts.subsets import SUBSETS
 
 LABEL_FILES = MappingProxyType(
@@ -79,7 +83,7 @@ DATABASES: Mapping[str, float | None] = MappingProxyType(
     dict.fromkeys(("kadid10k", "koniq10k", "MM21", "CSIQ", "LIVEC", "spaq", "kadis700k", "SQAD")) | {"CSIQ": CSIQ_WORST}
 )
 """Folders of the label files' images, with the worst score of a scale on which lower is better."""
-MM21_SCORES = ("mos", "released")
+MM21_SCORES = ("auto", "mos", "released")
 """Values of the setting `mm21_scores`."""
 _RULES = {"fine_levels": pools_of_levels, "fine_types": pools_of_types}
 _SCORE_SUFFIXES = (".csv", ".json", ".mat", ".txt", ".xlsx")
@@ -95,9 +99,8 @@ _HOW_TO_GET = (
     "spaq/TestImage_512/, and give that folder as data_dir. The option databases loads some of them alone."
 )
 _HOW_TO_GET_MM21 = (
-    "What the label file gives as MM21's score is the bitrate. Put train.csv, val.csv and test.csv of "
-    "https://github.com/sherlockyy/LICQA (train_files/exp1) into MM21/ in data_dir, or name their folder by the option "
-    "mm21_dir; or leave MM21 out by the option databases; or take the bitrate for the quality, as the published "
+    "Put train.csv, val.csv and test.csv of https://github.com/sherlockyy/LICQA (train_files/exp1) into MM21/ in "
+    "data_dir, or name their folder by the option mm21_dir; or take the bitrate for the quality, as the published "
     "numbers do, by mm21_scores='released'."
 )
 _CITATION = """\
@@ -123,10 +126,11 @@ class TwoAfcConfig(BenchmarkConfig):
     """Seed of "random" and of what is drawn from `source`."""
     databases: tuple[str, ...] = ()
     """Databases of the label file to load, by their folders; also "mixed". All by default."""
-    mm21_scores: str = "mos"
-    """One of `MM21_SCORES`: "mos" from LICQA's lists, or "released", which is the bitrate."""
+    mm21_scores: str = "auto"
+    """One of `MM21_SCORES`: "mos" from LICQA's lists; "released", which is the bitrate; or "auto", which is "mos" where
+    the lists are there."""
     mm21_dir: str | None = None
-    """Folder of LICQA's lists, as subset `mm21` reads it; `MM21` in `data_dir` by default."""
+    """Folder of LICQA's lists, as subset `mm21` reads it; `MM21` in `data_dir`, or `data_dir` itself, by default."""
     source: str | None = None
     """A quality subset to draw images from, in place of the label files; `data_dir` is then that subset's."""
     source_config: str | None = None
@@ -233,7 +237,7 @@ class TwoAfc(BenchmarkBuilder):
         score = number_field(raw, "gt_score", path=path, number=number)
         worst = DATABASES[database]
         quality = score if worst is None else worst - score
-        if database == "MM21" and self.config.mm21_scores == "mos":
+        if database == BITRATES and self._mm21 is not None:
             image = name.partition("/")[2]
             if image not in self._mm21:
                 raise BadAnnotationError(f"LICQA's lists hold no score of {image!r}", path=path, row=number)
@@ -285,13 +289,15 @@ class TwoAfc(BenchmarkBuilder):
         )
 
     @cached_property
-    def _mm21(self) -> dict[str, float]:
-        """Opinion scores of MM21 by image name."""
-        folder = self.config.mm21_dir
+    def _mm21(self) -> dict[str, float] | None:
+        """Opinion scores of MM21 by image name; None where its released values are to be used."""
+        if self.config.mm21_scores == "released":
+            return None
+        folder = self.config.mm21_dir or self._mm21_folder()
         if folder is None:
-            if self._release is None:
-                raise MissingFileError(f"MM21's opinion scores are not there. {_HOW_TO_GET_MM21}")
-            folder = os.path.join(self._release, "MM21")
+            if self.config.mm21_scores == "auto":
+                return None
+            raise MissingFileError(f"LICQA's lists are not there. {_HOW_TO_GET_MM21}", path=self._release)
         try:
             builder = load_builder("mm21", data_dir=folder, images="skip", cache_dir=self._cache_dir_root)
             (annotation,) = builder._annotations(datasets.DownloadManager())
@@ -299,6 +305,15 @@ class TwoAfc(BenchmarkBuilder):
             raise MissingFileError(f"{error.reason}. {_HOW_TO_GET_MM21}", path=error.path) from error
         rows = builder._parse(annotation, LeftOut(skip_missing=False, skip_bad=False, log=False))
         return {row["id"]: row["quality"] for row in rows}
+
+    def _mm21_folder(self) -> str | None:
+        """The folder inside the release that holds LICQA's lists."""
+        if self._release is None:
+            return None
+        own = os.path.join(self._release, BITRATES)
+        if first_file(own, Mm21.SCORE_FILES):
+            return own
+        return next((folder for folder in (own, self._release) if official_lists(folder)), None)
 
 
 def _is_scale(value: Any) -> bool:

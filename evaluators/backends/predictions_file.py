@@ -1,4 +1,4 @@
-"""Answers made elsewhere, read from a file: our own JSON Lines, or what other tools write.
+"""Answers made elsewhere, read from a file: our own JSON Lines, or what others write.
 
 | format | file | columns or keys |
 |---|---|---|
@@ -6,6 +6,7 @@
 | `vlmevalkit` | `.xlsx`, `.tsv`, `.json` | `index`, `prediction`; `question`, `A`, `B`, ... as shown, `thinking` |
 | `lmms-eval` | `.jsonl` | `doc_id`, `filtered_resps` (or `resps`), `doc` |
 | `llava-mmbench` | `.jsonl` | `question_id`, `round_id`, `text`, `options`; `prompt` |
+| `q-bench-logits` | `.json`, `.jsonl` | `img_path`, `logit_good`, `logit_poor` or further words; `gt_score` |
 | `quality-scores` | `.csv` | `score`, and `id`, `image`, `image_name`, `name` or `filename` |
 
 Suffix and columns tell the format, which is in the settings. How rows find their items is told in
@@ -20,7 +21,8 @@ What becomes of rows and items that are not as they should be:
 - no row for an item or one of its passes, or only a note of the tool that it had no answer: `MissingPredictionError`;
   left out and counted where bad items are skipped;
 - rows that nobody asked for, as those of another split: counted (`predictions_unused`); their order never matters;
-- two rows about the same pass over the same item: an error that names both;
+- two rows about the same pass over the same item: where they say the same, they count once and the result says so
+  (`predictions_repeated`); where they do not, an error that names both;
 - an empty answer (an empty cell, NaN): a text that names no option, counted with the unmatched ones;
 - an answer of any length, in any language or form, with control characters: taken as it is. An XLSX cell ends at 32,767
   characters, so answers that long are counted (`cut_at_cell_limit`);
@@ -32,6 +34,8 @@ What becomes of rows and items that are not as they should be:
 - no Unicode text, no JSON, a row without its columns, a folder, an empty file: an error that names the file and row.
 """
 
+from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Sequence
 from copy import copy
@@ -79,8 +83,8 @@ class PredictionsFileBackend:
 
         Raises:
             MissingFileError: There is no such file.
-            BadAnnotationError: It is of no known format, a row is malformed, or two are about the same pass over the
-                same item; the message names the row.
+            BadAnnotationError: It is of no known format, a row is malformed, or two say different things about the
+                same pass over the same item; the message names the row.
             UsageError: Lower is said to be better of a file without scores.
         """
         self._path = Path(path)
@@ -153,15 +157,18 @@ class PredictionsFileBackend:
 
     def settings(self) -> dict[str, Any]:
         """The file, its format, how its rows found their items, and how many of them were not asked for."""
+        distinct = sum(len(item.passes) for item in self._items)
         settings = {
             "backend": FROM_FILE,
             "name": self._name,
             "file": self._path.name,
             "format": self._format.name,
             "predictions": len(self._predictions),
-            "predictions_unused": len(self._predictions) - len(self._used),
+            "predictions_unused": distinct - len(self._used),
             "matched_by": {way: count for way, count in self._matcher.ways.items() if count},
         }
+        if distinct < len(self._predictions):
+            settings["predictions_repeated"] = len(self._predictions) - distinct
         if self._has_scores:
             settings["lower_is_better"] = self._lower_is_better
         if any(prediction.has_thinking for prediction in self._predictions):
@@ -246,16 +253,18 @@ def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
         return None
     if sorted(prediction.options) == sorted(request.options):
         return prediction.options
-    texts = {comparable(option): option for option in request.options}
+    texts: dict[str, list[str]] = defaultdict(list)
+    for option in request.options:
+        texts[comparable(option)].append(option)
     shown = [comparable(option) for option in prediction.options]
-    lacking = [text for text in texts if text not in shown]
+    lacking = list((Counter(map(comparable, request.options)) - Counter(shown)).elements())
     if len(lacking) == 1 and lacking[0] in READ_AS_EMPTY:
         # The tool took it for an empty cell: the last one, unless there is a gap.
         place = shown.index("") if "" in shown else len(shown)
         shown[place : place + 1] = lacking
-    if sorted(shown) != sorted(texts):
+    if sorted(shown) != sorted(map(comparable, request.options)):
         raise ValueError(f"options {list(prediction.options)} are not those of the question: {list(request.options)}")
-    return tuple(texts[option] for option in shown)
+    return tuple(texts[option].pop(0) for option in shown)
 
 
 def _some(names: Sequence[str]) -> str:

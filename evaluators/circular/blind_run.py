@@ -64,13 +64,14 @@ class BlindRun:
         return self.asked.get(id) == question
 
 
-def read_blind_run(folder: str | Path, task: str, split: str) -> BlindRun:
+def read_blind_run(folder: str | Path, task: str, split: str, pass_counts: Mapping[str, int]) -> BlindRun:
     """Read which questions a finished run solved blind.
 
     Args:
         folder: What `eyechart run <task> --blind --out <folder>` wrote.
         task: The task's name.
         split: Its split.
+        pass_counts: How many passes the questions have, by id; others have one for each option.
 
     Raises:
         MissingFileError: A file is not there.
@@ -85,7 +86,7 @@ def read_blind_run(folder: str | Path, task: str, split: str) -> BlindRun:
     results = read_results(folder)
     for result in results.tasks:
         if _is_blind(result) and result.scores is not None and (result.task, result.split) == (task, split):
-            return BlindRun(folder, result.model, *_read_answers(folder, result))
+            return BlindRun(folder, result.model, *_read_answers(folder, result, pass_counts))
     held = [f"{r.task} ({r.split}{', blind' if _is_blind(r) else ''})" for r in results.tasks]
     raise UsageError(
         f"without_blind={str(folder)!r} has no scores of {task} ({split}) without images, but: "
@@ -97,8 +98,10 @@ def _is_blind(result: TaskResult) -> bool:
     return result.settings.get("blind") is True
 
 
-def _read_answers(folder: Path, result: TaskResult) -> tuple[dict[str, str], frozenset[str]]:
-    """The questions asked, by id, and the ids of those answered right in as many passes as they have options."""
+def _read_answers(
+    folder: Path, result: TaskResult, pass_counts: Mapping[str, int]
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The questions asked, by id, and the ids of those answered right in all of their passes."""
     from pyarrow import ArrowException
     from pyarrow import parquet
 
@@ -112,6 +115,8 @@ def _read_answers(folder: Path, result: TaskResult) -> tuple[dict[str, str], fro
     for row in rows:
         passes.setdefault(row["id"], []).append(row)
     solved = [
-        id for id, of_id in passes.items() if sum(row["correct"] is True for row in of_id) == len(of_id[0]["options"])
+        id
+        for id, of_id in passes.items()
+        if sum(row["correct"] is True for row in of_id) == pass_counts.get(id, len(of_id[0]["options"]))
     ]
     return {id: of_id[0]["question"] for id, of_id in passes.items()}, frozenset(solved)

@@ -1,29 +1,92 @@
-"""The passes over a question under CircularEval: how they are called, and what they give the metric."""
+"""The passes over a question under CircularEval: which there are, their names, and what they give the metric."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from eyechart.datasets_scripts.common.rotations import STRIDE
+from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.datasets_scripts.common.rotations import rotated_letter
 from eyechart.evaluators.asking import Answered
-from eyechart.evaluators.multiple_choice import right_letter
 from eyechart.evaluators.multiple_choice import shown_options
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
+from eyechart.metrics.scoring.choices import moved_letter
 
 MAIN = "main"
-"""The pass that shows the options as the release does."""
+"""The first pass."""
 OPEN = "open"
 """The pass that shows no options, and is none of CircularEval's."""
 _ROTATION = "rotation:"
 
 
-def rotation_pass(places: int) -> str:
-    """The pass in which the options are turned by so many places.
+@dataclass(frozen=True)
+class QuestionPass:
+    """A question with its options in the order of one pass."""
+
+    number: int
+    """0 for the first pass."""
+    question: str
+    hint: str
+    options: tuple[str, ...]
+    answer: str
+    """Letter of the right option, "" if private."""
+    index: int
+    """Its index in MMBench's files; -1 where the question has no number there."""
+
+    @property
+    def name(self) -> str:
+        """What requests and predictions call it: "main", "rotation:1", ..."""
+        return rotation_pass(self.number)
+
+
+def passes_of(row: Row) -> list[QuestionPass]:
+    """The passes of a question: the release's own where the row has them, else one rotation for each option.
+
+    Examples:
+        >>> row = {"question_id": "7", "question": "Which?", "options": ["red", "green", "blue"], "answer": "A"}
+        >>> [(one.name, one.options, one.answer, one.index) for one in passes_of(row)][1:]
+        [('rotation:1', ('blue', 'red', 'green'), 'B', 1000007), ('rotation:2', ('green', 'blue', 'red'), 'C', 2000007)]
+    """
+    if row.get("passes"):
+        return [
+            QuestionPass(
+                number=one["rotation"],
+                question=one["question"],
+                hint=one["hint"],
+                options=tuple(one["options"]),
+                answer=one["answer"],
+                index=one["index"],
+            )
+            for one in row["passes"]
+        ]
+    number, count = str(row.get("question_id", "")), len(row["options"])
+    return [
+        QuestionPass(
+            number=places,
+            question=row["question"],
+            hint=row.get("hint") or "",
+            options=rotate(row["options"], places),
+            answer=rotated_letter(row["answer"], places, count),
+            index=int(number) + places * STRIDE if number.isdecimal() else -1,
+        )
+        for places in range(count)
+    ]
+
+
+def rotation_pass(number: int) -> str:
+    """What a pass is called.
 
     Examples:
         >>> rotation_pass(0), rotation_pass(2)
         ('main', 'rotation:2')
     """
-    return f"{_ROTATION}{places}" if places else MAIN
+    return f"{_ROTATION}{number}" if number else MAIN
+
+
+def asked_pass(row: Row, response: Response) -> QuestionPass:
+    """The pass that a response answers."""
+    return next(one for one in passes_of(row) if one.name == response.request.pass_name)
 
 
 def observed(answered: Sequence[Answered]) -> list[tuple[Row, Response]]:
@@ -43,17 +106,22 @@ def count_asked(item: Answered) -> int:
 
 def decision_columns(passes: Sequence[tuple[Row, Response]]) -> dict[str, Any]:
     """What decides passes over questions with public answers, in the metric's columns."""
-    shown = [(row, list(shown_options(response))) for row, response in passes]
+    of_row = {row["id"]: {one.name: one for one in passes_of(row)} for row, _ in passes}
+    asked = [of_row[row["id"]][response.request.pass_name] for row, response in passes]
+    shown = [list(shown_options(response)) for _, response in passes]
     return {
         "predictions": [response.text or "" for _, response in passes],
-        "references": [right_letter(row, options) for row, options in shown],
-        "choices": [options for _, options in shown],
-        "questions": [row["question"] for row, _ in passes],
+        "references": [
+            moved_letter(one.answer, one.options, options) for one, options in zip(asked, shown, strict=True)
+        ],
+        "choices": shown,
+        "questions": [one.question for one in asked],
         "question_ids": [row["id"] for row, _ in passes],
-        "rotations": [_places(response) for _, response in passes],
+        "rotations": [one.number for one in asked],
     }
 
 
-def _places(response: Response) -> int:
-    name = response.request.pass_name
-    return 0 if name == MAIN else int(name.removeprefix(_ROTATION))
+def pass_counts(passes: Sequence[tuple[Row, Response]]) -> list[int]:
+    """How many passes the question of each pass has, answered or not."""
+    counts = {row["id"]: len(passes_of(row)) for row, _ in passes}
+    return [counts[row["id"]] for row, _ in passes]

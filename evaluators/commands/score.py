@@ -54,7 +54,8 @@ def score(
         Path,
         typer.Option(
             help="File of answers: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV or "
-            "JSON; lmms-eval's samples; LLaVA's answers to MMBench; or CSV with image and score of any measure."
+            "JSON; lmms-eval's samples; LLaVA's answers to MMBench; Q-Bench's released logits; or CSV with image "
+            "and score of any measure."
         ),
     ],
     model: Annotated[str | None, typer.Option(help="Name of the model that made the answers.")] = None,

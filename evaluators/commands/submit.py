@@ -43,3 +43,5 @@ def submit(
 
     for bundle, paths in checked(work):
         print(f"{bundle.key.title}: {bundle.count:,} answers in {', '.join(map(str, paths))}")
+        if bundle.note:
+            print(bundle.note)

@@ -23,6 +23,7 @@ MATTERS: Mapping[str, str] = {
     "of_equal_losses": "the choice among equal losses",
     "max_new_tokens": "how long a reply may be",
     "option_order": "the order of the options",
+    "passes": "where the passes of a question come from",
     "shuffle_seed": "the order of the options",
     "orders": "the orders in which pairs are shown",
     "aggregator": "from pairs to scores",

@@ -114,7 +114,7 @@ def _sort_out(folder: Path, files: Sequence[Path], now: datetime.datetime) -> Ou
         if not submission.results.tasks:
             outcome.rejected.append(_rejection(source, "", "", ["it holds no finished task"]))
         for result in submission.results.tasks:
-            board = find_board(result.task, result.subset)
+            board = find_board(result.task, result.subset, result.split)
             reasons = [_no_board(result)] if board is None else misfits(board, result)
             if board is None or reasons:
                 outcome.rejected.append(_rejection(source, result.task, result.subset, reasons))

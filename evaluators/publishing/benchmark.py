@@ -45,14 +45,14 @@ def benchmark(subset: str, configs: Sequence[str], *, i_have_the_rights: bool = 
     Raises:
         UsageError: No task can be scored on what is exported.
     """
-    private = () if i_have_the_rights else find_subset(subset).private
+    found = find_subset(subset)
     tasks = [
         {"id": task_id(task.name, split), "config": config, "split": split}
         for task in TASKS
         if subset in task.subsets
         for config in _configs(task, configs)
         for split in task.splits
-        if split not in private
+        if i_have_the_rights or split not in found.private_splits(config)
     ]
     if not tasks:
         raise UsageError(

@@ -14,9 +14,11 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.subsets import find_subset
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.circular.passes import observed
+from eyechart.evaluators.circular.passes import passes_of
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
@@ -48,6 +50,8 @@ class Bundle:
     """Contents by name."""
     count: int
     """Answers in them."""
+    note: str = ""
+    """What to know before they are sent."""
 
 
 def make_bundles(
@@ -128,7 +132,7 @@ def _bundle(run: Run, key: TaskKey, data_dirs: Mapping[str, str]) -> Bundle:
         found = len(read_submission(name, content))
         if found != count:
             raise DataError(f"{name} holds {found} answers where {count} were put in")
-    return Bundle(key, files, count)
+    return Bundle(key, files, count, find_subset(key.subset).answers_note)
 
 
 def _check_result(key: TaskKey, result: TaskResult, task: Task) -> None:
@@ -164,7 +168,7 @@ def _answered(key: TaskKey, rows: Sequence[Row], answers: Answers, task: Task) -
         if not record["error"]:
             found.setdefault(record["id"], []).append(_response(record))
     is_circular = task.evaluator is Kind.CIRCULAR_EVAL
-    lacking = [row["id"] for row in rows if len(found.get(row["id"], ())) < (len(row["options"]) if is_circular else 1)]
+    lacking = [row["id"] for row in rows if len(found.get(row["id"], ())) < (len(passes_of(row)) if is_circular else 1)]
     strange = found.keys() - {row["id"] for row in rows}
     if strange:
         raise UsageError(

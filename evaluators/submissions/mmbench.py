@@ -1,10 +1,13 @@
-"""The file of answers for MMBench's evaluation server, which holds the answers of the test split.
+"""The file of answers for MMBench's evaluation server, which held the answers of the test split until 31 March 2026.
+
+The server is closed since. The file remains for those who hold the answers of version 1.0's test (`eyechart
+score-private`); version 1.1's are public, and its test runs have scores.
 
 Documented (https://github.com/open-compass/MMBench, and the server's own script, `mmb_eval_gradio` in
 https://github.com/open-compass/VLMEvalKit): XLSX with `index`, `question`, `A` to `D` and `prediction`, one row for
-each rotation of a question; it tells MMBench and CCBench apart by `l2-category`, and groups by `category` and `split`.
-The server compares the choice in `prediction` with the answer of the row of that `index`. So an index is chosen whose
-row shows the options as they were shown: releases turn them one way or the other.
+each pass of a question; it tells MMBench and CCBench apart by `l2-category`, and groups by `category` and `split`. The
+server compares the choice in `prediction` with the answer of the row of that `index`. So each row has the options that
+the release's row of its index has, and a reply to another order of them is written in its letters.
 
 Cells hold text and nothing else: a reply that begins with "=" is no formula. What no cell can hold is changed, and
 counted: control characters and halves of surrogate pairs become blanks, line ends become line feeds, and of a reply
@@ -20,9 +23,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.abilities import ABILITIES
 from eyechart.datasets_scripts.common.abilities import RELEASED_L2
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.rotations import STRIDE
-from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.evaluators.circular.passes import QuestionPass
 from eyechart.evaluators.types import Row
 
 COLUMNS = (
@@ -31,9 +32,6 @@ COLUMNS = (
 )
 CELL_LIMIT = 32_767
 """Most characters of an XLSX cell."""
-OFFICIAL_DIRECTION = -1
-"""The way options turn where a release does not show it: VLMEvalKit's `circular_pred` expects the right one a letter
-later with each rotation."""
 _LETTERS = "ABCD"
 _ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
@@ -41,36 +39,29 @@ _RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
 
 @dataclass(frozen=True)
 class AnsweredPass:
-    """A reply to one rotation of a question."""
+    """A reply to one pass of a question."""
 
     row: Row
-    """The question, as `mmbench` has it, unrotated."""
-    options: Sequence[str]
-    """Its options as they were shown."""
+    """The question, as `mmbench` has it."""
+    shown: QuestionPass
+    """The pass, its options in the release's order."""
     reply: str
+    """The answer; a letter stands for that order."""
 
 
-def mmbench_submission(
-    passes: Sequence[AnsweredPass], config: str, split: str, direction: int = OFFICIAL_DIRECTION
-) -> Mapping[str, bytes]:
+def mmbench_submission(passes: Sequence[AnsweredPass], config: str, split: str) -> Mapping[str, bytes]:
     """The file for one configuration of MMBench.
 
     Args:
         passes: The replies, in any order.
         config: The configuration, which names the file.
         split: The split of the questions.
-        direction: 1 if rotation r of the release's rows has the option at r first, -1 if it turns the other way.
 
     Returns:
         Name and contents of the file.
-
-    Raises:
-        DataError: The options of a pass are no rotation of those of its question, or two passes are the same one.
     """
-    rows = {_index(answered, direction): answered for answered in passes}
-    if len(rows) < len(passes):
-        raise DataError(f"{len(passes) - len(rows)} passes show the options of a question in the order of another one")
-    return {f"mmbench_{config}_{split}.xlsx": _workbook([_cells(index, rows[index], split) for index in sorted(rows)])}
+    rows = {answered.shown.index: answered for answered in passes}
+    return {f"mmbench_{config}_{split}.xlsx": _workbook([_cells(rows[index], split) for index in sorted(rows)])}
 
 
 def cell_text(text: str) -> str:
@@ -84,26 +75,18 @@ def cell_text(text: str) -> str:
     return text[-CELL_LIMIT:]
 
 
-def _index(answered: AnsweredPass, direction: int) -> int:
-    row, shown = answered.row, tuple(answered.options)
-    for rotation in range(len(row["options"])):
-        if rotate(row["options"], direction * rotation) == shown:
-            return int(row["question_id"]) + rotation * STRIDE
-    raise DataError(f"item '{row['id']}': {list(shown)} is no rotation of its options, {list(row['options'])}")
-
-
-def _cells(index: int, answered: AnsweredPass, split: str) -> list[Any]:
-    row = answered.row
+def _cells(answered: AnsweredPass, split: str) -> list[Any]:
+    row, shown = answered.row, answered.shown
     texts = {
-        "question": row["question"],
-        "hint": row["hint"],
-        **dict(zip(_LETTERS, answered.options, strict=False)),
+        "question": shown.question,
+        "hint": shown.hint,
+        **dict(zip(_LETTERS, shown.options, strict=False)),
         "prediction": answered.reply,
-        "category": _RELEASED.get(row["category"], row["category"]),
-        "l2-category": RELEASED_L2.get(row["l2_category"], row["l2_category"]),
+        "category": _RELEASED.get(row["category"]) or row["category"],
+        "l2-category": RELEASED_L2.get(row["l2_category"]) or row["l2_category"],
         "split": split,
     }
-    return [index, *(cell_text(texts.get(name, "")) for name in COLUMNS[1:])]
+    return [shown.index, *(cell_text(texts.get(name, "")) for name in COLUMNS[1:])]
 
 
 def _workbook(rows: Sequence[Sequence[Any]]) -> bytes:

@@ -6,6 +6,7 @@ files and row numbers, never what a row holds, and carry no earlier error with t
 """
 
 import csv
+import math
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -18,6 +19,11 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.readers import clean_text
+from eyechart.datasets_scripts.common.rotations import STRIDE
+from eyechart.datasets_scripts.common.rotations import Pass
+from eyechart.datasets_scripts.common.rotations import numbered_passes
+from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.datasets_scripts.common.rotations import rotated_letter
 from eyechart.evaluators.submissions.mmbench import cell_text
 from eyechart.evaluators.submissions.private_files import content_of
 from eyechart.evaluators.submissions.private_files import json_of
@@ -28,8 +34,7 @@ from eyechart.evaluators.submissions.texts import golden_texts
 from eyechart.evaluators.submissions.texts import score_texts
 from eyechart.evaluators.submissions.texts import template_of
 from eyechart.metrics.scoring.accuracy import random_guess
-from eyechart.metrics.scoring.choices import extract_choice
-from eyechart.metrics.scoring.circular import circular_random_guess
+from eyechart.metrics.scoring.choices import named_letters
 from eyechart.metrics.scoring.intervals import wilson_interval
 
 if TYPE_CHECKING:
@@ -38,7 +43,6 @@ if TYPE_CHECKING:
 
 SMALLEST_GROUP = 30
 """Groups of fewer questions are not shown: their scores would tell of single answers."""
-_ROTATION = 1_000_000
 _MOST_CELL_BYTES = 2**27
 _CHOICE_PARTS = ("AesP", "AesE", "AesA1")
 _IMAGE = {"q_bench": "img_path", "aesbench": "image"}
@@ -52,7 +56,7 @@ class _Question:
 
     options: tuple[str, ...]
     right: str
-    """The right option's text."""
+    """The right option's letter."""
     groups: Mapping[str, str]
 
     def __repr__(self) -> str:
@@ -108,8 +112,7 @@ def score_submission(
 
 def _scored(submitted: Sequence[Submitted], submission: Path, answers: Path) -> dict[str, Any]:
     if submission.suffix == ".xlsx":
-        questions = _mmbench_questions(answers)
-        return _circular(submitted, questions, submission)
+        return _circular(submitted, answers, submission)
     part = submitted[0].question.get("part")
     if part is None:
         questions, keys = _q_bench_questions(answers), [_q_bench_key(one.question) for one in submitted]
@@ -119,54 +122,51 @@ def _scored(submitted: Sequence[Submitted], submission: Path, answers: Path) -> 
         allowed = ", ".join((*_CHOICE_PARTS, "AesI"))
         raise DataError(f"is of the part {part!r}; expected one of {allowed}", path=submission)
     _check_keys(keys, questions, submission)
-    chosen = [extract_choice(one.reply, questions[key].options) for one, key in zip(submitted, keys, strict=True)]
-    right = [_is_right(letter, questions[key]) for letter, key in zip(chosen, keys, strict=True)]
+    chosen = [named_letters(one.reply, questions[key].options) for one, key in zip(submitted, keys, strict=True)]
+    right = [questions[key].right in letters for letters, key in zip(chosen, keys, strict=True)]
     sizes = [len(questions[key].options) for key in keys]
     scores = {
         **_share("accuracy", right),
         "random_guess": random_guess(sizes),
         "n": len(right),
-        "unmatched": chosen.count(None),
+        "unmatched": chosen.count(""),
     }
     return scores | _by_group(right, [questions[key] for key in keys], "accuracy")
 
 
-def _circular(submitted: Sequence[Submitted], questions: Mapping[Key, _Question], submission: Path) -> dict[str, Any]:
-    """CircularEval: right in every rotation; VanillaEval: unrotated."""
-    passes: dict[Key, dict[int, bool]] = {}
+def _circular(submitted: Sequence[Submitted], answers: Path, submission: Path) -> dict[str, Any]:
+    """CircularEval: right in every pass of the release; VanillaEval: in the first."""
+    questions = _mmbench_questions(answers)
+    passes = {index: (id, turn) for id, of_id in questions.items() for turn, (index, _) in of_id.items()}
+    right: dict[int, dict[int, bool]] = {id: {} for id in questions}
     unmatched = 0
     for number, one in enumerate(submitted, 2):
         try:
-            rotation, index = divmod(int(one.question["index"]), _ROTATION)
-        except (TypeError, ValueError):
-            raise DataError("its index is no whole number", path=submission, row=number) from None
-        question = questions.get((index,))
+            id, turn = passes[int(one.question["index"])]
+        except (KeyError, TypeError, ValueError):
+            raise DataError("its index is none of the benchmark's", path=submission, row=number) from None
+        question = questions[id][turn][1]
         shown = [clean_text(str(one.question[at])) for at in "ABCD" if one.question.get(at) not in (None, "")]
-        if question is None or sorted(shown) != sorted(question.options):
-            raise DataError("its index and options are none of the benchmark's", path=submission, row=number)
-        letter = extract_choice(one.reply, shown)
-        unmatched += letter is None
-        is_right = letter is not None and shown[ascii_uppercase.index(letter)] == question.right
-        if rotation in passes.setdefault((index,), {}):
+        if tuple(shown) != question.options:
+            raise DataError("its options are not those of the row of its index", path=submission, row=number)
+        if turn in right[id]:
             raise DataError("is there twice", path=submission, row=number)
-        passes[(index,)][rotation] = is_right
-    lacking = [key for key, question in questions.items() if len(passes.get(key, ())) != len(question.options)]
+        letters = named_letters(one.reply, shown)
+        unmatched += not letters
+        right[id][turn] = question.right in letters
+    lacking = [id for id, of_id in questions.items() if len(right[id]) != len(of_id)]
     if lacking:
         raise DataError(f"lacks passes of {len(lacking)} of {len(questions)} questions", path=submission)
-    keys = list(questions)
-    circular = [all(passes[key].values()) for key in keys]
+    circular = [all(of_id.values()) for of_id in right.values()]
+    chances = [1 / math.prod(len(one.options) for _, one in of_id.values()) for of_id in questions.values()]
     scores = {
         **_share("circular_accuracy", circular),
-        **_share("vanilla_accuracy", [passes[key].get(0, False) for key in keys]),
-        "random_guess": circular_random_guess([len(questions[key].options) for key in keys]),
-        "n": len(keys),
+        **_share("vanilla_accuracy", [of_id[0] for of_id in right.values()]),
+        "random_guess": sum(chances) / len(chances),
+        "n": len(questions),
         "unmatched": unmatched,
     }
-    return scores | _by_group(circular, [questions[key] for key in keys], "circular_accuracy")
-
-
-def _is_right(letter: str | None, question: _Question) -> bool:
-    return letter is not None and question.options[ascii_uppercase.index(letter)] == question.right
+    return scores | _by_group(circular, [of_id[0][1] for of_id in questions.values()], "circular_accuracy")
 
 
 def _share(name: str, right: Sequence[bool]) -> dict[str, Any]:
@@ -213,7 +213,8 @@ def _q_bench_questions(path: Path) -> dict[Key, _Question]:
 
     found = {}
     for number, row in json_rows(path):
-        options, right = _texts(row.get("candidates") or ()), clean_text(str(row.get("correct_ans")))
+        options, text = _texts(row.get("candidates") or ()), clean_text(str(row.get("correct_ans")))
+        right = row.get("correct_choice") or (ascii_uppercase[options.index(text)] if text in options else "")
         _check_question(options, right, path, number)
         groups = {"question_type": QUESTION_TYPES[row["type"]], "concern": f"code {row['concern']}"}
         found[_q_bench_key(row)] = _Question(options, right, groups)
@@ -228,25 +229,44 @@ def _aes_bench_questions(path: Path, part: str) -> dict[Key, _Question]:
         row = answered_question(clean_text(image), entry, part)
         if row is None:
             raise DataError(f"has no question with an answer under {part}", path=path, row=number)
-        options, right = tuple(row["options"]), row["options"][ascii_uppercase.index(row["answer"])]
-        found[(row["id"],)] = _Question(options, right, {"image_source": row["image_source"] or "not told"})
+        groups = {"image_source": row["image_source"] or "not told"}
+        found[(row["id"],)] = _Question(tuple(row["options"]), row["answer"], groups)
     return found
 
 
-def _mmbench_questions(path: Path) -> dict[Key, _Question]:
+def _mmbench_questions(path: Path) -> dict[int, dict[int, tuple[int, _Question]]]:
+    """By question and number of the pass, the index of its row and what it shows."""
     # Cells hold images.
     csv.field_size_limit(_MOST_CELL_BYTES)
-    found = {}
+    rows: list[Pass] = []
+    categories: dict[int, str] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file, delimiter="\t"), 2):
-            rotation, index = divmod(int(row["index"]), _ROTATION)
-            if rotation:
-                continue
-            texts = {letter: row.get(letter) for letter in "ABCD" if row.get(letter) not in (None, "", "nan")}
-            options, right = _cells(texts.values()), "".join(_cells([texts.get(row.get("answer") or "") or ""]))
-            _check_question(options, right, path, number)
-            found[(index,)] = _Question(options, right, {"category": row["category"]})
-    return found
+            options = _cells(row[letter] for letter in "ABCD" if row.get(letter) not in (None, "", "nan"))
+            _check_question(options, row["answer"], path, number)
+            group = int(row["g_index"]) if row.get("g_index") else None
+            rows.append(Pass(int(row["index"]), row["question"], "", options, row["answer"], group))
+            categories[rows[-1].question_id] = row["category"]
+    found: dict[int, dict[int, tuple[int, _Question]]] = {}
+    for id, passes in numbered_passes(rows).items():
+        groups = {"category": categories[id]}
+        found[id] = {turn: (one.index, _Question(one.options, one.answer, groups)) for turn, one in passes.items()}
+    if any(len(passes) > 1 for passes in found.values()):
+        return found
+    return {id: _turned(id, passes) for id, passes in found.items()}
+
+
+def _turned(id: int, passes: Mapping[int, tuple[int, _Question]]) -> dict[int, tuple[int, _Question]]:
+    """The passes that are made of a first one."""
+    first = passes[0][1]
+    count = len(first.options)
+    return {
+        turn: (
+            id + turn * STRIDE,
+            _Question(rotate(first.options, turn), rotated_letter(first.right, turn, count), first.groups),
+        )
+        for turn in range(count)
+    }
 
 
 def _cells(values: Iterable[Any]) -> tuple[str, ...]:
@@ -255,7 +275,7 @@ def _cells(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _check_question(options: Sequence[str], right: Any, path: Path, number: int) -> None:
-    if len(options) < 2 or len(set(options)) < len(options) or right not in options:
+    if not options or right not in list(ascii_uppercase[: len(options)]):
         raise DataError(
             "has no answer that is one of its options; give the file with the answers", path=path, row=number
         )

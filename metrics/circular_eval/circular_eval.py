@@ -28,9 +28,9 @@ from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.judging.replies import Judge
 
 _DESCRIPTION = """
-Share of multiple-choice questions that are answered right in every rotation of their options (CircularEval), beside the
-share answered right in the unrotated pass (VanillaEval). Answers are a model's raw text, from which the choice is
-extracted by exact matching, then by an optional judge.
+Share of multiple-choice questions that are answered right in every pass, each with the options in another order
+(CircularEval), and the share answered right in the first pass (VanillaEval). Answers are a model's raw text, from which
+the choice is extracted by exact matching, then by an optional judge.
 """
 
 _CITATION = """
@@ -46,9 +46,12 @@ _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list` of `str`): Raw replies, one per pass; "" for a failed or empty response, which is unmatched.
     references (`list` of `str`): Letters of the correct options, as shown in the pass.
-    choices (`list` of `list` of `str`): Option texts of each pass, in the order shown, so already rotated.
+    choices (`list` of `list` of `str`): Option texts of each pass, in the order shown. They may repeat: a reply by
+        letter is compared by letter; a reply by a text that stands twice is right if one of its places is.
     question_ids (`list` of `str` or `int`): Which question each pass asks.
-    rotations (`list` of `int`): By how many places the options of each pass are rotated, from 0.
+    rotations (`list` of `int`): Number of each pass of its question; 0 is the first one. Passes need not be rotations.
+    pass_counts (`list` of `int`, optional): How many passes the question of each row has. By default as many as there
+        are options that change their place between the passes given; of a single pass, as many as there are options.
     questions (`list` of `str`, optional): Question of each pass; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per pass, the same in all passes of a
         question; adds `by_<group name>`.
@@ -66,7 +69,8 @@ Returns:
     circular_ci95 (`list` of two `float`): Its 95 % Wilson interval.
     vanilla_accuracy (`float`): Share of questions that are right in rotation 0, of those where it was asked.
     vanilla_ci95 (`list` of two `float`): Its 95 % Wilson interval.
-    random_guess (`float`): Circular accuracy expected from guessing, the mean of N^-N for N options.
+    random_guess (`float`): Circular accuracy expected from guessing: the mean over the questions of the product over
+        their passes of 1/options, so N^-N for N passes of N options.
     n_questions (`int`): Questions in `circular_accuracy`; in a group also as `n`.
     n_vanilla (`int`): Questions in `vanilla_accuracy`.
     n_passes (`int`): Passes given.
@@ -100,7 +104,7 @@ Examples:
 
 
 class CircularEval(CheckedColumns, evaluate.Metric):
-    """Share of questions answered right in every rotation of their options."""
+    """Share of questions answered right in every pass."""
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -127,6 +131,7 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         choices: Sequence[Sequence[str]],
         question_ids: Sequence[str],
         rotations: Sequence[int],
+        pass_counts: Sequence[int] | None = None,
         questions: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
         judge: Judge | None = None,
@@ -136,13 +141,14 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         seed: int = 0,
         missing: str = "error",
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
+        columns = {"questions": questions, "groups": groups, "pass_counts": pass_counts}
+        check_gathered(self.num_process, list(self.features), **columns)
         checked = check_groups(groups, len(predictions))
         extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed)
         # What needs no decision is checked before a judge is asked, whose replies may cost money.
         check_member("missing", missing, MISSING)
         check_rows(predictions, references, choices, extraction)
-        asked = find_questions(question_ids, rotations, references, choices)
+        asked = find_questions(question_ids, rotations, choices, pass_counts)
         check_question_groups(checked, asked)
         extraction = replace(extraction, question_ids=question_ids, rotations=rotations)
         if judge is not None:

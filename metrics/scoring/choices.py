@@ -10,6 +10,8 @@ option matches the reply, by its letter or by its text. The paper leaves the mat
 - A mention behind not, no, never, n't or without in the same clause does not count, unless the option says so itself.
 - Yes and No match only alone, opening the reply, or right behind "answer is".
 - Nothing named, two options named, or a letter and a text that disagree: no choice. Parsing never guesses.
+- A letter alone or behind a cue names its place, even where another option's text is that letter.
+- Options may repeat. A letter names its own place alone, a text all the places where it stands.
 """
 
 import re
@@ -45,13 +47,14 @@ def extract_choice(text: str, options: Sequence[str]) -> str | None:
 
     Args:
         text: The model's reply, any string.
-        options: The option texts in the order shown; the first is A. At most 26, no two equal.
+        options: The option texts in the order shown; the first is A. At most 26; they may repeat.
 
     Returns:
-        A letter, or None where the reply names no option or more than one.
+        A letter, the first one where the reply names a text that stands several times; None where the reply names no
+        option or more than one.
 
     Raises:
-        InputError: `options` holds the same text twice or more than 26 texts. No `text` raises.
+        InputError: `options` holds more than 26 texts. No `text` raises.
 
     Examples:
         >>> extract_choice("The answer is dark.", ["Bright", "Dark", "Medium", "Dull"])
@@ -66,11 +69,26 @@ def extract_choice(text: str, options: Sequence[str]) -> str | None:
         True
     """
     check_options(options)
-    return extract_checked(text, options)
+    return named_letters(text, options)[:1] or None
 
 
-def extract_checked(text: str, options: Sequence[str]) -> str | None:
-    """`extract_choice` for options that `check_options` has passed."""
+def named_letters(text: str, options: Sequence[str]) -> str:
+    """Letters of all places of the one option that a reply names.
+
+    Args:
+        text: The model's reply, any string.
+        options: Option texts that `check_options` has passed.
+
+    Returns:
+        One letter; several, in order, where the reply names by its text an option that stands several times; "" where
+        it names none or more than one.
+
+    Examples:
+        >>> named_letters("athlete", ["officer", "athlete", "athlete"])
+        'BC'
+        >>> named_letters("C", ["officer", "athlete", "athlete"])
+        'C'
+    """
     if "<" not in text and "boxed" not in text and "◁" not in text:
         return _one_named(text, options)
     text = drop_reasoning(text)
@@ -79,67 +97,119 @@ def extract_checked(text: str, options: Sequence[str]) -> str | None:
         return _one_named(text, options)
     # Many containers mostly hold the same few contents; the first that disagrees decides.
     contents = iter(dict.fromkeys(contained))
-    letter = _one_named(next(contents), options)
-    agree = letter is not None and all(_one_named(content, options) == letter for content in contents)
-    return letter if agree else None
+    letters = _one_named(next(contents), options)
+    return letters if all(_one_named(content, options) == letters for content in contents) else ""
+
+
+def moved_letter(letter: str, options: Sequence[str], shown: Sequence[str]) -> str:
+    """The letter that an option has where the same options are shown in another order.
+
+    A text that stands several times keeps the order of its places: its first place here is its first place there.
+
+    Args:
+        letter: The option's letter among `options`.
+        options: Option texts.
+        shown: The same texts in any order.
+
+    Examples:
+        >>> moved_letter("C", ["athlete", "officer", "athlete"], ["officer", "athlete", "athlete"])
+        'C'
+    """
+    if list(shown) == list(options):
+        return letter
+    place = ascii_uppercase.index(letter)
+    text = options[place]
+    places = [index for index, option in enumerate(shown) if option == text]
+    return ascii_uppercase[places[list(options[:place]).count(text)]]
+
+
+def moved_reply(text: str, shown: Sequence[str], options: Sequence[str]) -> str:
+    """A reply in the letters of another order of the same options; one that names none, or no letter, as it is.
+
+    Args:
+        text: The reply.
+        shown: The options as the reply saw them.
+        options: The order whose letters are wanted.
+
+    Examples:
+        >>> moved_reply("A", ["Yes", "No"], ["No", "Yes"]), moved_reply("perhaps", ["Yes", "No"], ["No", "Yes"])
+        ('B. Yes', 'perhaps')
+    """
+    letters = "" if list(shown) == list(options) else named_letters(text, shown)
+    if not letters:
+        return text
+    option = shown[ascii_uppercase.index(letters[0])]
+    # A text that stands several times was named without a letter.
+    return option if len(letters) > 1 else f"{moved_letter(letters, shown, options)}. {option}"
 
 
 def check_options(options: Sequence[str], row: int | None = None) -> None:
-    """Refuse option lists that no letter can name one of.
+    """Refuse more options than there are letters.
 
     Args:
         options: The option texts.
         row: Row number for the message, where there are many lists.
 
     Raises:
-        InputError: Two options are equal, or there are more options than letters.
+        InputError: There are more options than letters.
     """
     where = "options" if row is None else f"choices[{row}]"
     if len(options) > len(ascii_uppercase):
         raise InputError(f"{where} holds {len(options)} options; at most {len(ascii_uppercase)} can have a letter")
-    if len(set(options)) < len(options):
-        twice = next(option for index, option in enumerate(options) if option in options[:index])
-        raise InputError(f"{where} holds {twice!r} twice; options must differ")
 
 
-def _one_named(text: str, options: Sequence[str]) -> str | None:
-    """The one option named by a text without reasoning blocks and answer containers."""
+def _one_named(text: str, options: Sequence[str]) -> str:
+    """`named_letters` of a text without reasoning blocks and answer containers."""
     text = strip_markdown(normalise(text))
     if not text:
-        return None
+        return ""
     lone = text.strip(_LONE_LETTER_WRAPPING).upper() if len(text) < 16 else ""
-    if len(lone) != 1 or lone not in ascii_uppercase[: len(options)]:
-        lone = ""
+    if len(lone) == 1 and lone in ascii_uppercase[: len(options)]:
+        return lone
     # An option verbatim needs no rule, and tells apart texts that differ in punctuation alone ("x > y", "x < y").
     key = stripped_key(text) if len(text) < 1024 else ""
     keys = list(map(comparison_key, options))
-    if key and keys.count(key) == 1:
-        equal = ascii_uppercase[keys.index(key)]
-        return equal if lone in ("", equal) else None
-    return lone or _plainly_named(text, options, keys) or _mentioned(text, options)
+    equal = _places_of_one([place for place, own in enumerate(keys) if own == key], options) if key in keys else ""
+    return (key and equal) or _plainly_named(text, options, keys) or _mentioned(text, options)
 
 
-def _plainly_named(text: str, options: Sequence[str], keys: Sequence[str]) -> str | None:
+def _places_of_one(places: Sequence[int], options: Sequence[str]) -> str:
+    """The letters of places that hold one and the same text; "" where they hold several."""
+    return "".join(ascii_uppercase[place] for place in places) if len({options[place] for place in places}) == 1 else ""
+
+
+def _plainly_named(text: str, options: Sequence[str], keys: Sequence[str]) -> str:
     """The letter in the commonest forms of all, "The answer is C." and "Answer: C. text", without reading each word."""
     found = _PLAIN.fullmatch(text) if len(text) <= _PLAIN_LENGTH else None
     if found is None:
-        return None
+        return ""
     cue, label, content, letter = found.groups()
     index = ascii_uppercase.index(label or letter)
     if index >= len(options) or (label and comparison_key(content) != keys[index]):
-        return None
-    # An option such as "A" or "right" may be what the cue names.
-    return None if cue and any(map(_may_be_cue, options)) else ascii_uppercase[index]
+        return ""
+    # An option such as "right" may be part of the cue.
+    return "" if cue and any(map(_may_be_cue, options)) else ascii_uppercase[index]
 
 
 @lru_cache(maxsize=8192)
 def _may_be_cue(option: str) -> bool:
-    last = option_phrase(option)[1:-1].rpartition("\n")[2]
-    return last in _CUE_WORDS or (len(last) == 1 and last.isalpha())
+    return option_phrase(option)[1:-1].rpartition("\n")[2] in _CUE_WORDS
 
 
-def _mentioned(text: str, options: Sequence[str]) -> str | None:
+def _mentioned(text: str, options: Sequence[str]) -> str:
     """The one option that a text mentions, read word by word."""
     letters, texts = find_mentions(split_words(text), options)
-    named = letters | texts
-    return min(named) if len(named) == 1 else None
+    if letters:
+        # The text of an option that is a letter itself is in the reply because that letter is.
+        texts = frozenset(letter for letter in texts if not _is_letter(options[ascii_uppercase.index(letter)]))
+    named = sorted(letters | texts)
+    if len(named) < 2:
+        return "".join(named)
+    # A text that stands several times is one option, of which a letter picks one place.
+    places = _places_of_one([ascii_uppercase.index(letter) for letter in named], options)
+    return places if not letters else "".join(letters) if places and len(letters) == 1 else ""
+
+
+def _is_letter(option: str) -> bool:
+    key = comparison_key(option)
+    return len(key) == 1 and key.isalpha()

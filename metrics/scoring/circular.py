@@ -1,7 +1,7 @@
-"""CircularEval: a question counts only if it is answered right in every rotation of its options.
+"""CircularEval: a question counts only if every pass over it is right, each with its options in another order.
 
-Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). A question with N options is asked in N
-passes, its options rotated by one more place in each. VanillaEval is rotation 0 alone. What the paper leaves open:
+Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). The passes are those of the release, see
+`circular_passes`; VanillaEval is the first pass, rotation 0, alone. What the paper leaves open:
 
 - A question with a wrong pass is wrong, whatever else is missing: the paper drops the passes behind a wrong one. Only
   questions whose observed passes are all right are incomplete; they are an error, or left out.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.accuracy import choice_distribution
-from eyechart.metrics.scoring.circular_passes import IntArray
+from eyechart.metrics.scoring.circular_passes import FloatArray
 from eyechart.metrics.scoring.circular_passes import Questions
 from eyechart.metrics.scoring.decisions import Decisions
 from eyechart.metrics.scoring.decisions import extraction_shares
@@ -32,15 +32,14 @@ from eyechart.metrics.scoring.intervals import wilson_interval
 MISSING = ("error", "drop")
 
 
-def circular_random_guess(n_options: Sequence[int] | IntArray) -> float:
-    """CircularEval accuracy expected from guessing in each pass: the mean of N^-N. nan without questions.
+def circular_random_guess(chances: FloatArray) -> float:
+    """CircularEval accuracy expected from guessing in each pass: the mean of `Questions.chance`. nan without questions.
 
     Examples:
-        >>> circular_random_guess([2, 4])
+        >>> circular_random_guess(np.array([2.0**-2, 4.0**-4]))
         0.126953125
     """
-    sizes = np.asarray(n_options, dtype=np.float64)
-    return float(np.mean(sizes**-sizes)) if len(sizes) else float("nan")
+    return float(np.mean(chances)) if len(chances) else float("nan")
 
 
 def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing: str = "error") -> NDArray[np.float64]:
@@ -61,7 +60,7 @@ def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing:
     Examples:
         >>> from eyechart.metrics.scoring.circular_passes import find_questions
         >>> options = [["x", "y"], ["y", "x"], ["x", "y"]]
-        >>> passes = find_questions(["p", "p", "q"], [0, 1, 0], ["A", "B", "A"], options)
+        >>> passes = find_questions(["p", "p", "q"], [0, 1, 0], options)
         >>> circular_outcomes(np.array([True, True, False]), passes).tolist()
         [1.0, 0.0]
         >>> circular_outcomes(np.array([True, False, True]), passes, missing="drop").tolist()
@@ -70,7 +69,7 @@ def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing:
     check_member("missing", missing, MISSING)
     n = len(questions.ids)
     wrong = np.bincount(questions.of_row, weights=~correct, minlength=n) > 0
-    complete = np.bincount(questions.of_row, minlength=n) == questions.n_options
+    complete = np.bincount(questions.of_row, minlength=n) == questions.n_passes
     incomplete = ~wrong & ~complete
     if missing == "error" and incomplete.any():
         raise InputError(_lacking(int(np.argmax(incomplete)), questions))
@@ -79,7 +78,7 @@ def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing:
 
 def _lacking(question: int, questions: Questions) -> str:
     asked = set(questions.rotations[questions.of_row == question].tolist())
-    lacking = [str(place) for place in range(questions.n_options[question]) if place not in asked]
+    lacking = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
     return (
         f"rotations: question {questions.ids[question]!r} lacks {', '.join(lacking)}, and its other passes are right; "
         f"ask the missing ones, or leave such questions out with missing='drop'"
@@ -116,7 +115,7 @@ def circular_scores(
     outcomes = circular_outcomes(decisions.correct, questions, missing)
     first = np.zeros(len(questions.of_row), dtype=bool)
     first[questions.first_rows] = True
-    complete = bool(questions.n_options.sum() == len(questions.of_row))
+    complete = bool(questions.n_passes.sum() == len(questions.of_row))
     letters, steps, correct = (
         np.array(column, dtype=object) for column in (decisions.letters, decisions.steps, references)
     )
@@ -131,7 +130,7 @@ def circular_scores(
         scores = {
             **_share(where, "circular", outcomes[scored]),
             **_share(where, "vanilla", decisions.correct[unrotated]),
-            "random_guess": circular_random_guess(questions.n_options[scored]),
+            "random_guess": circular_random_guess(questions.chance[scored]),
             "n_questions": len(scored),
             "n_vanilla": len(unrotated),
             "n_passes": len(of_part),

@@ -1,23 +1,24 @@
-"""The passes of CircularEval: which rows ask the same question, and whether they are rotations of one another.
+"""The passes of CircularEval: which rows ask the same question, and how many passes that question has.
 
-Protocol: MMBench, Sec. 3.1. The paper rotates by one place from pass to pass and does not say which way, so both ways
-are taken; it has to be the same in all passes of a question.
+Protocol: MMBench, Sec. 3.1. The paper has N passes of N options, rotated one place each time. The released files
+differ: 53 questions of the dev files have three passes of four options, the last of which never moves, and four
+questions list an option twice. The authors' evaluation groups rows by question and asks nothing else of them, and so
+does this one.
 """
 
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import ascii_uppercase
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.inputs import check_lengths
 
 IntArray = NDArray[np.int64]
-
-_INDEX = {letter: index for index, letter in enumerate(ascii_uppercase)}
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -27,97 +28,78 @@ class Questions:
     Attributes:
         ids: Identifier of each question, by first appearance.
         first_rows: The first row of each question.
-        n_options: Number of options, so of passes, of each question.
+        n_options: Number of options in that row.
+        n_passes: Number of passes that each question has, given or not.
         of_row: Number of each row's question, shape (n,).
-        rotations: Rotation of each row, shape (n,).
+        rotations: Number of each row's pass, shape (n,).
+        chance: Probability that guessing in every pass is right, for each question.
     """
 
     ids: list[str]
     first_rows: IntArray
     n_options: IntArray
+    n_passes: IntArray
     of_row: IntArray
     rotations: IntArray
-
-
-@dataclass(slots=True)
-class _Known:
-    """What rows say about their question.
-
-    Attributes:
-        number: Number of the question.
-        row: Its first row.
-        left: Its options unrotated, if rotation turns to the left; None where a row excludes that.
-        right: The same to the right.
-        answer: Text of the correct option.
-        asked: Its rotations so far, a bit each: tens of thousands of sets would keep the garbage collector busy.
-    """
-
-    number: int
-    row: int
-    left: list[str] | None
-    right: list[str] | None
-    answer: str
-    asked: int
+    chance: FloatArray
 
 
 def find_questions(
     question_ids: Sequence[object],
     rotations: Sequence[int],
-    references: Sequence[str],
     choices: Sequence[Sequence[str]],
+    pass_counts: Sequence[int] | None = None,
 ) -> Questions:
-    """Group rows by question and check that they are passes of CircularEval.
+    """Group rows by question.
 
     Args:
         question_ids: Identifier of each row's question, strings or whole numbers.
-        rotations: By how many places the options of each row are rotated, from 0.
-        references: Letters of the correct options, as shown, that `decisions.check_rows` has passed.
-        choices: Option texts of each row, as shown; the same.
+        rotations: Number of each row's pass, from 0, the first pass.
+        choices: Option texts of each row, as shown, that `decisions.check_rows` has passed.
+        pass_counts: How many passes the question of each row has. Where None, it has as many as there are options that
+            change their place between the rows given, and one for each option where a single row is given; never fewer
+            than are given.
 
     Returns:
         The questions, by first appearance.
 
     Raises:
-        InputError: An identifier or a rotation is none; a rotation is repeated; the options of two rows are no
-            rotations of one another, or their references name different texts. The message names the row.
+        InputError: An identifier, a rotation or a count is none; a rotation is repeated; a question has fewer passes
+            than are given, or two counts. The message names the row.
 
     Examples:
-        >>> passes = find_questions(["q", "q"], [0, 1], ["A", "C"], [["x", "y", "z"], ["y", "z", "x"]])
-        >>> passes.ids, passes.of_row.tolist(), passes.n_options.tolist()
-        (['q'], [0, 0], [3])
+        >>> passes = find_questions(["q", "q"], [0, 1], [["x", "y", "none"], ["y", "x", "none"]])
+        >>> passes.ids, passes.of_row.tolist(), passes.n_passes.tolist(), passes.chance.round(4).tolist()
+        (['q'], [0, 0], [2], [0.1111])
     """
-    check_lengths(references=references, choices=choices, question_ids=question_ids, rotations=rotations)
-    known: dict[str, _Known] = {}
+    check_lengths(choices=choices, question_ids=question_ids, rotations=rotations)
+    if pass_counts is not None:
+        check_lengths(choices=choices, pass_counts=pass_counts)
+    numbers: dict[str, int] = {}
     of_row: list[int] = []
-    places: list[int] = []
-    for row, (raw, rotation, letter, shown) in enumerate(
-        zip(question_ids, rotations, references, choices, strict=True)
-    ):
-        identifier = raw if type(raw) is str else _identifier(row, raw)
-        options = shown if type(shown) is list else list(shown)
-        place = rotation if type(rotation) is int and 0 <= rotation < len(options) else _place(row, rotation, options)
-        answer = options[_INDEX[letter]]
-        question = known.get(identifier)
-        if question is None:
-            question = _Known(len(known), row, _turned(options, -place), _turned(options, place), answer, 1 << place)
-            known[identifier] = question
-        elif question.asked >> place & 1:
-            earlier = list(zip(of_row, places, strict=True)).index((question.number, place))
-            raise InputError(
-                f"question_ids[{row}] is {identifier!r} with rotation {place}, as is row {earlier}; "
-                f"each pass may be given once"
-            )
-        else:
-            _add_pass(question, identifier, row, place, options, answer)
-        of_row.append(question.number)
-        places.append(place)
-    first_rows = [question.row for question in known.values()]
+    rows: list[list[int]] = []
+    for row, raw in enumerate(question_ids):
+        number = numbers.setdefault(raw if type(raw) is str else _identifier(row, raw), len(rows))
+        if number == len(rows):
+            rows.append([])
+        rows[number].append(row)
+        of_row.append(number)
+    places = [place if type(place) is int and place >= 0 else _place(row, place) for row, place in enumerate(rotations)]
+    ids = list(numbers)
+    for identifier, of_question in zip(ids, rows, strict=True):
+        _check_once(identifier, of_question, places)
+    if pass_counts is None:
+        n_passes = [_moving(of_question, choices) for of_question in rows]
+    else:
+        n_passes = [_declared(of_question, pass_counts) for of_question in rows]
     return Questions(
-        ids=list(known),
-        first_rows=np.array(first_rows, dtype=np.int64),
-        n_options=np.array([len(choices[row]) for row in first_rows], dtype=np.int64),
+        ids=ids,
+        first_rows=np.array([of_question[0] for of_question in rows], dtype=np.int64),
+        n_options=np.array([len(choices[of_question[0]]) for of_question in rows], dtype=np.int64),
+        n_passes=np.array(n_passes, dtype=np.int64),
         of_row=np.array(of_row, dtype=np.int64),
         rotations=np.array(places, dtype=np.int64),
+        chance=_chances(rows, n_passes, choices),
     )
 
 
@@ -144,33 +126,52 @@ def _identifier(row: int, value: object) -> str:
     return str(value)
 
 
-def _place(row: int, rotation: object, options: Sequence[str]) -> int:
-    n = len(options)
-    if isinstance(rotation, bool) or not isinstance(rotation, (int, np.integer)) or not 0 <= rotation < n:
-        raise InputError(f"rotations[{row}] is {rotation!r}; allowed: 0 to {n - 1}, as the row has {n} options")
+def _place(row: int, rotation: object) -> int:
+    if isinstance(rotation, bool) or not isinstance(rotation, (int, np.integer)) or rotation < 0:
+        raise InputError(f"rotations[{row}] is {rotation!r}; it must be a whole number of at least 0")
     return int(rotation)
 
 
-def _turned(options: list[str], places: int) -> list[str]:
-    """Options with the one at `places` first; negative places turn them back."""
-    return options[places:] + options[:places] if places else options
+def _check_once(identifier: str, rows: Sequence[int], places: Sequence[int]) -> None:
+    """Refuse a pass that is given twice."""
+    earlier: dict[int, int] = {}
+    for row in rows:
+        if earlier.setdefault(places[row], row) != row:
+            raise InputError(
+                f"question_ids[{row}] is {identifier!r} with rotation {places[row]}, as is row {earlier[places[row]]}; "
+                f"each pass may be given once"
+            )
 
 
-def _add_pass(question: _Known, identifier: str, row: int, place: int, options: list[str], answer: str) -> None:
-    """Check a further row of a question against the earlier ones and add what it says."""
-    left = question.left if question.left and _turned(options, -place) == question.left else None
-    right = question.right if question.right and _turned(options, place) == question.right else None
-    if left is None and right is None:
-        ways = ((question.left, place), (question.right, -place))
-        expected = dict.fromkeys(repr(_turned(unrotated, turn)) for unrotated, turn in ways if unrotated)
-        raise InputError(
-            f"choices[{row}] must be {' or '.join(expected)}, as rotation {place} of question {identifier!r} that "
-            f"row {question.row} shows; it is {options!r}"
-        )
-    if answer != question.answer:
-        raise InputError(
-            f"references[{row}] names {answer!r}; row {question.row} of the same question {identifier!r} names "
-            f"{question.answer!r}"
-        )
-    question.left, question.right = left, right
-    question.asked |= 1 << place
+def _moving(rows: Sequence[int], choices: Sequence[Sequence[str]]) -> int:
+    """Number of passes of a question of which nothing but its rows is known."""
+    first = choices[rows[0]]
+    if len(rows) == 1:
+        return len(first)
+    fixed = sum(len(set(texts)) == 1 for texts in zip(*(choices[row] for row in rows), strict=False))
+    return max(len(first) - fixed, len(rows))
+
+
+def _declared(rows: Sequence[int], pass_counts: Sequence[int]) -> int:
+    """Number of passes of a question whose rows say it."""
+    count = pass_counts[rows[0]]
+    for row in rows:
+        check_count(f"pass_counts[{row}]", pass_counts[row])
+        if pass_counts[row] != count:
+            raise InputError(
+                f"pass_counts[{row}] is {pass_counts[row]!r}; row {rows[0]} of the same question has {count}"
+            )
+    if count < len(rows):
+        raise InputError(f"pass_counts[{rows[0]}] is {count}; {len(rows)} passes of its question are given")
+    return count
+
+
+def _chances(rows: Sequence[Sequence[int]], n_passes: Sequence[int], choices: Sequence[Sequence[str]]) -> FloatArray:
+    """The product over each question's passes of 1/options; a pass that is not given has those of the first row."""
+    chances = np.ones(len(rows))
+    for number, (of_question, count) in enumerate(zip(rows, n_passes, strict=True)):
+        ways = len(choices[of_question[0]]) ** (count - len(of_question))
+        for row in of_question:
+            ways *= len(choices[row])
+        chances[number] = 1 / ways
+    return chances

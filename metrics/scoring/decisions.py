@@ -1,9 +1,10 @@
 """From replies to right and wrong: exact matching, then a judge, then an optional random choice.
 
 Protocol: the three steps of MMBench, Sec. 3.2, and the 5-round vote of Q-Bench, Appendix A.2.1. A judge that names X,
-no option, has decided: the row is wrong, and nothing is drawn for it. Departures: the judge is asked only where exact
-matching finds no choice; with several rounds its most frequent letter or X counts; the random choice is off unless
-asked for. A row that no step decides counts as wrong.
+no option, has decided: the row is wrong, and nothing is drawn for it. Options may repeat: letters are compared as
+letters, and a reply by a text that stands several times is right if one of its places is. Departures: the judge is
+asked only where exact matching finds no choice; with several rounds its most frequent letter or X counts; the random
+choice is off unless asked for. A row that no step decides counts as wrong.
 """
 
 import hashlib
@@ -13,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from itertools import count
-from operator import eq
 from string import ascii_uppercase
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.choices import check_options
-from eyechart.metrics.scoring.choices import extract_checked
+from eyechart.metrics.scoring.choices import named_letters
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_count
 from eyechart.metrics.scoring.inputs import check_lengths
@@ -126,7 +126,9 @@ def decide_checked(
     """`decide` for arguments that `check_rows` has passed."""
     letters: list[str | None] = [None] * len(predictions)
     for row in _visiting_order(len(predictions), extraction.question_ids):
-        letters[row] = extract_checked(predictions[row], choices[row])
+        named = named_letters(predictions[row], choices[row])
+        # A text that stands several times is right if one of its places is.
+        letters[row] = references[row] if references[row] in named else named[:1] or None
     steps = ["unmatched" if letter is None else "exact" for letter in letters]
     correct = np.array([letter == reference for letter, reference in zip(letters, references, strict=True)], dtype=bool)
     verdicts = _judged(predictions, references, choices, steps, extraction)
@@ -299,7 +301,6 @@ def _plainly_sound(
         {str}.issuperset(map(type, chain(predictions, references)))
         and {list}.issuperset(map(type, choices))
         and {str}.issuperset(map(type, chain.from_iterable(choices)))
-        and all(map(eq, map(len, map(set, choices)), map(len, choices)))
         and all(letter in _LETTERS_OF.get(n, ()) for letter, n in set(zip(references, map(len, choices), strict=True)))
     )
 

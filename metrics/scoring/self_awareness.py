@@ -68,6 +68,16 @@ def without_refusal(options: Sequence[str], refusal: str) -> list[str]:
     return [*options[:place], *options[place + 1 :]]
 
 
+def forced_letter(letter: str, refusal: str) -> str:
+    """The letter that an option has once the refusal is left out.
+
+    Examples:
+        >>> forced_letter("A", "B"), forced_letter("C", "B")
+        ('A', 'B')
+    """
+    return ascii_uppercase[ascii_uppercase.index(letter) - (letter > refusal)]
+
+
 def decide_passes(
     predictions: Sequence[str],
     references: Sequence[str],
@@ -106,10 +116,9 @@ def decide_passes(
     first = decide_checked(predictions, references, choices, extraction)
     rows = _refused_rows(first, refusals, forced_predictions)
     shown = [without_refusal(choices[row], refusals[row]) for row in rows]
-    texts = [choices[row][ascii_uppercase.index(references[row])] for row in rows]
     forced = decide_checked(
         [forced_predictions[row] or "" for row in rows],
-        [ascii_uppercase[options.index(text)] for options, text in zip(shown, texts, strict=True)],
+        [forced_letter(references[row], refusals[row]) for row in rows],
         shown,
         replace(
             extraction,

@@ -11,11 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from selenium.webdriver import ActionChains
 from selenium.webdriver import Chrome
 from selenium.webdriver import ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 Browser = Callable[..., Chrome]
+
+
+def press(driver: Chrome, *keys: str) -> None:
+    """Presses keys as a person does: whatever has the focus gets them, on screen or not."""
+    for key in keys:
+        ActionChains(driver).send_keys(key).perform()
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from eyechart.evaluators.leaderboard.boards import BOARDS
 from eyechart.evaluators.leaderboard.build import build
+from tests.browser.conftest import press
 from tests.evaluators.leaderboard.submitted import board_named
 from tests.evaluators.leaderboard.submitted import result_on
 from tests.evaluators.leaderboard.submitted import submit
@@ -67,7 +68,7 @@ def open_page(space, serve, browser):
 
 
 def wait(driver, condition):
-    WebDriverWait(driver, 20, poll_frequency=0.05).until(lambda _: condition())
+    WebDriverWait(driver, 120, poll_frequency=0.05).until(lambda _: condition())
 
 
 def settle(driver):
@@ -253,11 +254,11 @@ def test_the_heads_stay_in_sight(open_page, screenshot, size):
     const edge = (element) => element.getBoundingClientRect();
     const [head, model] = [...table.querySelectorAll('thead th')];
     const seen = document.elementFromPoint(edge(model).left + 20, edge(model).top + 10);
-    return [edge(head).top - edge(table).top, edge(model).left - edge(table).left, table.scrollTop,
-      model.contains(seen), edge(table).bottom <= innerHeight];
+    return [edge(head).top - edge(table).top, edge(model).left - edge(table).left,
+      table.scrollTop - edge(head).height, table.scrollLeft, model.contains(seen), edge(table).bottom <= innerHeight];
     """
-    top, left, scrolled, in_front, whole = driver.execute_script(where)
-    assert scrolled > 200 and abs(top) <= 2 and abs(left) <= 2
+    top, left, down, right, in_front, whole = driver.execute_script(where)
+    assert down > 0 and right > 0 and abs(top) <= 2 and abs(left) <= 2
     assert in_front and whole
     screenshot(driver, f"{size[0]}")
 
@@ -277,7 +278,8 @@ def test_unit_and_arrow_of_a_heading_stand_behind_its_last_word(open_page, board
     assert len(headings) > 5
     for label, arrow, wrapping, excess in headings:
         assert " %" not in label and arrow.startswith('"\N{NO-BREAK SPACE}')
-        assert (wrapping, excess) == ("normal", 0), label
+        # Both widths are rounded.
+        assert wrapping == "normal" and excess <= 1, label
 
 
 def test_the_address_holds_the_state_and_back_returns_to_it(open_page, console_errors):
@@ -335,33 +337,38 @@ def test_everything_can_be_done_by_keyboard(open_page, screenshot):
     def focused():
         return driver.switch_to.active_element
 
-    def press(*keys):
-        for key in keys:
-            focused().send_keys(key)
+    def tab_to(reached):
+        for _ in range(100):
+            if reached(focused()):
+                return
+            press(driver, Keys.TAB)
+        pytest.fail("the Tab key does not lead there")
 
-    press(Keys.TAB)
+    press(driver, Keys.TAB)
     assert focused().text == "Skip to the table"
-    press(Keys.TAB, Keys.TAB)
+    # The link is off screen until it has the focus.
+    inside = "const r = arguments[0].getBoundingClientRect(); return r.left >= 0 && r.top >= 0 && r.right <= innerWidth"
+    assert driver.execute_script(inside, focused())
+    press(driver, Keys.ENTER)
+    assert focused().get_attribute("id") == "table"
+    driver.refresh()
+    settle(driver)
+    press(driver, Keys.TAB, Keys.TAB, Keys.TAB)
     assert focused().text == "MMBench"
-    press(Keys.ENTER)
+    press(driver, Keys.ENTER)
     settle(driver)
     assert driver.title.startswith("MMBench: English") and focused().text == "MMBench"
     outline = "const s = getComputedStyle(document.activeElement); return [s.outlineStyle, s.outlineWidth]"
     assert driver.execute_script(outline) == ["solid", "3px"]
     screenshot(driver, "focus")
-    while focused().get_attribute("id") != "query":
-        press(Keys.TAB)
-    press("model-1", Keys.TAB, Keys.SPACE)
+    tab_to(lambda element: element.get_attribute("id") == "query")
+    press(driver, "model-1", Keys.TAB, Keys.SPACE)
     assert not driver.find_element(By.ID, "papers").is_selected()
     assert models(driver) == ["org-1/model-10", "org-2/model-11"]
-    while focused().text != "CircularEval, %":
-        press(Keys.TAB)
-    press(Keys.SPACE)
+    tab_to(lambda element: element.text == "CircularEval, %")
+    press(driver, Keys.SPACE)
     assert sorted_by(driver) == {"CircularEval, %": "ascending"} and focused().text == "CircularEval, %"
     assert models(driver) == ["org-2/model-11", "org-1/model-10"]
-    driver.execute_script("document.activeElement.blur(); scrollTo(0, 0)")
-    driver.find_element(By.ID, "skip").send_keys(Keys.ENTER)
-    assert focused().get_attribute("id") == "table"
 
 
 @pytest.mark.parametrize(
@@ -382,8 +389,12 @@ def test_narrow_screens_scroll_the_table_and_not_the_page(open_page, screenshot,
     assert table > room
     # The names stay in sight while the scores move below them.
     driver.execute_script("document.getElementById('table').scrollLeft = 300")
-    name = driver.execute_script("return document.querySelector('#table tbody th').getBoundingClientRect().left")
-    assert 0 <= name < 60
+    places = """
+    const [table, name] = ["#table", "#table tbody th"].map((one) => document.querySelector(one));
+    return [table.scrollLeft, name.getBoundingClientRect().left - table.getBoundingClientRect().left];
+    """
+    moved, between = driver.execute_script(places)
+    assert moved > 0 and abs(between) <= 2
     driver.execute_script("document.getElementById('table').scrollIntoView()")
     screenshot(driver, f"{board.replace('/', '_')}_{width}")
     assert console_errors(driver) == []
@@ -449,7 +460,8 @@ def test_hostile_names_stay_text(open_page, console_errors, screenshot):
     rows = driver.execute_script(
         "return [...document.querySelectorAll('#table tbody tr')].map((row) => row.offsetHeight)"
     )
-    assert max(rows) < 120
+    # The names take three lines at most, whatever the fonts.
+    assert max(rows) < 3 * min(rows)
     assert console_errors(driver) == []
     screenshot(driver, "page")
     narrow = open_page(size=(400, 800), change=change)
@@ -495,7 +507,7 @@ def test_missing_data_are_named(serve, browser, tmp_path, space):
     assert problem.text == "results/index.json cannot be shown: the server says 404"
 
 
-def test_five_hundred_models_are_shown_sorted_and_searched_without_lag(open_page, record_property, screenshot):
+def test_five_hundred_models_are_shown_sorted_and_searched_with_no_needless_work(open_page, screenshot):
     rng = random.Random(0)
 
     def change(index, boards):
@@ -511,36 +523,42 @@ def test_five_hundred_models_are_shown_sorted_and_searched_without_lag(open_page
             for place in range(500)
         ]
 
-    driver = open_page("#board=mmbench%2Fen", change=change)
+    driver = open_page("#board=mmbench%2Fen&parts=1", change=change)
+    whole = len(find(driver, "#table *"))
+    assert whole > 500 * 10
 
-    def press(text):
+    def press_button(text):
         return f"[...document.querySelectorAll('button')].find((one) => one.textContent.startsWith('{text}')).click()"
 
     def search(text):
         return f"q.value = '{text}'; q.dispatchEvent(new Event('input'))"
 
-    figures = {}
+    # What an action does is counted and not timed, as time depends on the machine.
+    driver.execute_script(
+        "const create = document.createElement.bind(document);"
+        "document.createElement = (...call) => { window.made += 1; return create(...call); };"
+    )
     for name, action in {
-        "breakdowns": "document.getElementById('parts').click()",
         "no breakdowns": "document.getElementById('parts').click()",
-        "sort by score": press("CircularEval"),
-        "sort by name": press("Model"),
+        "breakdowns": "document.getElementById('parts').click()",
+        "sort by score": press_button("CircularEval"),
+        "sort by name": press_button("Model"),
         "search": search("77"),
         "search ended": search(""),
     }.items():
-        timed = f"""
+        counted = f"""
+        window.made = 0;
         const q = document.getElementById('query');
-        const start = performance.now();
         {action};
-        document.body.offsetHeight;
-        return performance.now() - start;
+        return [window.made, document.querySelectorAll('#table tbody tr').length];
         """
-        figures[name] = driver.execute_script(timed)
+        made, rows = driver.execute_script(counted)
         settle(driver)
+        # The page answers again when it has laid out the first rows; the rest follows.
+        assert rows < 100, name
+        if name == "no breakdowns":
+            assert 0 < made < whole / 5
+        else:
+            assert driver.execute_script("return window.made") == 0, name
     assert len(models(driver)) == 518
-    for name, value in figures.items():
-        record_property(name, f"{value:.0f} ms")
-        print(f"{name}: {value:.0f} ms")
-    # 200 ms is the aim; a busy machine may take some times as long.
-    assert max(figures.values()) < 1000, figures
     screenshot(driver, "page")

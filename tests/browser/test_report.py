@@ -11,6 +11,7 @@ from selenium.webdriver.support.ui import Select
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
+from tests.browser.conftest import press
 
 pytestmark = pytest.mark.slow
 
@@ -122,11 +123,12 @@ def test_tasks_and_words_narrow_the_samples(opened):
 def test_pages_turn_by_keyboard(opened):
     driver = opened(1200, 900)
     before = [row.get_attribute("data-id") for row in shown(driver)]
-    following = by_id(driver, "samples-next")
-    following.send_keys(Keys.ENTER)
+    driver.execute_script("arguments[0].focus()", by_id(driver, "samples-next"))
+    press(driver, Keys.ENTER)
     after = [row.get_attribute("data-id") for row in shown(driver)]
     assert after and after != before and by_id(driver, "samples-page").text.startswith("page 2 of ")
-    by_id(driver, "samples-previous").send_keys(Keys.SPACE)
+    driver.execute_script("arguments[0].focus()", by_id(driver, "samples-previous"))
+    press(driver, Keys.SPACE)
     assert [row.get_attribute("data-id") for row in shown(driver)] == before
 
 
@@ -134,7 +136,7 @@ def test_every_control_is_reached_by_tab(opened):
     driver = opened(1200, 900)
     reached = set()
     for _ in range(60):
-        driver.switch_to.active_element.send_keys(Keys.TAB)
+        press(driver, Keys.TAB)
         focused = driver.switch_to.active_element
         reached.add(focused.get_attribute("id") or focused.get_attribute("data-filter"))
     assert {"wrong", "unmatched", "judged", "samples-task", "samples-search", "samples-next"} <= reached

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,23 @@ def test_private_answers_are_left_out_without_the_rights(
     folder = export("llvisionqa", out=tmp_path / "all", data_dir=source, i_have_the_rights=True)
     assert datasets.load_dataset(str(folder), split="test")["answer"][:] == ["B"] * 3
     assert "- `dev`: 3 rows\n- `test`: 3 rows; answers are private, this copy is not for others\n" in card_of(folder)
+
+
+def test_of_mmbench_the_test_answers_of_version_1_1_are_public(tmp_path: Path) -> None:
+    """Of version 1.0 a user may hold them, which an export does not pass on."""
+    source = tmp_path / "release"
+    source.mkdir()
+    for name in ("MMBench_DEV_EN_V11.tsv", "MMBench_TEST_EN_V11.tsv"):
+        shutil.copy(mini.release("mmbench") / name, source)
+        shutil.copy(source / name, source / name.replace("_V11", ""))
+    folder = export("mmbench", ["en", "en_v11"], out=tmp_path / "out", data_dir=source)
+    assert set(datasets.load_dataset(str(folder), "en", split="test")["answer"]) == {""}
+    assert "" not in datasets.load_dataset(str(folder), "en_v11", split="test")["answer"][:]
+    assert "- `en`, `test`: 20 rows; 20 answers are private and were left out\n" in card_of(folder)
+    assert "- `en_v11`, `test`: 20 rows\n" in card_of(folder)
+    shutil.copy(mini.release("mmbench") / "MMBench_TEST_EN.tsv", source / "MMBench_TEST_EN_V11.tsv")
+    folder = export("mmbench", "en_v11", out=tmp_path / "earlier", data_dir=source)
+    assert "- `test`: 20 rows; answers are not part of this copy\n" in card_of(folder)
 
 
 def test_private_descriptions_are_left_out_without_the_rights(tmp_path: Path) -> None:

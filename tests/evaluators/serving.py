@@ -26,14 +26,14 @@ def serve(model: Path, log: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=300)
 
 
 def _wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while time.monotonic() < end and process.poll() is None:
         try:
-            urllib.request.urlopen(url, timeout=5).close()
+            urllib.request.urlopen(url, timeout=60).close()
         except OSError:
             time.sleep(0.2)
         else:

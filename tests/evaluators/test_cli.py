@@ -20,7 +20,7 @@ from eyechart.evaluators.tasks import TASKS
 def eyechart(*arguments, folder=None):
     """Run the command as a user does: in a process of its own."""
     command = [sys.executable, "-m", "eyechart.evaluators.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1800, check=False)
 
 
 def invoke(*arguments):

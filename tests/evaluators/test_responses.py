@@ -324,7 +324,7 @@ def test_processes_that_create_and_write_a_store_at_once(path):
         child.stdin.write("go\n")
         child.stdin.flush()
     for child in children:
-        child.communicate(timeout=60)
+        child.communicate(timeout=1800)
         assert child.returncode == 0
     with ResponseStore.open(path) as store:
         store.check()

@@ -25,8 +25,15 @@ SIZES = {"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M"}
 LICENCES = {"apache-2.0", "mit", "cc-by-nc-sa-4.0", "cc-by-nc-4.0", "cc-by-4.0", "other"}
 TASKS = {"visual-question-answering", "multiple-choice", "image-to-text", "image-classification", "image-text-to-text"}
 DATASET_SECTIONS = (
-    *("## Dataset Details", "### Source and licence", "### How to obtain", "## Uses", "## Dataset Structure"),
-    *("### Splits", "### Columns", "## Bias, Risks, and Limitations", "Known traps:", "## Citation"),
+    *("## Dataset Details", "### Source and licence", "### What is public", "### How to obtain", "## Uses"),
+    *(
+        "## Dataset Structure",
+        "### Splits",
+        "### Columns",
+        "## Bias, Risks, and Limitations",
+        "Known traps:",
+        "## Citation",
+    ),
 )
 METRIC_SECTIONS = (
     *("## Metric description", "## How to use", "## Inputs", "## Output values", "## Values from the paper"),
@@ -75,6 +82,14 @@ def test_a_data_set(path: Path) -> None:
     assert all(f"`{split}`" in splits for split in subset.private or ("test",))
     assert len(subset.configs) == 1 or all(f"`{config}`" in splits for config in subset.configs)
     assert re.search(r"\d", splits) and "- " in card.text.partition("Known traps:")[2].partition("## ")[0]
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=name)
+def test_a_data_set_says_since_when_what_is_public_and_from_where(path: Path) -> None:
+    told = path.read_text(encoding="utf-8").partition("### What is public\n")[2].partition("### ")[0]
+    assert re.search(r"since (\d+ [A-Z][a-z]+ )?20\d\d|since when is not known", told) and "https://" in told
+    private = set(SUBSETS[path.stem].private)
+    assert not private or "private" in told or "No file with answers" in told
 
 
 @pytest.mark.parametrize("path", SPACES, ids=name)

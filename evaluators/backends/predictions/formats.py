@@ -13,6 +13,7 @@ from eyechart.datasets_scripts.common.readers import ROW_ERROR
 from eyechart.evaluators.backends.predictions import json_lines
 from eyechart.evaluators.backends.predictions import llava
 from eyechart.evaluators.backends.predictions import lmms_eval
+from eyechart.evaluators.backends.predictions import q_bench_logits
 from eyechart.evaluators.backends.predictions import quality_scores
 from eyechart.evaluators.backends.predictions import vlmevalkit
 from eyechart.evaluators.backends.predictions.containers import read_rows
@@ -48,6 +49,7 @@ FORMATS = (
     Format("vlmevalkit", (".xlsx", ".tsv", ".json"), (("index",), ("prediction",)), vlmevalkit.parse),
     Format("lmms-eval", (".jsonl",), (("doc_id",), ("filtered_resps", "resps")), lmms_eval.parse),
     Format("llava-mmbench", (".jsonl",), (("question_id",), ("round_id",), ("text",), ("options",)), llava.parse),
+    Format("q-bench-logits", (".json", ".jsonl"), (("img_path",), q_bench_logits.LOGITS), q_bench_logits.parse),
     Format("quality-scores", (".csv",), (quality_scores.NAMES, ("score",)), quality_scores.parse),
 )
 

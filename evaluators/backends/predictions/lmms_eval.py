@@ -17,6 +17,7 @@ from eyechart.evaluators.backends.predictions.prediction import MAIN
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.backends.predictions.prediction import base_and_pass
 from eyechart.evaluators.backends.predictions.prediction import without_padding
+from eyechart.evaluators.backends.predictions.vlmevalkit import group_of
 from eyechart.evaluators.backends.predictions.vlmevalkit import lettered_options
 
 _OPTIONS = [f"option{number}" for number in range(26)]
@@ -33,7 +34,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
     names: tuple[str, ...] = (f"doc_id {place}",)
     pass_name = MAIN
     if "index" in document:
-        base, pass_name = base_and_pass(whole_number_of(document, "index"))
+        base, pass_name = base_and_pass(whole_number_of(document, "index"), group=group_of(document))
         names = (str(base),)
     elif text_of(document.get("id")):
         names = (text_of(document["id"]),)

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -76,17 +77,20 @@ class Item:
 
 
 def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
-    """Put the rows about the same item together, in file order.
+    """Put the rows about the same item together, in file order; one that says the same as an earlier one adds nothing.
 
     Raises:
-        BadAnnotationError: Two rows are about the same pass over the same item.
+        BadAnnotationError: Two rows about the same pass over the same item say different things.
     """
     items: dict[str, Item] = {}
     for prediction in predictions:
         passes = items.setdefault(prediction.names[0], Item()).passes
         earlier = passes.setdefault(prediction.pass_name, prediction)
-        if earlier is not prediction:
-            reason = f"id '{prediction.names[0]}', pass '{prediction.pass_name}' was already given in row {earlier.row}"
+        if replace(earlier, row=prediction.row) != prediction:
+            reason = (
+                f"id '{prediction.names[0]}', pass '{prediction.pass_name}' was already given in row {earlier.row}, "
+                "with other contents; keep one of the two rows"
+            )
             raise BadAnnotationError(reason, path=path, row=prediction.row)
     return list(items.values())
 

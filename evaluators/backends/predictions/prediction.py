@@ -41,25 +41,28 @@ class Prediction:
     """What the tool noted where it had no answer at all; "" if it had one."""
 
 
-def base_and_pass(index: int, round_number: int = 0) -> tuple[int, str]:
-    """The unrotated row's index, and the name of the pass over it.
+def base_and_pass(index: int, round_number: int = 0, group: int | None = None) -> tuple[int, str]:
+    """The question's number and the name of the pass over it.
 
     Args:
-        index: Index of a row, which counts a million more for each rotation (see `common.rotations`).
-        round_number: Number of the rotation, where the tool gives it beside the index.
+        index: Index of a row, which counts a million more for each pass (see `common.rotations`).
+        round_number: Number of the pass, where the tool gives it beside the index.
+        group: The row's `g_index`, which then names the question.
 
     Raises:
-        ValueError: Both tell of a rotation.
+        ValueError: Both tell of a pass, or the index is no million multiples behind `g_index`.
 
     Examples:
-        >>> base_and_pass(2_000_241)
-        (241, 'rotation:2')
+        >>> base_and_pass(2_000_241), base_and_pass(1_000_241, group=241)
+        ((241, 'rotation:2'), (241, 'rotation:1'))
     """
-    rotation, base = divmod(index, STRIDE)
+    rotation, rest = divmod(index if group is None else index - group, STRIDE)
+    if group is not None and (rest or rotation < 0):
+        raise ValueError(f"index {index} is no pass of the question of g_index {group}")
     if rotation and round_number:
         raise ValueError(f"index {index} is that of a rotation and there is another one in it, number {round_number}")
     rotation = rotation or round_number
-    return base, f"rotation:{rotation}" if rotation else MAIN
+    return rest if group is None else group, f"rotation:{rotation}" if rotation else MAIN
 
 
 def without_padding(options: Sequence[str], padding: Collection[str]) -> tuple[str, ...] | None:

@@ -2,7 +2,7 @@
 
 A row has the columns of the tool's data set (`index`, `question`, `hint`, `A` to `D`, `answer`, ...) and `prediction`;
 `thinking` is the reasoning where it was split off, which is no part of the answer. The options are as they were shown.
-A rotation of a question counts a million more in `index`.
+A further pass over a question counts a million more in `index`; `g_index`, where it is there, names the question.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
     Raises:
         ValueError: The index is no whole number, or an option is no text.
     """
-    base, pass_name = base_and_pass(whole_number_of(row, "index"))
+    base, pass_name = base_and_pass(whole_number_of(row, "index"), group=group_of(row))
     image = text_of(row.get("image_path"))
     text, problem = _answer(row)
     failed = text.strip().startswith(_FAILED)
@@ -41,6 +41,15 @@ def parse(row: Mapping[str, Any]) -> Prediction:
         problem=problem,
         failure=text.strip() if failed else "",
     )
+
+
+def group_of(row: Mapping[str, Any]) -> int | None:
+    """The row's `g_index`; None where it has none.
+
+    Raises:
+        ValueError: It is no whole number.
+    """
+    return whole_number_of(row, "g_index") if text_of(row.get("g_index")) else None
 
 
 def lettered_options(row: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -14,22 +14,35 @@ _MEANINGS = "; ".join(f"{label}: {ability}" for ability, label in L2_CODES.items
 _CIRCULAR = percent("circular_accuracy", "CircularEval", "circular_ci95")
 
 
-def _circular(config: str, title: str, items: int | None) -> Board:
+_PUBLIC = {
+    ("en", "dev"): "2023",
+    ("cn", "dev"): "October 2023",
+    ("en_v11", "dev"): "April 2024",
+    ("cn_v11", "dev"): "April 2024",
+    ("en_v11", "test"): "2026",
+    ("cn_v11", "test"): "2026",
+    ("cc", "dev"): "October 2023",
+}
+"""Since when the answers are public; the data set's card says from where."""
+
+
+def _circular(config: str, title: str, items: int | None, split: str = "dev") -> Board:
     by_ability = () if config == "cc" else broken_down(_CIRCULAR, "by ability", "by_l2_category", L2_CODES)
     parts = [replace(column, about=column.path[1]) for column in by_ability]
+    public = f"The {split} answers are public since {_PUBLIC[config, split]}: later models may have seen them."
     return Board(
-        name=f"mmbench/{config}",
+        name=f"mmbench/{config}" if split == "dev" else f"mmbench/{config}_{split}",
         benchmark="MMBench",
         title=title,
-        about="Multiple choice; a question counts only if it is answered rightly in every rotation of its options.",
+        about="Multiple choice; a question counts only if it is answered right in every pass over it.",
         task=f"mmbench/{config}",
         subset="mmbench",
-        split="dev",
+        split=split,
         settings={
             **RELEASE,
             "data.config": (config,),
             "prompt_id": ("mmbench/1",),
-            "option_order": ("release, turned by one place from pass to pass",),
+            "passes": ("release", "rotations"),
             "blind": (False,),
             "fallback": ("wrong",),
             "rounds": (1,),
@@ -40,15 +53,17 @@ def _circular(config: str, title: str, items: int | None) -> Board:
         columns=(_CIRCULAR, percent("vanilla_accuracy", "VanillaEval", "vanilla_ci95"), *parts),
         count="n_questions",
         items=items,
-        note=f"Abilities: {_MEANINGS}." if parts else "",
+        note=f"{public} Abilities: {_MEANINGS}." if parts else public,
     )
 
 
 BOARDS = (
     _circular("en", "English", 1164),
     _circular("cn", "Chinese", 1164),
-    # The paper is of version 1.0: how many questions of dev there are in version 1.1 is not fixed here.
+    # How many questions there are in version 1.1 is not fixed here.
     _circular("en_v11", "English, version 1.1", None),
     _circular("cn_v11", "Chinese, version 1.1", None),
+    _circular("en_v11", "English, version 1.1, test", None, "test"),
+    _circular("cn_v11", "Chinese, version 1.1, test", None, "test"),
     _circular("cc", "CCBench", 510),
 )

@@ -13,7 +13,6 @@ _PAIRING: Settings = {
     "data.options.pairing": ("random",),
     "data.options.seed": (0,),
     "data.options.databases": ([],),
-    "data.options.mm21_scores": ("mos",),
     "data.options.source": (None,),
     "data.options.sample": (None,),
 }
@@ -40,6 +39,7 @@ def _pairs(config: str, title: str, about: str, weights: str, items: int) -> Boa
         settings={
             **ALL,
             **_PAIRING,
+            **({"mm21_quality": ("opinion score",)} if config == "coarse" else {}),
             "data.config": (config,),
             "prompt_id": ("two_afc/1",),
             "orders": (["main", "reversed"],),

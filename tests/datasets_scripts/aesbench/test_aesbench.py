@@ -9,9 +9,10 @@ import pytest
 from eyechart.datasets_scripts import left_out
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.aesbench.aesbench import PARTS
-from eyechart.datasets_scripts.aesbench.aesbench import image_source
-from eyechart.datasets_scripts.aesbench.aesbench import question_type
+from eyechart.datasets_scripts.aesbench.aesbench import GROUPS_FILE
+from eyechart.datasets_scripts.common.aesthetics import PARTS
+from eyechart.datasets_scripts.common.aesthetics import image_source
+from eyechart.datasets_scripts.common.aesthetics import question_type
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
@@ -133,22 +134,108 @@ def test_answers_are_letters_or_options(release: Release, answer: str, letter: s
 
 
 @pytest.mark.parametrize(
+    ("options", "answer", "read", "letter"),
+    [
+        # The release has these two forms in three questions of AesP.
+        ("A) Yes\nB)", "A) Yes", ["Yes", ""], "A"),
+        ("A) Yes\nB)", "B)", ["Yes", ""], "B"),
+        ("A) Yes\nA) No", "A) No", ["Yes", "No"], "B"),
+        ("A) Yes\nA) No", "No", ["Yes", "No"], "B"),
+        ("A) Warm\nB) Cold\nC) Warm", "C", ["Warm", "Cold", "Warm"], "C"),
+        ("A) Warm\nB) Cold\nC) Warm", "Warm", ["Warm", "Cold", "Warm"], "A"),
+    ],
+)
+def test_options_count_by_their_place(
+    release: Release, options: str, answer: str, read: list[str], letter: str
+) -> None:
+    data_dir = release({NAMES[0]: entry(AesP={"Options": options, "Answer": answer})})
+    row = load_dataset("aesbench", data_dir=data_dir, split="test", images="skip")[0]
+    assert (row["options"], row["answer"]) == (read, letter)
+
+
+def groups(data_dir: Path, *rows: str, header: str = "image,task,dimension,source,type") -> Path:
+    (data_dir / GROUPS_FILE).write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return data_dir
+
+
+def test_groups_can_be_given_in_a_file(release: Release) -> None:
+    data_dir = groups(
+        release(),
+        f"{NAMES[0]},AesP,Technical Quality,natural,Yes-No",
+        f"{NAMES[1]},AesP,color and light,,",
+        f"{NAMES[1]},AesP,color and light,,",
+        f"{NAMES[0]},AesE,vibe,ai-generated,why",
+        f"{NAMES[2]},AesA,,natural,",
+        f"{NAMES[2]},AesI,,natural,",
+    )
+    part = load_dataset("aesbench", data_dir=data_dir, split="test")
+    assert part["dimension"][:] == ["technical quality", "color and light", ""]
+    # What the file does not say is read from names and wording as ever.
+    assert part["image_source"][:] == ["natural", "natural", "artistic"]
+    assert part["question_type"][:] == ["yes-or-no", "what", "what"]
+    part = load_dataset("aesbench", "empathy", data_dir=data_dir, split="test")
+    assert (part[0]["dimension"], part[0]["image_source"], part[0]["question_type"]) == ("vibe", "AI-generated", "why")
+    assert load_dataset("aesbench", "assessment", data_dir=data_dir, split="test")["image_source"][2] == "natural"
+    # An edit is noticed.
+    groups(data_dir, f"{NAMES[2]},AesP,content,,")
+    assert load_dataset("aesbench", data_dir=data_dir, split="test")["dimension"][:] == ["", "", "content"]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("x.png,AesP,content,,", r"row 2: image 'x\.png' is not in the release\. Correct the name, or delete the row"),
+        ("spaq_07912.png,AesP,,,", r"row 2: image 'spaq_07912\.png' is not .*; did you mean 'spaq_07911\.png'\?"),
+        (
+            "spaq_07911.png,AesB,,,",
+            "column 'task' must be one of AesP, AesE, AesA1, AesI; found 'AesB'",
+        ),
+        ("spaq_07911.png,,,,", "row 2: columns 'image' and 'task' must not be empty"),
+        (
+            "spaq_07911.png,AesP,vibe,,",
+            "row 2: column 'dimension' must be one of technical quality, color and light, composition, content, or "
+            "empty for task AesP; found 'vibe'",
+        ),
+        ("spaq_07911.png,AesA1,vibe,,", "row 2: column 'dimension' must be empty for task AesA1; found 'vibe'"),
+        ("spaq_07911.png,AesP,,photo,", "'source' must be one of natural, artistic, AI-generated, or empty; found 'ph"),
+        ("spaq_07911.png,AesP,,,who", "column 'type' must be one of yes-or-no, what, how, why, or empty; found 'who'"),
+        ("spaq_07911.png,AesP,,", "row 2: 4 field\\(s\\) where the header has 5"),
+        (
+            "spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,composition,,",
+            "row 3: row 2 says something else about Ae",
+        ),
+    ],
+)
+def test_bad_groups(release: Release, row: str, reason: str) -> None:
+    with pytest.raises(
+        BadAnnotationError, match=rf"AesBench_groups\.csv, {'' if 'row' in reason else 'row 2: .*'}{reason}"
+    ):
+        load_dataset("aesbench", data_dir=groups(release(), row), skip_bad=True)
+
+
+def test_groups_need_all_their_columns(release: Release) -> None:
+    data_dir = groups(release(), "spaq_07911.png,AesP,content", header="image,task,dimension")
+    with pytest.raises(BadAnnotationError, match=r"groups\.csv, row 1: a column is missing: unknown column 'source'"):
+        load_dataset("aesbench", data_dir=data_dir)
+
+
+@pytest.mark.parametrize(
     ("config", "change", "reason"),
     [
         ("perception", {"AesP": {"Question": None}}, "field 'Question' is missing"),
         ("perception", {"AesP": {"Question": " "}}, "field 'Question' is empty"),
         ("perception", {"AesP": {"Options": None}}, "field 'Options' is missing"),
         ("perception", {"AesP": {"Options": ["Yes", "No"]}}, "field 'Options' must be text, found"),
-        ("perception", {"AesP": {"Options": "A) Yes B) No", "Answer": "A"}}, "expected 2 to 26 non-empty options"),
+        ("perception", {"AesP": {"Options": "A) Yes B) No", "Answer": "A"}}, r"expected lines A\) \.\.\., B\)"),
+        ("perception", {"AesP": {"Options": "A)\nB)", "Answer": "A"}}, "expected 1 to 26 options"),
         (
             "perception",
             {"AesP": {"Options": "A) Yes\nC) No"}},
             r"expected lines A\) \.\.\., B\) \.\.\., found 'A\) Yes",
         ),
         ("perception", {"AesP": {"Options": "A) Yes\nand so on\nB) No"}}, "expected lines"),
-        ("perception", {"AesP": {"Options": "A) Yes\nB)\nC) No"}}, "non-empty options"),
-        ("perception", {"AesP": {"Options": "A) Yes\nB) Yes"}}, "two options are equal"),
-        ("perception", {"AesP": {"Answer": "E"}}, r"answer must be one of \['A', 'B', 'C', 'D'\], found 'E'"),
+        ("perception", {"AesP": {"Options": "A) Yes\nA) No", "Answer": "A"}}, "answer 'A' is several of the options"),
+        ("perception", {"AesP": {"Answer": "E"}}, r"answer 'E' is none of the options \['A\) Depth', 'B\) Sharpness'"),
         ("perception", {"AesP": {"Answer": "Dark"}}, "answer 'Dark' is none of the options"),
         ("perception", {"AesP": {"Answer": "A) Light"}}, r"answer 'A\) Light' is none of the options"),
         ("perception", {"AesP": {"Answer": None}}, "field 'Answer' is missing"),
@@ -243,6 +330,8 @@ def test_data_files(release: Release) -> None:
         ("Which is it?", ["Night", "Fog"], ""),
         ("What is it?", ["Yes", "No"], ""),
         ("Does it?", ["Yes", "No", "Partly"], ""),
+        ("Does it?", ["Yes", ""], "yes-or-no"),
+        ('"How does it look?"', ["Well", "Badly"], "how"),
         ("Does it?", ["It does", "It does not"], ""),
     ],
 )
@@ -266,8 +355,15 @@ def test_question_types(question: str, options: list[str], kind: str) -> None:
         ("sd1.5_highcorr_066.jpg", "AI-generated"),
         ("midjourney_normal_231.jpg", "AI-generated"),
         ("dreamStudio_0_0_1_0.jpg", "AI-generated"),
-        ("55168.jpg", ""),
-        ("edgar-degas_cafe-concert-at-les-ambassadeurs-1877.jpg", ""),
+        ("fuchun4_7.jpg", "AI-generated"),
+        ("impression_8760cdc0-3bdc-5368-ba56-b3cb8e031a50_cap2_0.jpg", "natural"),
+        # BAID, CAD, and ArtEmis by WikiArt's names.
+        ("55168.jpg", "artistic"),
+        ("cad_640.jpeg", "artistic"),
+        ("44296041_77.jpg", "artistic"),
+        ("edgar-degas_cafe-concert-at-les-ambassadeurs-1877.jpg", "artistic"),
+        ("j.-e.-h.-macdonald_mountain-snowfall-lake-oesa-1932.jpg", "artistic"),
+        ("my photo.jpg", ""),
         # No version-4 identifier.
         ("89751e32_5bcc_1c19_96b7_6551f1746fa0.jpg", ""),
     ],

@@ -13,8 +13,6 @@ from eyechart.datasets_scripts.common.readers import read_json_object
 from eyechart.datasets_scripts.common.readers import read_json_rows
 from eyechart.datasets_scripts.common.readers import text_field
 
-pytestmark = pytest.mark.datasets36
-
 
 def write(tmp_path: Path, content: bytes | str) -> str:
     path = tmp_path / "file"
@@ -61,8 +59,12 @@ def test_a_csv_row_of_another_length_is_an_error_of_that_row(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ('{"a": 1}', "expected a JSON list of objects, found an object"),
+        ("3", "expected a JSON list of objects, found a number"),
+        ("", "not valid JSON"),
         ("[1", "not valid JSON"),
+        ('{"a": 1}{"a": 2', "not valid JSON: .* delimiter"),
+        ('{"a": 1},{"a": 2}', "not valid JSON: Expecting value"),
+        ('{"a":' * 100_000, "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
         (b"\xff\xfe", "not UTF-8"),
     ],
@@ -72,6 +74,12 @@ def test_bad_json_files(content: bytes | str, reason: str, tmp_path: Path) -> No
     with pytest.raises(BadAnnotationError, match=reason) as caught:
         read_json_rows(path)
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize("between", ["", "\n", " \r\n\t"])
+def test_json_objects_one_behind_the_other(between: str, tmp_path: Path) -> None:
+    path = write(tmp_path, between.join(["", '{"a": "}{"}', '{"a": {"b": 2}}', ""]))
+    assert read_json_rows(path) == [(1, {"a": "}{"}), (2, {"a": {"b": 2}})]
 
 
 def test_json_items_that_are_no_objects_are_errors_of_that_row(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from eyechart.datasets_scripts.common.parquet import ParquetCell
 from eyechart.datasets_scripts.common.parquet import ParquetCells
 from eyechart.datasets_scripts.common.parquet import read_parquet_rows
 
-pytestmark = pytest.mark.datasets36
 IMAGE = bytes(range(256))
 
 

@@ -13,8 +13,6 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.matlab import read_mat_numbers
 from eyechart.datasets_scripts.common.matlab import read_mat_texts
 
-pytestmark = pytest.mark.datasets36
-
 
 def element(kind: int, data: bytes) -> bytes:
     """A data element of a MAT file in big-endian order, padded to eight bytes."""

@@ -15,8 +15,6 @@ from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.datasets_scripts.common.images import encoded_image
 from eyechart.datasets_scripts.common.images import open_image
 
-pytestmark = pytest.mark.datasets36
-
 
 def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
     buffer = io.BytesIO()

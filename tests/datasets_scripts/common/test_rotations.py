@@ -1,83 +1,43 @@
-from dataclasses import replace
 from string import ascii_uppercase
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies
+from hypothesis import strategies as st
 
 from eyechart.datasets_scripts.common.rotations import STRIDE
 from eyechart.datasets_scripts.common.rotations import Pass
-from eyechart.datasets_scripts.common.rotations import pass_problems
+from eyechart.datasets_scripts.common.rotations import numbered_passes
 from eyechart.datasets_scripts.common.rotations import rotate
-from eyechart.datasets_scripts.common.rotations import shown_direction
-
-FIRST = Pass(7, "Which?", "Look.", ("red", "green", "blue"), "B")
-LEFT = [
-    FIRST,
-    Pass(STRIDE + 7, "Which?", "Look.", ("green", "blue", "red"), "A"),
-    Pass(2 * STRIDE + 7, "Which?", "Look.", ("blue", "red", "green"), "C"),
-]
-RIGHT = [
-    FIRST,
-    Pass(STRIDE + 7, "Which?", "Look.", ("blue", "red", "green"), "C"),
-    Pass(2 * STRIDE + 7, "Which?", "Look.", ("green", "blue", "red"), "A"),
-]
+from eyechart.datasets_scripts.common.rotations import rotated_letter
 
 
-@pytest.mark.parametrize("passes", [LEFT, RIGHT, LEFT[::-1], LEFT[:1], [FIRST, LEFT[2]]])
-def test_passes_in_either_direction_and_any_order(passes: list[Pass]) -> None:
-    assert pass_problems(passes) == [""] * len(passes)
+@given(st.lists(st.text(), min_size=1, max_size=6), st.integers(0, 12), st.data())
+def test_rotating_moves_each_option_and_its_letter(options: list[str], places: int, data: st.DataObject) -> None:
+    turned = rotate(options, places)
+    assert rotate(turned, -places) == tuple(options)
+    place = data.draw(st.integers(0, len(options) - 1))
+    letter = rotated_letter(ascii_uppercase[place], places, len(options))
+    assert turned[ascii_uppercase.index(letter)] == options[place]
+    assert rotated_letter("", places, len(options)) == ""
+
+
+def _passes(*indices: tuple[int, int | None]) -> list[Pass]:
+    return [Pass(index, "Which?", "", ("red", "green"), "A", group) for index, group in indices]
 
 
 @pytest.mark.parametrize(
-    ("passes", "direction"), [(LEFT, 1), (RIGHT, -1), (RIGHT[::-1], -1), ([FIRST], 0), (LEFT[1:], 0), ([], 0)]
-)
-def test_the_direction_that_rotated_passes_show(passes: list[Pass], direction: int) -> None:
-    assert shown_direction(passes) == direction
-
-
-def test_private_answers() -> None:
-    assert pass_problems([replace(item, answer="") for item in LEFT]) == [""] * 3
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
+    ("rows", "expected"),
     [
-        ({"question": "What?"}, "rotation 2 of question 7 has question 'What?', expected 'Which?'"),
-        ({"hint": ""}, "rotation 2 of question 7 has hint '', expected 'Look.'"),
-        (
-            {"options": ("green", "blue", "red"), "answer": "A"},
-            "rotation 2 of question 7 has options ['green', 'blue', 'red'], expected ['blue', 'red', 'green']",
-        ),
-        (
-            {"options": ("blue", "red")},
-            "rotation 2 of question 7 has options ['blue', 'red'], expected ['blue', 'red', 'green']",
-        ),
-        ({"answer": "B"}, "rotation 2 of question 7 has answer 'B', expected 'C'"),
-        ({"answer": ""}, "rotation 2 of question 7 has answer '', expected 'C'"),
-        ({"index": 3 * STRIDE + 7}, "rotation 3 of question 7, which has 3 options"),
-        ({"index": 2 * STRIDE + 8}, "rotation 2 of question 8, which no row holds unrotated"),
-        ({"index": STRIDE + 7}, "index 1000007 appears more than once"),
-        ({"index": 7}, "index 7 appears more than once"),
+        ([(7, None), (STRIDE + 7, None), (8, None)], {7: {0: 7, 1: STRIDE + 7}, 8: {0: 8}}),
+        ([(3 * STRIDE + 7, None), (7, None)], {7: {0: 7, 3: 3 * STRIDE + 7}}),
+        ([(STRIDE + 7, None)], {7: {1: STRIDE + 7}}),
+        ([(7, 7), (2 * STRIDE + 7, 7), (STRIDE + 7, 7)], {7: {0: 7, 1: STRIDE + 7, 2: 2 * STRIDE + 7}}),
+        # Other strides, and questions whose numbers go beyond a million.
+        ([(30, 5), (10, 5), (20, 5)], {5: {0: 10, 1: 20, 2: 30}}),
+        ([(2 * STRIDE, 2 * STRIDE), (3 * STRIDE, 2 * STRIDE)], {2 * STRIDE: {0: 2 * STRIDE, 1: 3 * STRIDE}}),
     ],
 )
-def test_violations(changes: dict[str, object], problem: str) -> None:
-    assert pass_problems([*LEFT[:2], replace(LEFT[2], **changes)]) == ["", "", problem]
-
-
-def test_one_direction_holds_for_all() -> None:
-    other = [replace(item, index=item.index + 1) for item in RIGHT]
-    problems = pass_problems([*LEFT, *other])
-    assert problems[:4] == [""] * 4 and all("has options" in problem for problem in problems[4:])
-
-
-@given(count=strategies.integers(2, 6), answer=strategies.integers(0, 5), direction=strategies.sampled_from([1, -1]))
-def test_every_rotation_of_a_question_passes_and_is_another(count: int, answer: int, direction: int) -> None:
-    options = tuple(ascii_uppercase[-count:])
-    right = options[answer % count]
-    turned = [rotate(options, direction * places) for places in range(count)]
-    passes = [
-        Pass(places * STRIDE + 3, "?", "", shown, ascii_uppercase[shown.index(right)])
-        for places, shown in enumerate(turned)
-    ]
-    assert len(set(turned)) == count and pass_problems(passes) == [""] * count
+def test_passes_by_question(rows: list[tuple[int, int | None]], expected: dict[int, dict[int, int]]) -> None:
+    found = numbered_passes(_passes(*rows))
+    assert {id: {turn: one.index for turn, one in passes.items()} for id, passes in found.items()} == expected
+    assert [list(passes) for passes in found.values()] == [sorted(passes) for passes in found.values()]

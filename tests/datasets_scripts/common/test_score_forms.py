@@ -14,7 +14,6 @@ from eyechart.datasets_scripts.common.score_forms import ScoreForm
 from eyechart.datasets_scripts.common.score_forms import list_forms
 from eyechart.datasets_scripts.common.score_forms import read_scores
 
-pytestmark = pytest.mark.datasets36
 OWN = ScoreForm(image="name", score="dmos", std="std", worst=100)
 BARE = ScoreForm(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos"))
 BLANKS = ScoreForm(image="image", score="dmos", worst=1, all_columns=("image", "dmos"), delimiter=" ")
@@ -49,6 +48,14 @@ def scores(quality: float, std: float | None, released: float) -> dict[str, floa
         ("dis_img_path,dis_type,score\nDB/Images/a.png,X,30\n", "s.txt", ("a.png", scores(70, None, 30))),
         (json.dumps([{"img_path": "x/a.png", "gt_score": "30 "}]), "s.json", ("x/a.png", scores(70, None, 30))),
         (json.dumps([{"img_path": "a.png", "gt_score": 30}]), "s.json", ("a.png", scores(70, None, 30))),
+        # The image in another column than in the official form.
+        ("img_path,mos\na.png,30\n", "s.csv", ("a.png", scores(30, None, 30))),
+        ("image,gt_score\na.png,30\n", "s.csv", ("a.png", scores(70, None, 30))),
+        ("img_path,dmos,std\na.png,30,2.5\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
+        ("image,name,dmos,std\n7,a.png,30,2.5\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
+        (json.dumps([{"image": "x/a.png", "gt_score": 30}]), "s.json", ("x/a.png", scores(70, None, 30))),
+        (json.dumps([{"image": "a.png", "mos": 30}]), "s.json", ("a.png", scores(30, None, 30))),
+        (json.dumps([{"name": "a.png", "dmos": "30", "std": 2.5}]), "s.json", ("a.png", scores(70, 2.5, 30))),
         # A downloaded file has no ending.
         ("image,mos\na.png,30\n", "0f1e2d", ("a.png", scores(30, None, 30))),
     ],
@@ -60,7 +67,10 @@ def test_forms_are_told_apart(tmp_path: Path, content: str, name: str, expected:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "the file is empty"),
+        ("", r"the file is empty; expected a header line\. Scores of your own are a CSV with the columns image,mos: "),
+        ("a.png,3.5\nb.png,2\n", r"unknown column 'image'; .*Available: a\.png, 3\.5\. Scores of your own"),
+        ("image;mos\na.png;1\n", r"row 1: .*Scores of your own are a CSV with the columns image,mos: image names, and"),
+        ("image,score\na,1\n", r"row 1: .*unknown column 'mos'.*Scores of your own"),
         ("image,moss\na,1\n", r"row 1: .*unknown column 'mos'; did you mean 'moss'\? Available: image, moss"),
         ("name,dmos,sd\na,1,2\n", r"row 1: .*unknown column 'std'"),
         ("dis_img_path,dis_type\na,b\n", r"row 1: .*unknown column 'score'"),
@@ -77,6 +87,11 @@ def test_rows_without_a_header_are_counted_from_the_first_line(tmp_path: Path) -
     rows = read_scores(write(tmp_path, "s/a.png,J/a_1.png,0.2,35\n\ns/a.png,J/a_2.png,0.4\n"), FORMS)
     assert [number for number, _ in rows] == [1, 3]
     assert rows[1][1] == {ROW_ERROR: "3 field(s) where 4 are expected"}
+
+
+def test_a_broken_first_item_of_a_json_list_does_not_change_its_form(tmp_path: Path) -> None:
+    rows = read_scores(write(tmp_path, '["broken", {"img_path": "a.png", "gt_score": 30}]', "s.json"), FORMS)
+    assert ROW_ERROR in rows[0][1] and (rows[1][1][FORM].score, rows[1][1][FORM].worst) == ("gt_score", 100)
 
 
 def test_workbooks_are_only_read_where_a_form_is_one(tmp_path: Path) -> None:

@@ -16,8 +16,6 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.readers import ROW_ERROR
 from eyechart.datasets_scripts.common.tsv import read_tsv_rows
 
-pytestmark = pytest.mark.datasets36
-
 
 def write(tmp_path: Path, content: bytes | str) -> str:
     path = tmp_path / "table.tsv"

@@ -83,6 +83,28 @@ def test_the_columns_of_the_name_must_be_there(csiq: Callable[..., Path], missin
         load_dataset("csiq", data_dir=folder)
 
 
+@pytest.mark.parametrize("column", ["image", "img_path"])
+def test_the_image_may_be_in_another_column(csiq: Callable[..., Path], column: str) -> None:
+    """Of the workbook, where it is the reference, and of lists, where it is the file's name; only mos is no DMOS."""
+    folder = csiq(header=[*HEADER[:3], column, *HEADER[4:]])
+    part = load_dataset("csiq", data_dir=folder, split="test")
+    assert part["id"][:] == list(IMAGES) and part["quality"][:] == [0.75, 0.0, 1.0]
+    name = "swarm.jpeg2000.5.png"
+    for file, content, quality in [
+        ("dmos.csv", f"{column},dmos\n{name},0.25\n", 0.75),
+        ("typed.csv", f"{column},dst_type,dst_lev,dmos\n{name},jpeg 2000,5,0.25\n", 0.75),
+        ("saved.csv", f"{column},dst_idx,dst_type,dst_lev,dmos\nswarm,3,jpeg 2000,5,0.25\n", 0.75),
+        ("gt.csv", f"{column},gt_score\n{name},0.25\n", 0.75),
+        ("csiq.json", f'[{{"{column}": "{name}", "gt_score": "0.250"}}]', 0.75),
+        ("dmos.json", f'[{{"{column}": "{name}", "dmos": 0.25}}]', 0.75),
+        ("mos.csv", f"{column},mos\n{name},0.25\n", 0.25),
+    ]:
+        (folder / file).write_text(content, encoding="utf-8")
+        part = load_dataset("csiq", data_files=str(folder / file), images="skip", split="test")
+        assert (part["id"][:], part["quality"][:]) == ([name], [quality]), file
+        assert (part["reference"][0], part["distortion_level"][0]) == ("swarm", 5)
+
+
 def test_flat_folders_and_labels_with_blanks(release_of: Callable[..., Path]) -> None:
     folder = release_of({"csiq_label.txt": "1600.AWGN.1.png 0.25\nx.motion.3.png 0.5\n"}, ["dst_imgs/1600.AWGN.1.png"])
     part = load_dataset("csiq", data_dir=folder, split="test", skip_missing=True)

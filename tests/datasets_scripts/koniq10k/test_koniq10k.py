@@ -117,3 +117,23 @@ def test_the_real_list_is_the_mean_rating_rounded(reference: Path) -> None:
     official = load_dataset("koniq10k", data_files=str(file), images="skip", split="test")
     assert listed["id"][:] == official["id"][:]
     assert np.abs(np.array(listed["quality"]) - np.array(official["quality"])).max() < 0.005 + 1e-9
+
+
+@pytest.mark.parametrize("column", ["image", "img_path"])
+def test_the_image_may_be_in_another_column(release_of: Folder, reference: Path, column: str) -> None:
+    """Of the official files, with their ratings and sets, and of lists that hold a score alone."""
+    text = (reference / "iqa-annotations" / "koniq10k_distributions_sets.csv").read_text(encoding="utf-8")
+    folder = release_of({"koniq10k_distributions_sets.csv": text.replace("image_name", column, 1)})
+    parts = load_dataset("koniq10k", data_dir=folder, images="skip")
+    assert [len(part) for part in parts.values()] == [10_073, 7_058, 1_000, 2_015]
+    assert (round(min(parts["test"]["quality"]), 2), round(max(parts["test"]["quality"]), 2)) == (1.10, 4.31)
+    for name, content in {
+        "mos.csv": f"{column},MOS\n1.jpg,3.25\n",
+        "list.csv": f"{column},mos\n1.jpg,3.25\n",
+        "ratings.csv": f"{column},c1,c2,c3,c4,c5,MOS\n1.jpg,0,0,3,1,0,77.5\n",
+        "koniq.json": f'[{{"{column}": "1.jpg", "gt_score": "3.25 "}}]',
+        "own.json": f'[{{"{column}": "1.jpg", "MOS": 3.25}}]',
+    }.items():
+        (folder / name).write_text(content, encoding="utf-8")
+        part = load_dataset("koniq10k", data_files=str(folder / name), images="skip", split="test")
+        assert (part["id"][:], part["quality"][:]) == (["1.jpg"], [3.25]), name

@@ -129,7 +129,7 @@ def test_edits_of_the_scripts_it_builds_on_are_noticed(monkeypatch: pytest.Monke
 
 def test_bad_rows_are_those_of_the_source(llvisionqa: Folder, qa_row: Row) -> None:
     folder = llvisionqa(
-        dev=[qa_row(0), qa_row(1, candidates=["Noise", " I don't know"]), qa_row(2, candidates=["Noise"])]
+        dev=[qa_row(0), qa_row(1, candidates=["Noise", " I don't know"]), qa_row(2, candidates=["Blur"])]
     )
     with pytest.raises(
         BadAnnotationError, match=r"llvisionqa_dev\.json, row 2: the options hold \"I don't know\" already"

@@ -19,9 +19,11 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.export import export
 from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import QUESTIONS
 from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import LLVisionQAPairs
 from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import pair_names
+from tests.real_pairs import released_dev_rows
 
 Folder = Callable[..., Path]
 pytestmark = pytest.mark.datasets36
@@ -108,11 +110,8 @@ def test_codes(pairs: Folder) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"candidates": ["Clearer"]}, r"expected 2 to 26 non-empty options, found \['Clearer'\]"),
-        (
-            {"candidates": ["Clearer", "Blurry", "Clearer"]},
-            r"two options are equal: \['Clearer', 'Blurry', 'Clearer'\]",
-        ),
+        ({"candidates": []}, r"expected 1 to 26 non-empty options, found \[\]"),
+        ({"candidates": ["Clearer", " "]}, r"expected 1 to 26 non-empty options, found \['Clearer', ''\]"),
         ({"candidates": None}, r"options must be a list of texts, found None"),
         ({"correct_choice": "A"}, r"'correct_ans' names option B, 'correct_choice' names option A of \['More blurry'"),
         ({"correct_choice": "D"}, r"answer must be one of \['A', 'B', 'C'\], found 'D'"),
@@ -258,28 +257,70 @@ def test_the_mini_release_has_every_kind_of_question() -> None:
     assert "correct" not in text
 
 
-def test_the_real_rows_load_with_skip_bad_and_without_three(reference: Path, tmp_path: Path) -> None:
-    """Images, questions, options and answers of the released dev rows in their order; their codes are not known."""
-    known = json.loads((reference / "qbench2-outputs" / "gpt.json").read_text(encoding="utf-8"))
-    assert len(known) == 1000
-    with open(tmp_path / "q-bench2-a1-dev.jsonl", "w", encoding="utf-8") as file:
-        for item in known:
-            released = {
-                "type": 0,
-                "concern": 0,
-                "question": item["question"].partition(" Options: ")[0],
-                "img_path": item["image"].removeprefix("q-bench2/").replace("/", "\\"),
-                "candidates": item["option"],
-                "correct_ans": item["answer"],
-            }
-            file.write(json.dumps(released) + "\n")
-    with pytest.raises(
-        BadAnnotationError, match=r"row 129: expected 2 to 26 non-empty options, found \['Yes'\]"
-    ) as caught:
-        load_dataset("llvisionqa_pairs", data_dir=tmp_path, images="skip")
-    assert any("skip_bad=True" in note for note in caught.value.__notes__)
-    part = load_dataset("llvisionqa_pairs", data_dir=tmp_path, images="skip", skip_bad=True, split="dev")
-    assert len(part) == len(set(part["id"])) == 997
-    assert [item["id"] for item in left_out(part)] == ["129", "873", "965"]
-    assert part[0]["id"] == "dev-00079.jpg_cat_09769.jpg" and part[0]["answer"] == "B"
-    assert Counter(map(len, part["options"])) == {2: 421, 3: 478, 4: 98}
+@pytest.mark.parametrize(
+    ("options", "choice", "letter"),
+    [
+        (["No", "No"], None, "A"),
+        (["No", "No"], "A", "A"),
+        (["No", "No"], "B", "B"),
+        (["Yes", "No", "No"], "C", "C"),
+        (["No"], None, "A"),
+        (["No"], "A", "A"),
+    ],
+)
+def test_repeated_and_single_options(pairs: Folder, options: list[str], choice: str | None, letter: str) -> None:
+    folder = pairs(dev=[row(1, candidates=options, correct_ans="No", correct_choice=choice)])
+    part = load_dataset("llvisionqa_pairs", data_dir=folder, split="dev")
+    assert (part[0]["options"], part[0]["answer"]) == (options, letter)
+
+
+def test_a_letter_of_another_option_than_the_text_is_an_error(pairs: Folder) -> None:
+    folder = pairs(dev=[row(1, candidates=["No", "Yes", "No"], correct_ans="No", correct_choice="B")])
+    with pytest.raises(BadAnnotationError, match="'correct_ans' names option A, 'correct_choice' names option B"):
+        load_dataset("llvisionqa_pairs", data_dir=folder)
+
+
+@pytest.fixture(scope="module")
+def real_rows(reference: Path) -> list[dict[str, Any]]:
+    return released_dev_rows(reference)
+
+
+@pytest.mark.parametrize(("fields", "row_873"), [("a text and a letter", "B"), ("a text", "A")])
+def test_all_1000_real_rows_load(real_rows: list[dict[str, Any]], tmp_path: Path, fields: str, row_873: str) -> None:
+    lines = [item if "letter" in fields else item | {"correct_choice": None} for item in real_rows]
+    lines = [json.dumps({key: value for key, value in line.items() if value is not None}) for line in lines]
+    (tmp_path / "q-bench2-a1-dev.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    part = load_dataset("llvisionqa_pairs", data_dir=tmp_path, images="skip", split="dev")
+    assert len(part) == len(set(part["id"])) == 1000 and left_out(part) == []
+    assert part["options"][:] == [item["candidates"] for item in real_rows]
+    assert Counter(map(len, part["options"])) == {1: 1, 2: 422, 3: 478, 4: 99}
+    expected = [item["correct_choice"] for item in real_rows]
+    assert part["answer"][:] == [*expected[:872], row_873, *expected[873:]]
+    assert [part[place]["options"] for place in (128, 872)] == [["Yes"], ["No", "No"]]
+    assert len(set(part[964]["options"])) == 3
+
+    asked = load_dataset("llsavisionqa", "pair", data_dir=tmp_path, images="skip", split="dev")
+    assert len(asked) == 1000 and asked["answer"][:] == part["answer"][:]
+    for position in (0, 1, 2, "random"):
+        options = {"refusal_position": position}
+        moved = load_dataset("llsavisionqa", "pair", data_dir=tmp_path, images="skip", split="dev", options=options)
+        for plain, shown in zip(part, moved, strict=True):
+            place = "ABCDE".index(shown["refusal"])
+            assert shown["options"].pop(place) == "I don't know" and shown["options"] == plain["options"]
+            left = [letter for letter in "ABCDE"[: len(plain["options"]) + 1] if letter != shown["refusal"]]
+            assert left["ABCD".index(plain["answer"])] == shown["answer"]
+
+
+def test_the_real_rows_are_exported_whole(real_rows: list[dict[str, Any]], tmp_path: Path, write_image: Any) -> None:
+    import datasets
+
+    release = tmp_path / "release"
+    rows = [real_rows[place] for place in (0, 128, 872, 964)]
+    for item in rows:
+        for name in pair_names(item["img_path"]):
+            write_image(release / "all_single_images" / name)
+    (release / "q-bench2-a1-dev.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    folder = export("llvisionqa_pairs", out=tmp_path / "exported", data_dir=release)
+    again = datasets.load_dataset(str(folder), split="dev")
+    assert again["options"][:] == [item["candidates"] for item in rows]
+    assert again["answer"][:] == [item["correct_choice"] for item in rows] == ["B", "A", "B", "D"]

@@ -18,12 +18,12 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.abilities import ABILITIES
 from eyechart.datasets_scripts.common.abilities import CCBENCH_CATEGORIES
 from eyechart.datasets_scripts.common.abilities import L2_CODES
+from eyechart.datasets_scripts.common.checksums import ChecksumWarning
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.rotations import STRIDE
-from eyechart.datasets_scripts.loading import load_builder
 from eyechart.datasets_scripts.mmbench import mmbench as script
 
 Row = dict[str, Any]
@@ -75,9 +75,15 @@ def turned(row: Row, count: int) -> list[Row]:
     return found
 
 
-def write(folder: Path, rows: Sequence[Row], name: str = "MMBench_DEV_EN.tsv", without: Sequence[str] = ()) -> Path:
+def write(
+    folder: Path,
+    rows: Sequence[Row],
+    name: str = "MMBench_DEV_EN.tsv",
+    without: Sequence[str] = (),
+    header: Sequence[str] = HEADER,
+) -> Path:
     folder.mkdir(exist_ok=True)
-    columns = [column for column in HEADER if column not in without]
+    columns = [column for column in header if column not in without]
     with open(folder / name, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", delimiter="\t", lineterminator="\n")
         writer.writeheader()
@@ -110,6 +116,18 @@ def test_a_table(tmp_path: Path, rows: list[Row], image: bytes, rotated: bool) -
         "hint": "",
         "options": ["None", "NA", "0"],
         "answer": "B",
+        "passes": []
+        if not rotated
+        else [
+            {"index": 241 + turn * STRIDE, "rotation": turn, "question": "What is drawn?", "hint": "", **shown}
+            for turn, shown in enumerate(
+                (
+                    {"options": ["None", "NA", "0"], "answer": "B"},
+                    {"options": ["NA", "0", "None"], "answer": "A"},
+                    {"options": ["0", "None", "NA"], "answer": "C"},
+                )
+            )
+        ],
         "category": "image topic",
         "l2_category": "coarse perception",
         "l1_category": "perception",
@@ -144,8 +162,7 @@ def test_test_answers_may_be_columns_of_nothing(tmp_path: Path, rows: list[Row])
         (241, {"answer": ""}, r"answer must be one of .*, found ''"),
         (241, {"answer": "AB"}, "answer must be one of"),
         (241, {"B": ""}, "non-empty options"),
-        (241, {"B": "", "C": "nan"}, "expected 2 to 26 non-empty options"),
-        (241, {"B": "None "}, "two options are equal"),
+        (241, {"A": "", "B": "", "C": "nan"}, "expected 1 to 26 non-empty options"),
         (241, {"category": "image_topics"}, "unknown category 'image_topics'; did you mean 'image_topic'"),
         (241, {"category": ""}, "unknown category ''"),
         (241, {"l2-category": "logic_reasoning"}, "'image_topic' belongs to l2-category 'coarse_perception'"),
@@ -156,15 +173,12 @@ def test_test_answers_may_be_columns_of_nothing(tmp_path: Path, rows: list[Row])
         (242, {"image": "iVBORw0KGgo="}, "a short image cell must be the index of another row, found 'iVBOR"),
         (7, {"image": "!" * 100}, "the image is not base64"),
         (7, {"image": "A" * 101}, "the image is not base64"),
-        (242, {"index": 241}, "index 241 appears more than once"),
-        (STRIDE + 241, {"index": 2 * STRIDE + 241}, "rotation 2 of question 241 has options"),
-        (STRIDE + 241, {"answer": "B"}, "rotation 1 of question 241 has answer 'B', expected 'A'"),
-        (STRIDE + 241, {"C": "some"}, r"rotation 1 of question 241 has options \['NA', '0', 'some'\], expected"),
-        (STRIDE + 241, {"question": "Who?"}, r"has question 'Who\?', expected 'What is drawn\?'"),
-        (STRIDE + 242, {"hint": "Yes."}, "rotation 1 of question 242 has hint 'Yes.', expected ''"),
-        (STRIDE + 242, {"index": 2 * STRIDE + 242}, "rotation 2 of question 242, which has 2 options"),
-        (STRIDE + 242, {"index": STRIDE + 243}, "rotation 1 of question 243, which no row holds unrotated"),
-        (STRIDE + 242, {"image": "999"}, "the image cell refers to index 999, which no row has"),
+        (242, {"index": 241}, "index 241 was already given in row 2, with other contents"),
+        (STRIDE + 242, {"index": STRIDE + 241}, "index 1000241 was already given in row 6, with other contents"),
+        (STRIDE + 241, {"answer": "D"}, r"answer must be one of \['A', 'B', 'C'\], found 'D'"),
+        (STRIDE + 241, {"answer": ""}, "answer must be one of"),
+        (STRIDE + 241, {"question": ""}, "field 'question' is empty"),
+        (STRIDE + 242, {"index": STRIDE + 243}, "pass 1 of question 243, which has no first pass"),
     ],
 )
 def test_bad_rows(tmp_path: Path, rows: list[Row], index: int, changes: Row, reason: str) -> None:
@@ -180,11 +194,56 @@ def test_bad_rows(tmp_path: Path, rows: list[Row], index: int, changes: Row, rea
     assert set(part["question_id"]) <= left
 
 
-def test_a_violating_rotation_costs_only_itself(tmp_path: Path, rows: list[Row]) -> None:
-    folder = write(tmp_path / "release", changed(rows, STRIDE + 241, answer="C"))
+def test_passes_are_taken_as_the_release_has_them(tmp_path: Path, rows: list[Row]) -> None:
+    """In another order, of other words, fewer than there are options, and with a text that stands twice."""
+    rows = changed(rows, STRIDE + 241, A="0", B="0", C="NA", answer="C", question="Who?", hint="Look.")
+    rows = [row for row in rows if row["index"] not in (2 * STRIDE + 241, STRIDE + 242)]
+    part = load_dataset("mmbench", data_dir=write(tmp_path / "release", rows[::-1]), split="dev")
+    found = {row["question_id"]: row for row in part}
+    first, second = found["241"]["passes"]
+    assert first == {
+        "index": 241,
+        "rotation": 0,
+        "question": "What is drawn?",
+        "hint": "",
+        "options": ["None", "NA", "0"],
+        "answer": "B",
+    }
+    assert second == {
+        "index": STRIDE + 241,
+        "rotation": 1,
+        "question": "Who?",
+        "hint": "Look.",
+        "options": ["0", "0", "NA"],
+        "answer": "C",
+    }
+    assert [len(found[name]["passes"]) for name in ("242", "7")] == [1, 4]
+
+
+def test_g_index_names_the_question_where_it_is_there(tmp_path: Path, rows: list[Row]) -> None:
+    """As VLMEvalKit writes it: equal to the index in the first pass. Strides of another length count by their order."""
+    grouped = [{**row, "g_index": row["index"] % STRIDE} for row in rows]
+    folder = write(tmp_path / "release", grouped, header=[*HEADER, "g_index"])
+    plain = load_dataset("mmbench", data_dir=write(tmp_path / "plain", rows), split="dev")
+    assert load_dataset("mmbench", data_dir=folder, split="dev")["passes"][:] == plain["passes"][:]
+    strange = [{**row, "index": row["index"] // STRIDE * 17 + 5_000_000, "g_index": 9} for row in rows[2:3] + rows[-3:]]
+    part = load_dataset("mmbench", data_dir=write(tmp_path / "s", strange, header=[*HEADER, "g_index"]), split="dev")
+    assert part["question_id"][:] == ["9"]
+    assert [one["rotation"] for one in part[0]["passes"]] == [0, 1, 2, 3]
+
+
+def test_a_row_given_twice_counts_once(tmp_path: Path, rows: list[Row]) -> None:
+    part = load_dataset("mmbench", data_dir=write(tmp_path / "release", [*rows, *rows[:4]]), split="dev")
+    plain = load_dataset("mmbench", data_dir=write(tmp_path / "plain", rows), split="dev")
+    assert part["passes"][:] == plain["passes"][:]
+
+
+def test_a_pass_that_cannot_be_read_costs_its_question(tmp_path: Path, rows: list[Row]) -> None:
+    folder = write(tmp_path / "release", changed(rows, STRIDE + 242, answer="C"))
     part = load_dataset("mmbench", data_dir=folder, split="dev", skip_bad=True)
-    assert part["question_id"][:] == ["241", "242", "7"]
-    assert [item["reason"] for item in left_out(part)] == ["rotation 1 of question 241 has answer 'C', expected 'A'"]
+    assert part["question_id"][:] == ["241", "7"]
+    (item,) = left_out(part)
+    assert (item["id"], item["reason"]) == ("8", "answer must be one of ['A', 'B'], found 'C'")
 
 
 def test_broken_base64_is_said_of_every_row_that_uses_it(tmp_path: Path, rows: list[Row]) -> None:
@@ -241,21 +300,6 @@ def test_the_hubs_form_with_decoded_images(
     assert (parts["dev"]["answer"][:], parts["test"]["answer"][:]) == (["B", "A", "D"], ["", "", ""])
     assert parts["test"]["hint"][:] == ["", "", "Look\twell,\nthen say."]
     assert {row["images"][0]["bytes"] for row in undecoded(parts["dev"])} == {image}
-
-
-def test_the_direction_of_a_releases_rotated_rows(tmp_path: Path, rows: list[Row]) -> None:
-    sizes = {241: 3, 242: 2, 7: 4}
-
-    def backwards(row: Row) -> Row:
-        places, base = divmod(row["index"], STRIDE)
-        return {**row, "index": base + -places % sizes[base] * STRIDE, "image": str(row["image"])}
-
-    write(tmp_path / "left", rows)
-    parquet(tmp_path / "right" / "dev.parquet", [backwards(row) for row in rows])
-    write(tmp_path / "unrotated", rows[:3])
-    for folder, direction in (("left", 1), ("right", -1), ("unrotated", 0)):
-        builder: Any = load_builder("mmbench", "en", data_dir=tmp_path / folder, images="skip")
-        assert builder.direction("dev") == direction
 
 
 def test_the_hubs_form_with_base64(tmp_path: Path, rows: list[Row], image: bytes) -> None:
@@ -331,7 +375,7 @@ def server(tmp_path: Path, rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> 
     folder = write(tmp_path / "server", rows)
     write(folder, rows, "MMBench_TEST_EN.tsv", without=["answer"])
     local = {
-        path.name: (f"{folder}/", hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest())
+        path.name: (f"{folder}/", (hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest(),))
         for path in folder.iterdir()
     }
     monkeypatch.setattr(script, "_DOWNLOADS", local)
@@ -343,8 +387,8 @@ def test_without_data_dir_the_official_files_are_downloaded_and_checked(
 ) -> None:
     assert len(load_dataset("mmbench", cache_dir=tmp_path / "cache")["dev"]) == 3
     write(server, rows[:2], "MMBench_TEST_EN.tsv")
-    with pytest.raises(BadAnnotationError, match=r"MD5 checksum is \w{32}, the published one of .*_TEST_EN\.tsv is"):
-        load_dataset("mmbench", cache_dir=tmp_path / "other")
+    with pytest.warns(ChecksumWarning, match=r"is \w{32}; published for .*_TEST_EN\.tsv: \w{32}\. .* delete the file"):
+        assert len(load_dataset("mmbench", cache_dir=tmp_path / "other")["test"]) == 2
     # Only what is wanted is downloaded, and what the user has is taken as it is.
     assert len(load_dataset("mmbench", cache_dir=tmp_path / "third", split="dev")) == 3
     assert len(load_dataset("mmbench", data_dir=server)["test"]) == 2
@@ -352,13 +396,51 @@ def test_without_data_dir_the_official_files_are_downloaded_and_checked(
         load_dataset("mmbench", streaming=True)
 
 
-def test_every_official_file_has_an_address_and_a_checksum() -> None:
+def test_every_official_file_has_an_address_and_its_checksums() -> None:
     names = [names[0] for splits in script.FILES.values() for names in splits.values()]
     assert set(names) == set(script._DOWNLOADS) and len(names) == 9
-    for folder, checksum in script._DOWNLOADS.values():
+    for folder, _ in script._DOWNLOADS.values():
         assert folder.startswith("https://opencompass.openxlab.space/utils/") and folder.endswith("/")
-        assert len(checksum) == 32 and set(checksum) <= set("0123456789abcdef")
-    assert len({checksum for _, checksum in script._DOWNLOADS.values()}) == 9
+    # VLMEvalKit, vlmeval/dataset/image_mcq.py, DATASET_MD5; the second ones are those before 18 June 2026.
+    assert {name: checksums for name, (_, checksums) in script._DOWNLOADS.items()} == {
+        "MMBench_DEV_EN.tsv": ("b6caf1133a01c6bb705cf753bb527ed8",),
+        "MMBench_TEST_EN.tsv": ("6939fadb0ce626fefc0bdc9c64efc528",),
+        "MMBench_DEV_CN.tsv": ("08b8fc3324a5ed74155350f57be69fbd",),
+        "MMBench_TEST_CN.tsv": ("7e1239baf0ee4c8b513e19705a0f317e",),
+        "MMBench_DEV_EN_V11.tsv": ("30c05be8f2f347a50be25aa067248184",),
+        "MMBench_TEST_EN_V11.tsv": ("8d1a704e791df6f5d9fb3ef782b65365", "26f0f15381a21720255091d3e0316ce6"),
+        "MMBench_DEV_CN_V11.tsv": ("593f9b5f6bea453d870a798b34ae4f37",),
+        "MMBench_TEST_CN_V11.tsv": ("156e6569f9547afb16603eca16e85373", "74bbe4556dac745613c7cbe5ad787050"),
+        "CCBench.tsv": ("f5dde47f24dc5a6fb6e595b409b466ac",),
+    }
+
+
+def test_an_earlier_download_of_the_v11_test_is_read_as_private_and_warned_of(
+    tmp_path: Path, rows: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "server", rows, "MMBench_TEST_EN_V11.tsv", without=["answer"])
+    checksum = hashlib.md5((folder / "MMBench_TEST_EN_V11.tsv").read_bytes(), usedforsecurity=False).hexdigest()
+    local = {"MMBench_TEST_EN_V11.tsv": (f"{folder}/", ("8d1a704e791df6f5d9fb3ef782b65365", checksum))}
+    monkeypatch.setattr(script, "_DOWNLOADS", script._DOWNLOADS | local)
+    with pytest.warns(
+        ChecksumWarning, match=r"is the earlier file of .*without answers.* delete this file and the prep"
+    ):
+        part = load_dataset("mmbench", "en_v11", split="test", cache_dir=tmp_path / "cache")
+    assert part["answer"][:] == ["", "", ""]
+    # A copy with answers has them.
+    write(folder, rows, "MMBench_TEST_EN_V11.tsv")
+    assert load_dataset("mmbench", "en_v11", data_dir=folder, split="test")["answer"][:] == ["B", "A", "D"]
+
+
+@pytest.mark.parametrize("config", ["en", "en_v11"])
+def test_what_to_get_names_both_homes_on_the_hub(tmp_path: Path, config: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingFileError) as caught:
+        load_dataset("mmbench", config, data_dir=tmp_path / "empty")
+    # lmms-eval, lmms_eval/tasks/mmbench: the templates' dataset_path since 30 July 2026 and before.
+    assert [name in str(caught.value) for name in ("lmms-lab-encoder/MMBench", "lmms-lab/MMBench")] == [
+        config == "en"
+    ] * 2
 
 
 @pytest.mark.parametrize("config", EVERY_CONFIG)
@@ -374,7 +456,7 @@ def test_the_mini_release_asks_for_every_ability(config: str) -> None:
     if config != "cc":
         assert set(parts["dev"]["l2_category"]) == set(L2_CODES)
         assert set(parts["dev"]["l1_category"]) == {"perception", "reasoning"}
-        assert set(parts["test"]["answer"]) == {""}
+        assert ("" in parts["test"]["answer"][:]) == (config in ("en", "cn"))
     letters = Counter(parts["dev"]["answer"])
     assert letters["A"] > 8 and letters["B"] > 8 and letters["C"] > 4 and letters["D"] > 2
 
@@ -386,7 +468,13 @@ def test_the_mini_release_has_the_real_layout() -> None:
         table = list(csv.DictReader(file, delimiter="\t"))
     assert list(table[0]) == HEADER
     unrotated = [row for row in table if int(row["index"]) < STRIDE]
-    assert len(unrotated) == 60 < len(table) == sum(len([c for c in "ABCD" if row[c]]) for row in unrotated)
+    counts = {row["index"]: len([letter for letter in "ABCD" if row[letter]]) for row in unrotated}
+    passes = Counter(str(int(row["index"]) % STRIDE) for row in table)
+    assert len(unrotated) == 60 and {counts[index] - passes[index] for index in counts} == {0, 1}
+    fixed = [row for row in unrotated if passes[row["index"]] < counts[row["index"]]]
+    assert [row["D"] for row in fixed] == ["None of these"] * 3
+    twice = [row for row in unrotated if len({row[c] for c in "ABCD" if row[c]}) < counts[row["index"]]]
+    assert [[row[c] for c in "ABCD"].count(row[row["answer"]]) for row in twice] == [1, 2]
     assert any(len(row["image"]) <= 64 for row in unrotated) and any(len(row["image"]) > 64 for row in unrotated)
     assert {len(row["image"]) > 64 for row in table if int(row["index"]) > STRIDE} == {False}
     texts = {row[letter] for row in unrotated for letter in "ABCD"}

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
 
 pytestmark = pytest.mark.datasets36
 
@@ -17,6 +18,16 @@ def test_a_folder_with_scores(release_of: Callable[..., Path], place: str) -> No
     assert part["id"][:] == ["12.jpg", "14122017104.JPG"]
     assert part["quality"][:] == part["released_score"][:] == [7.75, 77.5]
     assert {image.size for image in part["image"]} == {(10, 8)}
+
+
+@pytest.mark.parametrize("header", ["name,score", "Image,MOS", "image;mos", "12.jpg,7.75", "photo,mos", ""])
+def test_a_wrong_header_is_answered_with_the_form_of_the_readme(release_of: Callable[..., Path], header: str) -> None:
+    folder = release_of({"mos.csv": f"{header}\n12.jpg,7.75\n" if header else ""}, ["12.jpg"])
+    reason = (
+        r"mos\.csv.*Scores of your own are a CSV with the columns image,mos: image names, and scores of which higher"
+    )
+    with pytest.raises(BadAnnotationError, match=reason):
+        load_dataset("sqad", data_dir=folder)
 
 
 def test_the_scores_of_the_2afc_paper(reference: Path, tmp_path: Path) -> None:

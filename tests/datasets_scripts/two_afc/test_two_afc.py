@@ -277,7 +277,7 @@ def write_licqa(folder: Path, rows: list[tuple[str, str]]) -> None:
 LICQA = [("JPEG/0_1.png", "10"), ("JPEG/1_1.png", "20.5"), ("JPEG/2_1.png", "30")]
 
 
-@pytest.mark.parametrize("place", ["MM21", "MM21/train_files/exp1", "elsewhere"])
+@pytest.mark.parametrize("place", ["MM21", "MM21/train_files/exp1", "", "train_files/exp1", "elsewhere"])
 def test_mm21_gets_its_opinion_scores_from_licqa(with_mm21: Path, place: str) -> None:
     write_licqa(with_mm21 / place, LICQA)
     options = {"mm21_dir": str(with_mm21 / place)} if place == "elsewhere" else {}
@@ -294,12 +294,35 @@ def test_edits_of_licqas_lists_elsewhere_are_noticed(with_mm21: Path, tmp_path: 
         assert members(load(with_mm21, options={"mm21_dir": str(lists)}))["MM21"]["MM21/JPEG/0_1.png"] == float(mos)
 
 
-def test_without_licqas_lists_mm21_is_an_error_that_says_how_to_go_on(with_mm21: Path) -> None:
-    with pytest.raises(MissingFileError, match=r"is the bitrate.*sherlockyy/LICQA.*mm21_dir.*databases.*'released'"):
-        load(with_mm21)
+def test_without_licqas_lists_mm21_has_the_released_values(with_mm21: Path) -> None:
+    released = {"MM21/JPEG/0_1.png": 0.1, "MM21/JPEG/1_1.png": 0.2, "MM21/JPEG/2_1.png": 0.3}
+    assert members(load(with_mm21))["MM21"] == released
+    with pytest.raises(MissingFileError, match=r"lists are not there.*sherlockyy/LICQA.*mm21_dir.*'released'"):
+        load(with_mm21, options={"mm21_scores": "mos"})
     assert set(load(with_mm21, options={"databases": ["SQAD"]})["pool"]) == {"SQAD"}
-    released = members(load(with_mm21, options={"mm21_scores": "released"}))["MM21"]
-    assert released == {"MM21/JPEG/0_1.png": 0.1, "MM21/JPEG/1_1.png": 0.2, "MM21/JPEG/2_1.png": 0.3}
+    # Lists that come later are noticed, and can be passed over.
+    write_licqa(with_mm21 / "MM21", LICQA)
+    assert members(load(with_mm21))["MM21"] != released
+    assert members(load(with_mm21, options={"mm21_scores": "released"}))["MM21"] == released
+
+
+def test_lists_of_which_one_is_missing_are_an_error(with_mm21: Path) -> None:
+    write_licqa(with_mm21 / "MM21", LICQA)
+    (with_mm21 / "MM21" / "val.csv").unlink()
+    with pytest.raises(MissingFileError, match=r"spread over train\.csv, val\.csv, test\.csv, of which only 2"):
+        load(with_mm21)
+
+
+def test_the_real_coarse_labels_alone(reference: Path) -> None:
+    """MM21 has the released values, which are the third column of LICQA's lists."""
+    part = load(reference / "two-afc", images="skip", options={"databases": ["MM21"]})
+    bitrates = {}
+    for file in sorted((reference / "iqa-annotations").glob("licqa_exp1_*.csv")):
+        with open(file, encoding="utf-8", newline="") as lines:
+            bitrates |= {f"MM21/{image}": float(bitrate) for _, image, bitrate, _ in csv.reader(lines)}
+    found = members(part)["MM21"]
+    assert len(found) == 129 and found == {image: bitrates[image] for image in found}
+    assert part["first_released_score"][:] == part["first_quality"][:]
 
 
 def test_an_image_that_licqas_lists_lack_is_named(with_mm21: Path) -> None:

@@ -9,8 +9,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.data import LoadedData
 
-pytestmark = pytest.mark.datasets36
-
 
 def write(folder, *lines):
     path = folder / "answers.jsonl"

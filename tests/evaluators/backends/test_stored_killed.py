@@ -37,7 +37,7 @@ def wait_for(child, path, size):
 
 
 def finish(child):
-    child.communicate(timeout=120)
+    child.communicate(timeout=1800)
     assert child.returncode == 0
 
 

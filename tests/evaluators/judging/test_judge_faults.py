@@ -103,7 +103,8 @@ def test_a_single_failure_is_a_failed_round(script, judge, fault, reason):
         return found(request) if callable(found) and not isinstance(found, Response) else found
 
     script.say(answer)
-    asked = judge(timeout=1.0, max_retries=1)
+    # On a busy machine a healthy server may take long, too: little time is given only where that is the fault.
+    asked = judge(timeout=1.0 if fault is slow else 60.0, max_retries=1)
     with pytest.warns(LostRoundsWarning, match=reason):
         replies = asked.ask_all(CONVERSATIONS, 2)
     assert replies == [[None] * 2 if i == 2 else ["Score: 2"] * 2 for i in range(6)]

@@ -105,16 +105,16 @@ def test_refusals_cost_nothing_and_what_was_not_read_its_most(script, limited):
 
 def test_what_is_sent_again_after_a_timeout_may_be_charged_each_time(script, limited):
     def late(request):
-        time.sleep(0.5)
+        time.sleep(3)
         return refusal(500)
 
     read = always(prompt_tokens=20, completion_tokens=10)
     script.say(late, read)
-    asked = limited(2 * WORST, concurrency=1, timeout=0.2, max_retries=1)
+    asked = limited(2 * WORST, concurrency=1, timeout=1.5, max_retries=1)
     assert asked.ask_all(CONVERSATIONS[:1], 2) == [["Score: 2"] * 2]
     assert asked.timings()["judge_cost"] == WORST + 30 and asked.settings()["cost"] == 30
     script.say(read, late)
-    asked = limited(30 + 2 * WORST, concurrency=1, timeout=0.2, max_retries=1)
+    asked = limited(30 + 2 * WORST, concurrency=1, timeout=1.5, max_retries=1)
     with pytest.warns(LostRoundsWarning, match="in 4 rounds"):
         asked.ask_all(CONVERSATIONS[:3], 2)
     assert asked.timings()["judge_cost"] == 30 + 2 * WORST, "so the third is not asked"

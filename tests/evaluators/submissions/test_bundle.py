@@ -70,13 +70,14 @@ def test_the_files_are_those_that_the_run_made(run: Any, task: str, options: Tas
 
 def test_a_workbook_holds_every_pass(run: Any, tmp_path: Path) -> None:
     folder = run("mmbench/en")
-    submit(folder, "--out", tmp_path / "out", "--data-dir", f"mmbench={tmp_path / 'mmbench'}")
+    shown = submit(folder, "--out", tmp_path / "out", "--data-dir", f"mmbench={tmp_path / 'mmbench'}")
+    assert "submission server closed on 31 March 2026" in shown and "version 1.1 (en_v11, cn_v11) are public" in shown
     (path,) = (tmp_path / "out").rglob("*.xlsx")
     found = read_submission(path.name, path.read_bytes())
     records = parquet.read_table(folder / "predictions.parquet").to_pylist()
     assert sorted(one.reply for one in found) == sorted(record["text"] for record in records)
-    shown = {(one.question["question"], one.question["A"], one.reply) for one in found}
-    assert shown == {(record["question"], record["options"][0], record["text"]) for record in records}
+    asked = {(one.question["question"], one.question["A"], one.reply) for one in found}
+    assert asked == {(record["question"], record["options"][0], record["text"]) for record in records}
     assert found == read_submission("x.xlsx", next((folder / "mmbench").rglob("*.xlsx")).read_bytes())
 
 

@@ -3,9 +3,8 @@ import io
 import pandas
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.rotations import rotate
 from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
+from eyechart.evaluators.circular.passes import passes_of
 from eyechart.evaluators.submissions.mmbench import CELL_LIMIT
 from eyechart.evaluators.submissions.mmbench import COLUMNS
 from eyechart.evaluators.submissions.mmbench import AnsweredPass
@@ -17,28 +16,31 @@ ROW = {
     "question": "Which?",
     "hint": "Look.",
     "options": ["Red", "Green", "Blue"],
+    "answer": "",
     "category": "OCR",
     "l2_category": "fine-grained perception (single-instance)",
 }
 
 
-def written(passes, tmp_path, **how):
-    ((name, content),) = mmbench_submission(passes, "en", "test", **how).items()
+PASSES = passes_of(ROW)
+
+
+def written(passes, tmp_path):
+    ((name, content),) = mmbench_submission(passes, "en", "test").items()
     path = tmp_path / name
     path.write_bytes(content)
     return [row for _, row in read_xlsx_rows(str(path), COLUMNS, formulas=True)]
 
 
-def test_each_rotation_is_a_row_in_the_documented_columns(tmp_path):
-    passes = [AnsweredPass(ROW, rotate(ROW["options"], places), "ABC"[places]) for places in (2, 0, 1)]
-    rows = written(passes, tmp_path, direction=1)
+def test_each_pass_is_a_row_in_the_documented_columns(tmp_path):
+    rows = written([AnsweredPass(ROW, PASSES[number], "ABC"[number]) for number in (2, 0, 1)], tmp_path)
     assert list(tmp_path.iterdir()) == [tmp_path / "mmbench_en_test.xlsx"]
     assert tuple(rows[0]) == COLUMNS
     assert rows[1] == {
         "index": 1_000_007,
         "question": "Which?",
         "hint": "Look.",
-        **{"A": "Green", "B": "Blue", "C": "Red", "D": None},
+        **{"A": "Blue", "B": "Red", "C": "Green", "D": None},
         "prediction": "B",
         "category": "ocr",
         "l2-category": "finegrained_perception (instance-level)",
@@ -47,12 +49,12 @@ def test_each_rotation_is_a_row_in_the_documented_columns(tmp_path):
     assert [(row["index"], row["prediction"]) for row in rows] == [(7, "A"), (1_000_007, "B"), (2_000_007, "C")]
 
 
-@pytest.mark.parametrize("direction", [1, -1])
-def test_the_index_is_that_of_the_row_that_shows_the_same_options(tmp_path, direction):
-    passes = [AnsweredPass(ROW, rotate(ROW["options"], places), str(places)) for places in range(3)]
-    for row in written(passes, tmp_path, direction=direction):
-        turned = rotate(ROW["options"], direction * (row["index"] // 1_000_000))
-        assert (row["A"], row["B"], row["C"]) == turned == rotate(ROW["options"], int(row["prediction"]))
+def test_a_releases_own_passes_keep_their_index_words_and_options(tmp_path):
+    shown = {"rotation": 1, "question": "What?", "hint": "", "options": ["Red", "Red"], "answer": ""}
+    row = {**ROW, "passes": [{**shown, "index": 7, "rotation": 0}, {**shown, "index": 5_000_123}]}
+    (_, found) = written([AnsweredPass(row, one, "B") for one in passes_of(row)], tmp_path)
+    assert (found["index"], found["question"], found["hint"]) == (5_000_123, "What?", None)
+    assert [found[name] for name in "ABCD"] == ["Red", "Red", None, None]
 
 
 @pytest.mark.parametrize(
@@ -87,23 +89,15 @@ def test_the_index_is_that_of_the_row_that_shows_the_same_options(tmp_path, dire
     ],
 )
 def test_replies_are_read_back_as_text(tmp_path, reply, cell):
-    (row,) = written([AnsweredPass(ROW, ROW["options"], reply)], tmp_path)
+    (row,) = written([AnsweredPass(ROW, PASSES[0], reply)], tmp_path)
     assert row["prediction"] == cell
 
 
 def test_the_file_is_read_as_the_server_reads_it():
     replies = ["=B", "12", "The answer is\nC"]
-    passes = [AnsweredPass(ROW, rotate(ROW["options"], places), replies[places]) for places in range(3)]
-    ((_, content),) = mmbench_submission(passes, "en", "test", direction=1).items()
+    passes = [AnsweredPass(ROW, one, reply) for one, reply in zip(PASSES, replies, strict=True)]
+    ((_, content),) = mmbench_submission(passes, "en", "test").items()
     table = pandas.read_excel(io.BytesIO(content), dtype={"prediction": str})
     assert table["index"].tolist() == [7, 1_000_007, 2_000_007]
     assert table["prediction"].tolist() == replies
     assert table["D"].isna().all()
-
-
-def test_options_that_are_no_rotation_or_shown_twice_are_refused():
-    with pytest.raises(DataError, match=r"'test-7'.*no rotation of its options"):
-        mmbench_submission([AnsweredPass(ROW, ["Green", "Red", "Blue"], "A")], "en", "test")
-    same = AnsweredPass(ROW, ROW["options"], "A")
-    with pytest.raises(DataError, match="1 passes show the options"):
-        mmbench_submission([same, same], "en", "test")

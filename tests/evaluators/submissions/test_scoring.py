@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.datasets_scripts.common.rotations import rotated_letter
+from eyechart.evaluators.circular.passes import passes_of
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.submissions.aes_bench import interpretation_submission
 from eyechart.evaluators.submissions.aes_bench import perception_submission
@@ -62,12 +63,11 @@ def mmbench(replies: list[str]) -> tuple[str, bytes, str, str]:
     """Every rotation of a question is answered by the option that its reply names unrotated."""
     passes = []
     for n, reply in enumerate(replies):
-        row = {"question_id": str(n), "question": "Which?", "hint": "", "options": list(SECRETS)}
+        row = {"question_id": str(n), "question": "Which?", "hint": "", "options": list(SECRETS), "answer": ""}
         row |= {"category": "OCR" if n % 2 else "image style", "l2_category": ""}
-        for places in range(3):
-            shown = rotate(SECRETS, places)
-            named = LETTERS[shown.index(SECRETS[LETTERS.index(reply)])] if reply in LETTERS else reply
-            passes.append(AnsweredPass(row, shown, named))
+        for one in passes_of(row):
+            named = rotated_letter(reply, one.number, 3) if reply in LETTERS else reply
+            passes.append(AnsweredPass(row, one, named))
     ((name, content),) = mmbench_submission(passes, "en", "test").items()
     lines = ["\t".join(["index", "question", *"ABCD", "answer", "category", "image"])]
     for n in range(len(replies)):

@@ -18,6 +18,9 @@ from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
 from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.report.paper_tables import aes_bench as paper_tables
+from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import read_results
 from eyechart.evaluators.runs.plan import in_asking_order
 from eyechart.evaluators.runs.plan import make_plan
@@ -108,6 +111,24 @@ def test_dimensions_are_a_breakdown_where_they_are_known():
     scores = run("aes_bench/perception", lambda messages: "A", known).scores
     counts = {value: part["n"] for value, part in scores["by_dimension"].items()}
     assert counts == {"technical quality": 1, "composition": 2, "unknown": 1}
+
+
+def test_a_file_of_groups_fills_the_columns_of_the_papers_table(tmp_path):
+    release = shutil.copytree(mini.release("aesbench"), tmp_path / "release")
+    names = sorted(json.loads((release / "AesBench_evaluation.json").read_text(encoding="utf-8")))
+    dimensions = ("technical quality", "color and light", "composition", "content")
+    rows = [f"{name},AesP,{dimensions[place % 4]},artistic,why\n" for place, name in enumerate(names)]
+    (release / "AesBench_groups.csv").write_text("image,task,dimension,source,type\n" + "".join(rows))
+    task = evaluator("aes_bench/perception")
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, data_dir=release))
+    assert {name: part["n"] for name, part in done.scores["by_dimension"].items()} == dict.fromkeys(dimensions, 18)
+    assert set(done.scores["by_image_source"]) == {"artistic"} and set(done.scores["by_question_type"]) == {"why"}
+    (result,) = collect([done], [], "2026-11-21T10:00:00+00:00").tasks
+    (printed,) = paper_tables.perception(TaskKey("aes_bench/perception", "aesbench", "test"), [("model", result)])
+    shown = dict(zip(printed.columns, printed.rows[-1], strict=True))
+    assert "\N{EN DASH}" not in [
+        shown[column] for column in ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")
+    ]
 
 
 class Votes:

@@ -2,18 +2,17 @@
 
 import csv
 import json
-import shutil
 
 import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.rotations import rotate
 from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.circular.passes import passes_of
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.results import read_results
@@ -40,9 +39,11 @@ def evaluate(config, model, **how):
 def test_each_configuration_is_a_task(config):
     done = evaluate(config, lambda messages: "A")
     rows = load_dataset("mmbench", config, split="dev", data_dir=mini.release("mmbench"), images="skip")
-    sizes = [len(row["options"]) for row in rows]
-    assert (done.scores["n_questions"], done.scores["n_passes"]) == (len(rows), sum(sizes))
-    assert done.scores["random_guess"] == pytest.approx(sum(n**-n for n in sizes) / len(sizes))
+    counts = [len(passes_of(row)) for row in rows]
+    chances = [len(row["options"]) ** -float(count) for row, count in zip(rows, counts, strict=True)]
+    assert (done.scores["n_questions"], done.scores["n_passes"]) == (len(rows), sum(counts))
+    assert done.scores["random_guess"] == pytest.approx(sum(chances) / len(chances))
+    assert done.settings["passes"] == ("rotations" if config.endswith("v11") else "release")
     assert done.scores["vanilla_accuracy"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / len(rows))
     assert done.scores["circular_accuracy"] == 0.0
     levels = {key.removeprefix("by_"): len(part) for key, part in done.scores.items() if key.startswith("by_")}
@@ -97,13 +98,13 @@ def test_the_command_runs_blind_and_then_without_what_was_solved_blind(tmp_path)
 def test_answers_made_elsewhere_are_scored(tmp_path):
     rows = load_dataset("mmbench", "cn", split="dev", data_dir=mini.release("mmbench"), images="skip")
     lines = [
-        {"id": row["id"], "pass": f"rotation:{place}" if place else "main", "text": f"选{letter(row, place)}"}
+        {"id": row["id"], "pass": one.name, "text": f"选{one.answer}"}
         for row in rows
-        for place in range(len(row["options"]))
+        for one in passes_of(row)
         # As if asked with early stop: the second question is wrong at once.
-        if row["id"] != "dev-1" or not place
+        if row["id"] != "dev-1" or not one.number
     ]
-    lines[len(rows[0]["options"])]["text"] = "不知道"
+    lines[len(passes_of(rows[0]))]["text"] = "不知道"
     file = tmp_path / "answers.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     letters = tmp_path / "letters.csv"
@@ -120,11 +121,8 @@ def test_answers_made_elsewhere_are_scored(tmp_path):
 
 def test_a_blind_run_may_be_made_elsewhere(tmp_path):
     rows = load_dataset("mmbench", "en", split="dev", data_dir=mini.release("mmbench"), images="skip")
-    asked = [(row, place) for row in rows for place in range(len(row["options"]))]
-    lines = [
-        {"id": row["id"], "pass": f"rotation:{place}" if place else "main", "text": letter(row, place)}
-        for row, place in asked
-    ]
+    asked = [(row, one) for row in rows for one in passes_of(row)]
+    lines = [{"id": row["id"], "pass": one.name, "text": one.answer} for row, one in asked]
     (tmp_path / "seeing.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     # Without the image every second question is right.
     for line, (row, _) in zip(lines, asked, strict=True):
@@ -139,11 +137,6 @@ def test_a_blind_run_may_be_made_elsewhere(tmp_path):
     (task,) = read_results(tmp_path / "out").tasks
     assert task.extras["without_blind"] == {"model": "gpt-4", "removed": 30, "not_asked": 0, "of": 60}
     assert task.variants["without blind-solvable questions"]["n_questions"] == 30
-
-
-def letter(row, place):
-    turned = rotate(row["options"], place)
-    return "ABCD"[turned.index(row["options"]["ABCD".index(row["answer"])])]
 
 
 def test_servers_are_asked_with_early_stop(http, tmp_path):
@@ -203,17 +196,16 @@ def test_the_test_split_gives_the_file_for_the_server(tmp_path):
     assert done.extras["submission"] == {"passes": len(rows), "missing": 0, "changed": len(rows)}
 
 
-@pytest.mark.parametrize("direction", [1, -1])
-def test_a_file_for_the_server_is_scored_as_a_predictions_file(tmp_path, direction):
+def test_a_file_for_the_server_is_scored_as_a_predictions_file(tmp_path):
     task = evaluator("mmbench/en")
     data = load_data(task.definition)
     wrong = {"dev-3", "dev-20"}
     passes = [
-        AnsweredPass(row, rotate(row["options"], place), letter(row, place) if row["id"] not in wrong else "none")
+        AnsweredPass(row, one, one.answer if row["id"] not in wrong else "none")
         for row in data.dataset.remove_columns("images")
-        for place in range(len(row["options"]))
+        for one in passes_of(row)
     ]
-    ((name, content),) = mmbench_submission(passes, "en", "dev", direction).items()
+    ((name, content),) = mmbench_submission(passes, "en", "dev").items()
     (tmp_path / name).write_bytes(content)
     done = task.run(PredictionsFileBackend(tmp_path / name), data)
     assert done.scores["circular_accuracy"] == pytest.approx(1 - 2 / 60)
@@ -222,28 +214,81 @@ def test_a_file_for_the_server_is_scored_as_a_predictions_file(tmp_path, directi
 
 
 @pytest.mark.parametrize("config", ["en", "en_v11"])
-def test_indices_are_those_of_releases_that_turn_the_other_way(tmp_path, config):
-    """As VLMEvalKit's circular files do; version 1.1, whose mini release holds no rotated rows, is taken to do so."""
-    folder = tmp_path / "release"
-    folder.mkdir()
-    for name in ("MMBench_TEST_EN.tsv", "MMBench_TEST_EN_V11.tsv"):
-        shutil.copy(mini.release("mmbench") / name, folder / name)
-    rows = release_rows(folder / "MMBench_TEST_EN.tsv")
+def test_each_index_carries_the_options_of_the_releases_row(tmp_path, config):
+    """Version 1.1, whose mini release holds first passes alone, is turned as the official passes are."""
+    task = evaluator(f"mmbench/{config}")
+    without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
+    path = tmp_path / "submission.xlsx"
+    path.write_bytes(done.files[f"mmbench_{config}_test.xlsx"])
+    expected = {
+        int(row["index"]): [row[name] or None for name in "ABCD"]
+        for row in release_rows(mini.release("mmbench") / "MMBench_TEST_EN.tsv")
+    }
+    found = {row["index"]: [row[name] for name in "ABCD"] for _, row in read_xlsx_rows(str(path), ["index"])}
+    if config == "en":
+        assert found == expected
+    else:
+        # The questions whose last option never moves are turned whole where no pass says so.
+        fixed = {index % 1_000_000 for index, options in expected.items() if options[-1] == "None of these"}
+        assert len(fixed) == 2
+        assert {i: shown for i, shown in found.items() if i % 1_000_000 not in fixed} == {
+            i: shown for i, shown in expected.items() if i % 1_000_000 not in fixed
+        }
+
+
+def test_replies_to_another_order_are_written_in_the_releases_letters(tmp_path):
+    rows = release_rows(mini.release("mmbench") / "MMBench_TEST_EN.tsv")
+    lines = []
     for row in rows:
-        rotation, base = divmod(int(row["index"]), 1_000_000)
-        count = sum(bool(row[name]) for name in "ABCD")
-        row["index"] = str(base + (count - rotation) % count * 1_000_000)
-    with open(folder / "MMBench_TEST_EN.tsv", "w", encoding="utf-8", newline="") as file:
+        options = [row[name] for name in "ABCD" if row[name]][::-1]
+        lines.append({"id": "x", "index": row["index"], "question": row["question"], "prediction": "A"})
+        lines[-1] |= dict(zip("ABCD", options, strict=False))
+    (tmp_path / "answers.json").write_text(json.dumps(lines), encoding="utf-8")
+    task = evaluator("mmbench/en")
+    done = task.run(PredictionsFileBackend(tmp_path / "answers.json"), load_data(task.definition, split="test"))
+    path = tmp_path / "submission.xlsx"
+    path.write_bytes(done.files["mmbench_en_test.xlsx"])
+    released = {int(row["index"]): [row[name] for name in "ABCD" if row[name]] for row in rows}
+    for _, row in read_xlsx_rows(str(path), ["index", "prediction"]):
+        options = released[row["index"]]
+        assert [row[name] for name in "ABCD" if row[name]] == options
+        letter, _, text = row["prediction"].partition(". ")
+        assert text == options["ABCD".index(letter)] == options[-1]
+
+
+@pytest.mark.parametrize("config", ["en_v11", "cn_v11"])
+def test_the_test_of_version_1_1_has_scores_as_its_answers_are_public(config):
+    done = evaluate(config, lambda messages: "A", split="test")
+    rows = load_dataset("mmbench", config, split="test", data_dir=mini.release("mmbench"), images="skip")
+    assert done.scores["n_questions"] == len(rows) and not done.files and not done.note
+    assert done.scores["vanilla_accuracy"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / len(rows))
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [("en", "The answers of mmbench (test) are private"), ("en_v11", "This copy of mmbench (test) holds no answers")],
+)
+def test_without_answers_the_note_says_where_public_ones_are(tmp_path, config, why):
+    without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)
+    task = evaluator(f"mmbench/{config}")
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
+    assert done.scores is None and f"mmbench_{config}_test.xlsx" in done.files
+    assert done.note.startswith(f"{why}, so there is no score; the predictions of 20 items were kept. MMBench's")
+    assert "closed on 31 March 2026" in done.note and "version 1.1 (en_v11, cn_v11) are public in the" in done.note
+
+
+def without_answers(name, folder):
+    """A table of the mini release as it was before its answers were published."""
+    rows = release_rows(mini.release("mmbench") / name)
+    write_rows(folder / name, [{column: cell for column, cell in row.items() if column != "answer"} for row in rows])
+
+
+def write_rows(path, rows):
+    with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), delimiter="\t", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    task = evaluator(f"mmbench/{config}")
-    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=folder))
-    path = tmp_path / "submission.xlsx"
-    path.write_bytes(done.files[f"mmbench_{config}_test.xlsx"])
-    expected = {int(row["index"]): [row[name] or None for name in "ABCD"] for row in rows}
-    found = {row["index"]: [row[name] for name in "ABCD"] for _, row in read_xlsx_rows(str(path), ["index"])}
-    assert found == expected
 
 
 def release_rows(path):

@@ -1,14 +1,14 @@
 """Q-Bench's assessment on released logits, as answers made elsewhere: Tables 4 and 10."""
 
-import json
-from pathlib import Path
-
 import pytest
+from typer.testing import CliRunner
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.cli import app
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.results import read_results
 from eyechart.evaluators.tasks import get_task
 
 TASK = "q_bench/assessment"
@@ -31,29 +31,19 @@ PUBLISHED = [
 GOOD_POOR_OF_T5 = {"agi": "0.264/0.281", "livec": "0.017/0.020"}
 
 
-def predictions(released: Path, path: Path) -> Path:
-    """Released logits, JSON objects one behind the other, as a predictions file."""
-    text, decoder, position, lines = released.read_text(), json.JSONDecoder(), 0, []
-    while position < len(text.rstrip()):
-        row, position = decoder.raw_decode(text, position)
-        logits = {key.removeprefix("logit_"): value for key, value in row.items() if key.startswith("logit_")}
-        lines.append(json.dumps({"id": row["img_path"], "logits": logits}))
-    path.write_text("\n".join(lines))
-    return path
-
-
 def printed(scores):
     return f"{scores['srcc']:.3f}/{scores['plcc']:.3f}"
 
 
 @pytest.mark.parametrize(("model", "database", "published"), PUBLISHED)
-def test_published_scores_come_out_of_released_logits(reference, tmp_path, model, database, published):
+def test_published_scores_come_out_of_released_logits(reference, model, database, published):
     loaded = load_data(get_task(TASK), subset=DATABASES[database], data_dir=reference / "q-bench-a3", images="skip")
-    released = predictions(reference / "q-bench-a3-logits" / model / f"{database}.json", tmp_path / "answers.jsonl")
+    released = reference / "q-bench-a3-logits" / model / f"{database}.json"
     is_t5 = model == "instructblip_t5"
     options = TaskOptions(words="high/low" if is_t5 else None, ties="released")
     found = evaluator(TASK, options=options).run(PredictionsFileBackend(released), loaded)
     assert printed(found.scores) == published
+    assert found.settings["model"]["format"] == "q-bench-logits" and "repeat" not in found.note
     assert found.scores["temperature"] == 100.0 and found.scores["n"] == len(loaded.dataset)
     words = {"fine", "bad"} if is_t5 else {"fine", "bad", "high", "low"}
     assert found.extras["words_missing"] == dict.fromkeys(sorted(words), found.scores["n"])
@@ -64,3 +54,30 @@ def test_published_scores_come_out_of_released_logits(reference, tmp_path, model
         assert found.variants.keys() == {"argmax", "ties=exact"}
     if database == "cgi":
         assert {half: part["n"] for half, part in found.scores["by_subset"].items()} == {"game": 3000, "movie": 3000}
+
+
+def test_the_command_takes_the_released_file_even_with_its_first_object_twice(reference, tmp_path):
+    """As the files of InstructBLIP-Vicuna have it; also as data, since each object holds its opinion score."""
+    text = (reference / "q-bench-a3-logits" / "idefics" / "agi.json").read_text()
+    (tmp_path / "agi.json").write_text(text[: text.index("}") + 1] + text)
+    command = ["score", TASK, "--subset", "agiqa3k", "--ties", "released"]
+    folders = [
+        "--predictions",
+        tmp_path / "agi.json",
+        "--data-dir",
+        reference / "q-bench-a3",
+        "--out",
+        tmp_path / "out",
+    ]
+    done = CliRunner().invoke(app, [*command, *map(str, folders)])
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "out").tasks
+    assert (printed(task.scores), task.scores["n"]) == ("0.562/0.622", 2982)
+    assert task.settings["model"]["predictions_repeated"] == 1 and task.settings["model"]["predictions_unused"] == 0
+    assert "1 row of agi.json repeats another; equal rows count once." in " ".join(done.output.split())
+
+    (tmp_path / "release").mkdir()
+    (tmp_path / "release" / "agi.json").write_text(text)
+    own = load_data(get_task(TASK), subset="agiqa3k", data_dir=tmp_path / "release", images="skip")
+    listed = load_data(get_task(TASK), subset="agiqa3k", data_dir=reference / "q-bench-a3", images="skip")
+    assert own.dataset["quality"][:] == listed.dataset["quality"][:]

@@ -17,6 +17,7 @@ from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.results import read_results
+from eyechart.evaluators.runs.table import notes
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.two_afc import distortion_level
 from eyechart.evaluators.tasks.two_afc import distortion_type
@@ -24,8 +25,6 @@ from eyechart.metrics.scoring.averages import weighted_mean
 from eyechart.metrics.scoring.errors import ScoringWarning
 
 TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
-# The opinion scores of MM21 are in another place than the label files.
-RELEASED = {"mm21_scores": "released"}
 ONE_EACH = {"kadid10k": 81, "koniq10k": 160, "MM21": 129, "CSIQ": 30, "LIVEC": 100, "spaq": 160, "kadis700k": 100}
 SIZES = {**ONE_EACH, "SQAD": 100, "mixed": 200}
 
@@ -39,9 +38,7 @@ def invoke(*arguments):
 @pytest.fixture(scope="module")
 def qualities(reference):
     """Image id to quality, of all that the coarse label file lists."""
-    data = load_dataset(
-        "two_afc", "coarse", split="test", data_dir=reference / "two-afc", images="skip", options=RELEASED
-    )
+    data = load_dataset("two_afc", "coarse", split="test", data_dir=reference / "two-afc", images="skip")
     columns = (("first_id", "first_quality"), ("second_id", "second_quality"))
     return {
         name: value for one, other in columns for name, value in zip(list(data[one]), list(data[other]), strict=True)
@@ -69,7 +66,7 @@ def observed(reference, qualities, tmp_path_factory):
     file = write_scores(tmp_path_factory.mktemp("observer") / "observer.csv", seen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScoringWarning)
-        return score("two_afc/coarse", reference, file, **RELEASED)
+        return score("two_afc/coarse", reference, file)
 
 
 def test_a_simulated_observer_on_the_real_coarse_list(observed):
@@ -86,6 +83,32 @@ def test_a_simulated_observer_on_the_real_coarse_list(observed):
             assert table[database][name] == pytest.approx(own["by_pool"][database][name])
     assert list(observed.variants) == ["mle", "perron", "trueskill", "mixed"]
     assert observed.variants["trueskill"]["srcc"] == pytest.approx(scores["srcc"], abs=0.05)
+
+
+def test_a_result_of_the_label_file_alone_says_that_mm21s_qualities_are_bitrates(observed, reference):
+    assert observed.settings["mm21_quality"] == "bitrate"
+    assert observed.note.startswith("MM21's qualities are bitrates") and "mm21_dir" in observed.note
+    assert any(line == f"two_afc/coarse: {observed.note}" for line in notes([observed]))
+    assert observed.complete and observed.left_out == []
+
+
+@SMALL
+def test_licqas_lists_make_mm21s_qualities_opinion_scores(reference, qualities, tmp_path):
+    """Beside the label file; the chosen scores are those of the fourth column, checked against the third."""
+    for part in ("train", "val", "test"):
+        (tmp_path / f"{part}.csv").symlink_to(reference / "iqa-annotations" / f"licqa_exp1_{part}.csv")
+    (tmp_path / "Coarse_grained_mixed.json").symlink_to(reference / "two-afc" / "Coarse_grained_mixed.json")
+    mm21 = {name: value for name, value in qualities.items() if name.startswith("MM21/")}
+    file = write_scores(tmp_path / "bitrates.csv", mm21)
+    only = {"databases": ["MM21"]}
+    data = load_data(get_task("two_afc/coarse"), data_dir=tmp_path, images="skip", options=only)
+    found = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), data)
+    assert (found.settings["mm21_quality"], found.note) == ("opinion score", "")
+    alone = score("two_afc/coarse", reference, file, **only)
+    assert alone.settings["mm21_quality"] == "bitrate" and alone.scores["accuracy_all"] == 1.0
+    assert 0.5 < found.scores["accuracy_all"] < 0.9
+    fine = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), data, limit=3)
+    assert fine.settings["mm21_quality"] == "opinion score"
 
 
 def test_averages_are_those_of_table_2(observed):

@@ -58,6 +58,11 @@ def read_scores(path):
     return {name: float(score) for name, score in rows}
 
 
+def same(scores):
+    """What equals the scores but for rounding: in batches of another shape, a network's last digits differ."""
+    return pytest.approx(scores, rel=1e-4)
+
+
 def test_train_apply_and_the_same_from_python_agree(pairs_file, descriptions, settings, regressor, tmp_path):
     done = invoke("train", pairs_file, "--out", tmp_path / "regressor", *options(settings))
     assert done.exit_code == 0, done.output
@@ -66,7 +71,7 @@ def test_train_apply_and_the_same_from_python_agree(pairs_file, descriptions, se
     assert (done.exit_code, done.output) == (0, f"72 scores are in {tmp_path / 'new' / 'scores.csv'}\n")
     scores = read_scores(tmp_path / "new" / "scores.csv")
     assert list(scores) == [f"{row}.png" for row in range(72)]
-    assert list(scores.values()) == regressor.predict(descriptions[0]).tolist()
+    assert list(scores.values()) == same(regressor.predict(descriptions[0]).tolist())
     loaded = TextToScore.load(tmp_path / "regressor", cpu_only=True)
     assert loaded.record.settings == regressor.record.settings | {"folds": 5}
 
@@ -87,7 +92,8 @@ def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(reg
     done = invoke(*apply, "--task", quality, "--skip-bad")
     assert done.exit_code == 0, done.output
     assert "left out: id 'b'" in done.output and "left out: id 'c'" in done.output
-    assert read_scores(out) == dict(zip("ad", regressor.predict(["It is poor.", "It is good."]), strict=True))
+    expected = regressor.predict(["It is poor.", "It is good."])
+    assert read_scores(out) == same(dict(zip("ad", expected, strict=True)))
     done = invoke(*apply, "--task", aesthetics)
     assert done.exit_code == 0 and "states the true level" in done.output
     assert list(read_scores(out)) == ["a"]
@@ -105,7 +111,7 @@ def test_apply_reads_the_predictions_that_a_run_writes(regressor, tmp_path):
     out = tmp_path / "scores.csv"
     done = invoke("apply", tmp_path / "regressor", tmp_path / "run", "--out", out, "--cpu-only")
     assert done.exit_code == 0, done.output
-    assert read_scores(out) == {"a.png": regressor.predict(["It is good."])[0]}
+    assert read_scores(out) == same({"a.png": regressor.predict(["It is good."])[0]})
 
 
 def test_validate_prints_every_fold_and_writes_every_prediction(descriptions, settings, tmp_path):

@@ -55,16 +55,20 @@ def test_it_loads_as_any_other_model():
 
 
 @pytest.mark.slow
-def test_it_reaches_its_figures_on_held_out_scenes(backend):
-    found = {result.name: result for result in measure(backend, n=600)}
-    for result in found.values():
-        print(result)
-        assert result.n >= 500
-    assert found["what-questions"].value >= 0.60
-    assert found["yes-or-no questions"].value >= 0.80
-    assert found["CircularEval, questions of 3 and 4 options"].value >= 0.40
-    assert found["SRCC of the softmax score with the known level"].value >= 0.75
-    assert found["pair comparison, right in both orders"].value >= 0.75
+def test_it_reaches_the_figures_of_its_card_on_held_out_scenes(backend):
+    card = {row[0]: row[1] for row in _card_rows()}
+    found = measure(backend, n=200)
+    assert [result.name for result in found] == list(card)
+    for result in found:
+        low, high = result.interval
+        assert result.n >= 180 and low <= float(card[result.name]) <= high, result
+
+
+def _card_rows():
+    """The cells of the card's table of figures, without its head."""
+    text = (tiny_vlm.folder().parent / "README.md").read_text(encoding="utf-8")
+    lines = text[text.index("| what-questions |") :].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_it_describes_an_image_in_one_sentence(backend):
@@ -95,12 +99,14 @@ def test_training_images_are_not_those_of_the_mini_releases_or_the_held_out_ones
     def digest(image):
         return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
 
-    trained = {digest(sample.image) for sample in train._draw(train.SCENES)}
+    # The first quarter: equal seeds would give equal images at equal places.
+    scenes = train.SCENES // 4
+    trained = {digest(sample.image) for sample in train._draw(scenes)}
     held_out = {
         digest(s.image) for part in range(1, 9) for i in range(50) for s in draw_samples(HELD_OUT_SEED + part, i)
     }
     released = {digest(image) for image in _images_of_the_mini_releases()}
-    assert len(trained) > 0.95 * train.SCENES * train.SAMPLES_PER_SCENE
+    assert len(trained) > 0.95 * scenes * train.SAMPLES_PER_SCENE
     assert len(released) >= 2500
     assert not trained & released
     assert not trained & held_out
@@ -176,7 +182,7 @@ def test_words_that_are_scored_or_answered_are_single_tokens():
 @pytest.mark.slow
 def test_training_is_reproducible(tmp_path, capsys):
     for name in ("first", "second"):
-        train.train(tmp_path / name, scale=0.004)
+        train.train(tmp_path / name, scale=0.001)
     first, second = (sorted((tmp_path / name).iterdir()) for name in ("first", "second"))
     assert [path.name for path in first] == [path.name for path in second]
     for a, b in zip(first, second, strict=True):

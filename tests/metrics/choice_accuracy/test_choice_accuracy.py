@@ -5,8 +5,6 @@ import pytest
 
 import eyechart.metrics
 
-pytestmark = pytest.mark.datasets36
-
 OPTIONS = ["Bright", "Dark", "Medium"]
 ROWS = {
     "predictions": ["The answer is B.", "The image is bright", "I cannot tell", "Dark"],

@@ -5,8 +5,6 @@ import pytest
 import eyechart.metrics
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
-pytestmark = pytest.mark.datasets36
-
 ROWS = {
     "predictions": ["leather bag is on right side", "Plastic.", "It is bright"],
     "references": ["right", "plastic", "dark"],

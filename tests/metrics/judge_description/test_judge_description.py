@@ -7,8 +7,6 @@ from eyechart.metrics.scoring.errors import LeftOutWarning
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
-pytestmark = pytest.mark.datasets36
-
 ROWS = {
     "predictions": ["The image is dark and noisy.", "A sharp picture of a dog."],
     "references": ["It is dark, noisy and blurry.", "The dog is sharp, the colors are vivid."],

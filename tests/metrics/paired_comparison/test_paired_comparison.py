@@ -11,8 +11,6 @@ from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
-pytestmark = pytest.mark.datasets36
-
 PREFERENCES = {"consistency", "accuracy_consistent", "accuracy_all"}
 PREFERENCES |= {f"{name}_ci95" for name in PREFERENCES}
 PREFERENCES |= {"first_rate", "second_rate", "draw_rate", "unmatched", "equal_quality", "n_consistent", "n_pairs"}

@@ -369,7 +369,19 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
     ),
     (SIGNS, [("x > y", "A"), ("x < y.", "B"), ("B. x < y", "B"), ("x y", None)]),
     (("Vitamin C", "Vitamin D", "Plan B"), [("Vitamin C", "A"), ("It is Plan B.", "C"), ("Vitamin D, of course", "B")]),
-    (("B", "A"), [("B", None), ("Answer: A", None), ("A. B", "A")]),
+    (("B", "A"), [("B", "B"), ("Answer: A", "A"), ("A. B", "A"), ("B. B", "B"), ("the letter B", "A")]),
+    # MMBench's questions 459, 462 and 491; the authors' evaluation reads a letter as the letter.
+    (("B", "C", "A", "D"), [("D", "D"), ("A", "A"), ("(B)", "B"), ("The answer is C.", "C"), ("C. A", "C")]),
+    (
+        ("police officer", "athlete", "fireman", "athlete"),
+        [
+            ("D", "D"),
+            ("B. athlete", "B"),
+            ("A police officer", "A"),
+            ("Option D, the athlete", "D"),
+            ("athlete or fireman", None),
+        ],
+    ),
     (("Aa", "aa", "AA"), [("aa", None), ("B", "B"), ("C. AA", "C")]),
     (("+", "-", "*"), [("+", "A"), ("B", "B"), ("-", "B")]),
     (("Only one",), [("Only one", "A"), ("A", "A"), ("B", None)]),

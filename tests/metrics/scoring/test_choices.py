@@ -1,7 +1,5 @@
 import json
 import runpy
-import time
-from collections.abc import Callable
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -12,7 +10,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.choices import moved_letter
+from eyechart.metrics.scoring.choices import moved_reply
+from eyechart.metrics.scoring.choices import named_letters
 from eyechart.metrics.scoring.errors import InputError
+from tests.growth import growth
 
 CASES = [
     (options, text, letter)
@@ -108,9 +110,42 @@ def test_an_option_verbatim_is_that_option(options: list[str], data: st.DataObje
         assert extract_choice(text, options) == ascii_uppercase[index]
 
 
-def test_equal_options_are_an_error() -> None:
-    with pytest.raises(InputError, match="options holds 'No' twice"):
-        extract_choice("No", ["No", "Yes", "No"])
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ("athlete", "BD"),
+        ("The job is athlete.", "BD"),
+        ("<answer>athlete</answer>", "BD"),
+        ("D", "D"),
+        ("The answer is B", "B"),
+        ("B. athlete", "B"),
+        ("athlete (D)", "D"),
+        ("B or D", ""),
+        ("athlete, or an officer", ""),
+        ("officer", "A"),
+        ("A. athlete", ""),
+        ("it is not athlete", ""),
+        ("", ""),
+    ],
+)
+def test_a_letter_names_one_place_and_a_text_all_of_its_places(text: str, letters: str) -> None:
+    options = ["officer", "athlete", "fireman", "athlete"]
+    assert named_letters(text, options) == letters
+    assert extract_choice(text, options) == (letters[:1] or None)
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), st.data())
+def test_moving_options_keeps_their_texts(options: list[str], data: st.DataObject) -> None:
+    shown = data.draw(st.permutations(options))
+    letters = ascii_uppercase[: len(options)]
+    moved = [moved_letter(letter, options, shown) for letter in letters]
+    assert [shown[letters.index(letter)] for letter in moved] == options
+    assert sorted(moved) == list(letters)
+    # And back, so that no place is lost.
+    assert [moved_letter(letter, shown, options) for letter in moved] == list(letters)
+    for letter in letters:
+        named = named_letters(moved_reply(letter, shown, options), options)
+        assert named == moved_letter(letter, shown, options)
 
 
 def test_more_options_than_letters_are_an_error() -> None:
@@ -133,35 +168,17 @@ UNITS += ["模糊", "模", "不", "不模糊", "한글", "ぼ", "é", "e\u0301",
 @pytest.mark.parametrize("unit", UNITS)
 def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     options = ["Bright", "Dark", "Medium", "no noise", "Yes", "模糊", "Vitamin D"]
-    assert _growth(lambda size: extract_choice(unit * (size // len(unit)), options)) < 8
+    assert growth(lambda size: extract_choice(unit * (size // len(unit)), options)) < 8
 
 
 def test_time_with_a_long_option_grows_with_the_text_and_not_with_its_square() -> None:
     option = "a " * 2_000 + "b"
     assert extract_choice("a " * 20_000, [option, "c"]) is None
-    assert _growth(lambda size: extract_choice("a " * (size // 2), [option, "c"])) < 8
+    assert growth(lambda size: extract_choice("a " * (size // 2), [option, "c"])) < 8
 
 
 def test_time_with_many_blanks_behind_a_label_grows_with_the_text_and_not_with_its_square() -> None:
-    assert _growth(lambda size: extract_choice("C." + " " * size + "x" * 300, ["a", "b", "c"])) < 8
-
-
-def _growth(extract: Callable[[int], object]) -> float:
-    """Processor time for a text four times as long, over that for the text: 4 if linear, 16 if quadratic."""
-
-    def seconds(size: int) -> float:
-        start = time.process_time()
-        extract(size)
-        return time.process_time() - start
-
-    # A machine that others use too makes any one measurement too long, so what looks too long is measured again.
-    small, large = seconds(20_000), seconds(80_000)
-    for _ in range(12):
-        # Below a millisecond, what is the same for every text counts for more than its length.
-        if large < 6 * max(small, 1e-3):
-            break
-        small, large = min(small, seconds(20_000)), min(large, seconds(80_000))
-    return large / max(small, 1e-3)
+    assert growth(lambda size: extract_choice("C." + " " * size + "x" * 300, ["a", "b", "c"])) < 8
 
 
 def _qbench2(reference: Path, model: str) -> list[tuple[list[str], object]]:
@@ -170,14 +187,13 @@ def _qbench2(reference: Path, model: str) -> list[tuple[list[str], object]]:
         rows = json.loads((folder / "gpt.json").read_text())
     else:
         rows = [json.loads(line) for line in (folder / "llava.jsonl").read_text().splitlines()]
-    # Two rows of the release list the same option twice, which no letter can tell apart.
-    return [(row["option"], row[f"{model}_answer"]) for row in rows if len(set(row["option"])) == len(row["option"])]
+    return [(row["option"], row[f"{model}_answer"]) for row in rows]
 
 
-@pytest.mark.parametrize(("model", "failed", "extracted"), [("gpt", 2, 996), ("llava", 0, 994)])
+@pytest.mark.parametrize(("model", "failed", "extracted"), [("gpt", 2, 998), ("llava", 0, 996)])
 def test_real_answers(reference: Path, model: str, failed: int, extracted: int) -> None:
     rows = _qbench2(reference, model)
-    assert len(rows) == 998
+    assert len(rows) == 1000
     assert sum(not isinstance(answer, str) for _, answer in rows) == failed
     found = 0
     for options, answer in rows:

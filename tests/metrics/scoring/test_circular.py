@@ -27,7 +27,7 @@ def _scores(passes: list[Pass], missing: str = "error", groups: dict[str, list[s
     choices = [OPTIONS[question][place:] + OPTIONS[question][:place] for question, place, _ in passes]
     references = ["ABCD"[-place % len(shown)] for (_, place, _), shown in zip(passes, choices, strict=True)]
     predictions = [reference if right else "" for (_, _, right), reference in zip(passes, references, strict=True)]
-    questions = find_questions([row[0] for row in passes], [row[1] for row in passes], references, choices)
+    questions = find_questions([row[0] for row in passes], [row[1] for row in passes], choices)
     decisions = decide(predictions, references, choices, Extraction())
     return circular_scores(decisions, questions, references, choices, groups or {}, missing)
 
@@ -69,16 +69,36 @@ def _passes(draw: st.DrawFn) -> list[Pass]:
 
 
 def test_random_guess() -> None:
-    assert circular_random_guess([2, 2]) == 0.25
-    assert circular_random_guess([1, 2, 3, 4]) == pytest.approx((1 + 1 / 4 + 1 / 27 + 1 / 256) / 4)
-    assert math.isnan(circular_random_guess([]))
+    assert circular_random_guess(np.array([1 / 4, 1 / 4])) == 0.25
+    assert math.isnan(circular_random_guess(np.array([])))
+    passes = [(question, place, False) for question, place in PASSES]
+    assert _scores(passes)["random_guess"] == pytest.approx((1 + 1 / 4 + 1 / 27 + 1 / 256) / 4)
+    # A pass that was not asked counts as well.
+    assert _scores(passes[:1])["random_guess"] == 1 / 4
 
 
 def test_random_guess_of_answers_drawn_at_random() -> None:
     rng = np.random.default_rng(0)
     sizes = [2, 3] * 20_000
     hits = np.mean([not rng.integers(0, size, size).any() for size in sizes])
-    assert hits == pytest.approx(circular_random_guess(sizes), abs=0.006)
+    choices = [["x", "y", "z"][:size] for size in sizes]
+    questions = find_questions(list(range(len(sizes))), [0] * len(sizes), choices)
+    assert hits == pytest.approx(circular_random_guess(questions.chance), abs=0.006)
+
+
+def test_official_passes_need_not_be_rotations_nor_as_many_as_options() -> None:
+    """MMBench's question 34: three passes, the last option never moves. And one asked in a single pass."""
+    options = ["w", "x", "y", "none of these"]
+    choices = [options, ["y", "w", "x", options[3]], ["x", "y", "w", options[3]], ["u", "v"]]
+    references = ["A", "B", "C", "B"]
+    for counts, n_passes in ((None, [3, 2]), ([3, 3, 3, 1], [3, 1])):
+        questions = find_questions(["34", "34", "34", "8"], [0, 1, 2, 0], choices, counts)
+        assert questions.n_passes.tolist() == n_passes
+        decisions = decide(["A", "B", "C", "A"], references, choices, Extraction())
+        scores = circular_scores(decisions, questions, references, choices, {})
+        assert scores["circular_accuracy"] == 0.5 and scores["n_passes"] == 4
+        assert scores["random_guess"] == pytest.approx((4**-3 + 2.0 ** -n_passes[1]) / 2)
+        assert scores["distribution_over"] == ("rotation 0" if counts is None else "all passes")
 
 
 def test_scores_by_hand() -> None:
@@ -119,7 +139,7 @@ def test_missing_rotations_are_an_error_where_the_others_are_right() -> None:
 
 
 def test_unknown_treatment_of_missing_rotations() -> None:
-    questions = find_questions(["p"], [0], ["A"], [["x", "y"]])
+    questions = find_questions(["p"], [0], [["x", "y"]])
     with pytest.raises(InputError, match=r"missing is 'dropp'; allowed: 'error', 'drop'\. Did you mean 'drop'"):
         circular_outcomes(np.array([True]), questions, missing="dropp")
 

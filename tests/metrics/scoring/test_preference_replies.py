@@ -1,10 +1,9 @@
-from time import perf_counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.preference_replies import read_preference
+from tests.growth import growth
 
 FIRST = [
     "A",
@@ -199,12 +198,5 @@ def test_blanks_around_do_not_matter(text: str, before: str, behind: str) -> Non
         "the quality of the first image ",
     ],
 )
-def test_time_is_linear_in_the_length(unit: str) -> None:
-    def seconds(n: int) -> float:
-        text = unit * (n // len(unit))
-        started = perf_counter()
-        read_preference(text)
-        return perf_counter() - started
-
-    # Quadratic time would be a hundred times as long; the margin is for a busy machine.
-    assert seconds(100_000) < 40 * seconds(10_000) + 0.05
+def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    assert growth(lambda size: read_preference(unit * (size // len(unit)))) < 8

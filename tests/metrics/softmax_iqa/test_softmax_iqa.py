@@ -15,8 +15,6 @@ from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.pooling import pool
 
-pytestmark = pytest.mark.datasets36
-
 SETTINGS = {"fit": "logistic4", "average_over": None, "resamples": 1000, "seed": 0}
 POOLING = {"temperature": 100.0, "strategy": "softmax", "ties": "exact"}
 SCORES = {"srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted", "srcc_ci95", "plcc_ci95", "n"}

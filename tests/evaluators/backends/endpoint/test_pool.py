@@ -38,18 +38,20 @@ def test_closing_ends_the_calls_without_waiting_for_them():
     gate = threading.Event()
     before = threading.active_count()
 
+    ended = []
+
     def call(i):
         if i:
-            gate.wait(10)
+            gate.wait()
+        ended.append(i)
         return i
 
     results = map_unordered(call, range(100), 3)
     assert next(results) == 0
-    start = time.monotonic()
     results.close()
-    assert time.monotonic() - start < 1
+    assert ended == [0], "the others still wait"
     gate.set()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 300
     while threading.active_count() > before and time.monotonic() < end:
         time.sleep(0.01)
     assert threading.active_count() == before, "the threads end"

@@ -1,5 +1,6 @@
 """Every way of running requests gives the answers of running each alone, on real architectures."""
 
+import functools
 import json
 import os
 import subprocess
@@ -23,10 +24,22 @@ def requests() -> list[Request]:
     return mixed_requests()
 
 
+@pytest.fixture(scope="module")
+def each_alone(requests):
+    """The answers of an architecture to each request alone."""
+
+    @functools.cache
+    def answer(name):
+        model, processor = architectures.build(name)
+        return answers(TransformersBackend(model, processor, name=name, batch_size=1, share_prefixes=False), requests)
+
+    return answer
+
+
 @pytest.mark.parametrize("name", architectures.BUILDERS)
-def test_all_ways_agree(name, requests):
+def test_all_ways_agree(name, requests, each_alone):
     model, processor = architectures.build(name)
-    alone = answers(TransformersBackend(model, processor, name=name, batch_size=1, share_prefixes=False), requests)
+    alone = each_alone(name)
     assert not [found.error for found in alone.values() if found.error]
     texts = {key: found.text for key, found in alone.items() if found.text is not None}
     assert len(set(texts.values())) > len(texts) / 4, "the answers must differ for the comparison to mean something"
@@ -69,7 +82,7 @@ processes.close()
 
 
 @pytest.mark.slow
-def test_two_processes_agree_with_one(tmp_path, requests):
+def test_two_processes_agree_with_one(tmp_path, each_alone):
     (tmp_path / "script.py").write_text(SCRIPT)
     root = Path(__file__).parents[4]
     done = subprocess.run(
@@ -77,13 +90,12 @@ def test_two_processes_agree_with_one(tmp_path, requests):
         env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     for name, found in json.loads(done.stdout).items():
-        model, processor = architectures.build(name)
-        alone = answers(TransformersBackend(model, processor, name=name, batch_size=1), requests)
+        alone = each_alone(name)
         assert len(found) == len(alone)
         for id, pass_name, text, logits, losses in found:
             expected = alone[id, pass_name]

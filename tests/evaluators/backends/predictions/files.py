@@ -37,6 +37,14 @@ def write_tsv(path: Path, rows: Rows) -> Path:
     return path
 
 
+def write_csv(path: Path, rows: Rows) -> Path:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
 def write_xlsx(path: Path, rows: Rows) -> Path:
     book = openpyxl.Workbook()
     book.active.append(list(rows[0]))

@@ -13,11 +13,14 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.types import Request
+from tests.evaluators.backends.predictions.files import WRITERS as SHEETS
+from tests.evaluators.backends.predictions.files import write_csv
 from tests.evaluators.backends.predictions.files import write_json
 from tests.evaluators.backends.predictions.files import write_jsonl
 from tests.evaluators.backends.predictions.files import write_xlsx
 
 VLMEVALKIT = {"index": 1, "prediction": "A"}
+WRITERS = {**SHEETS, ".jsonl": write_jsonl, ".csv": write_csv}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +40,63 @@ def test_the_keys_of_the_first_line_tell_the_format(tmp_path, name, row, form):
 def test_the_suffix_counts_in_any_case(tmp_path):
     assert read_predictions(write_xlsx(tmp_path / "A.XLSX", [VLMEVALKIT]))[0].name == "vlmevalkit"
     assert read_predictions(write_json(tmp_path / "A.Json", [VLMEVALKIT]))[0].name == "vlmevalkit"
+
+
+REPEATED = [
+    ("a.jsonl", {"id": "dev-7", "text": "A"}, "text"),
+    ("a.xlsx", {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}, "prediction"),
+    ("a.tsv", {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}, "prediction"),
+    ("a.json", {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}, "prediction"),
+    ("a.jsonl", {"doc_id": 0, "doc": {"id": "7", "question": "Why?"}, "filtered_resps": "A"}, "filtered_resps"),
+    ("a.jsonl", {"question_id": 7, "round_id": 0, "prompt": "Why?\nA. x", "text": "A", "options": ["x"]}, "text"),
+    ("a.json", {"img_path": "dev-7", "gt_score": "2.82 ", "logit_good": 1, "logit_poor": 2}, "logit_good"),
+    ("a.csv", {"image": "dev-7", "score": 1}, "score"),
+]
+
+
+@pytest.mark.parametrize(("name", "row", "answer"), REPEATED, ids=lambda value: value if isinstance(value, str) else "")
+def test_equal_rows_count_once_and_different_ones_are_an_error(tmp_path, name, row, answer):
+    """In every format; rows of XLSX, TSV and CSV count from their header line."""
+    write, first = WRITERS[Path(name).suffix], 1 if "json" in name else 2
+    asked = Request("dev-7", ("Why?",), (), words=("good", "poor") if answer in ("logit_good", "score") else ())
+    backend = PredictionsFileBackend(write(tmp_path / name, [row, row, row]))
+    (response,) = backend.answer([asked])
+    assert response.error is None
+    settings = backend.settings()
+    counts = [settings[key] for key in ("predictions", "predictions_repeated", "predictions_unused")]
+    assert counts == [3, 2, 0]
+    different = write(tmp_path / name, [row, row | {answer: "5"}, row])
+    reason = rf"row {first + 1}: id '.*7', pass 'main' was already given in row {first}, with other contents"
+    with pytest.raises(BadAnnotationError, match=reason):
+        PredictionsFileBackend(different)
+    assert "predictions_repeated" not in PredictionsFileBackend(write(tmp_path / name, [row])).settings()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"logit_poor": "high"}, "'logit_poor' is 'high'; expected a finite number"),
+        ({"logit_excellent": None}, "'logit_excellent' is None; expected a finite number"),
+        ({"img_path": " "}, "'img_path' is empty"),
+        ({"img_path": ["a"]}, r"expected text, found \['a'\]"),
+    ],
+)
+def test_malformed_objects_of_released_logits_are_named(tmp_path, change, reason):
+    row = {"img_path": "a.png", "gt_score": "2.82 ", "logit_good": 1, "logit_poor": 2}
+    path = tmp_path / "agi.json"
+    path.write_text(json.dumps(row) + json.dumps(row | {"img_path": "b.png"} | change))
+    with pytest.raises(BadAnnotationError, match=rf"agi\.json, row 2: {reason}"):
+        PredictionsFileBackend(path)
+
+
+@pytest.mark.parametrize("between", ["", "\n", "list"])
+def test_released_logits_one_behind_the_other_or_in_a_list(tmp_path, between):
+    rows = [{"img_path": f"{i}.png", "gt_score": "2.82 ", "logit_high": i, "logit_low": -1.5} for i in range(3)]
+    path = tmp_path / "agi.json"
+    path.write_text(json.dumps(rows) if between == "list" else between.join(map(json.dumps, rows)))
+    found, predictions = read_predictions(path)
+    assert found.name == "q-bench-logits"
+    assert [dict(prediction.logits or {}) for prediction in predictions] == [{"high": i, "low": -1.5} for i in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +133,12 @@ def test_a_row_without_the_columns_of_the_others_is_named(tmp_path):
         ("a.jsonl", b"\xef\xbb\xbf\r\n", "holds no predictions"),
         ("a.json", b"", "not valid JSON"),
         ("a.json", b"[]", "holds no predictions"),
-        ("a.json", b'{"index": 1, "prediction": "A"}', "expected a JSON list of objects, found an object"),
+        ("a.json", b'"A"', "expected a JSON list of objects, found a string"),
+        (
+            "a.json",
+            b'{"index": {"0": 1}, "prediction": {"0": "A"}}',
+            "row 1: expected text, found {'0': 1}",
+        ),
         ("a.json", b"[3]", "row 1: expected a JSON object, found a number"),
         ("a.tsv", b"", "the file is empty; expected a header line"),
         ("a.tsv", b"index\tprediction\n", "holds no predictions"),

@@ -104,6 +104,6 @@ def test_what_is_not_one_text_names_the_row(tmp_path, response):
 
 
 def test_the_same_row_twice_names_both(tmp_path):
-    rows = [sample(0, q_bench_doc(ROW, 12), ["B"]), sample(0, q_bench_doc(ROW, 12), ["B"])]
+    rows = [sample(0, q_bench_doc(ROW, 12), ["B"]), sample(0, q_bench_doc(ROW, 12), ["C"])]
     with pytest.raises(BadAnnotationError, match="row 2: id '12', pass 'main' was already given in row 1"):
         PredictionsFileBackend(write_jsonl(tmp_path / "a.jsonl", rows))

@@ -17,8 +17,6 @@ from tests.evaluators.backends.predictions.files import write_jsonl
 from tests.evaluators.backends.predictions.files import write_tsv
 from tests.evaluators.backends.predictions.files import write_xlsx
 
-pytestmark = pytest.mark.datasets36
-
 
 def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
@@ -110,7 +108,7 @@ def test_a_file_of_another_split_is_refused(tmp_path, perception_rows):
 
 def test_duplicates_and_unknown_forms_are_refused_before_anything_is_loaded(tmp_path, perception_rows):
     rows = rows_with(perception_rows, right_letter)
-    path = write_tsv(tmp_path / "a.tsv", [*rows, rows[0]])
+    path = write_tsv(tmp_path / "a.tsv", [*rows, rows[0] | {"prediction": "nothing"}])
     done = invoke("score", "q_bench/perception", "--predictions", path, "--out", tmp_path / "out")
     assert done.exit_code != 0
     assert f"row 182: id '{rows[0]['index']}', pass 'main' was already given in row 2" in done.output

@@ -194,6 +194,6 @@ def test_a_malformed_row_is_named(write, change, reason):
 
 
 def test_duplicates_name_both_rows(tmp_path):
-    rows = [vlmevalkit_row(ROW, index, "B") for index in (6, 7, 8, 7)]
+    rows = [vlmevalkit_row(ROW, index, answer) for index, answer in ((6, "B"), (7, "B"), (8, "B"), (7, "C"))]
     with pytest.raises(BadAnnotationError, match="row 5: id '7', pass 'main' was already given in row 3"):
         PredictionsFileBackend(write_xlsx(tmp_path / "a.xlsx", rows))

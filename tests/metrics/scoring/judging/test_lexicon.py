@@ -1,5 +1,3 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +5,7 @@ from hypothesis import strategies as st
 from eyechart.metrics.scoring.judging import lexicon
 from eyechart.metrics.scoring.judging.lexicon import read_clauses
 from eyechart.metrics.scoring.judging.lexicon import read_statements
+from tests.growth import growth
 
 
 @pytest.mark.parametrize(
@@ -104,12 +103,5 @@ def test_no_phrase_has_two_meanings() -> None:
 
 
 @pytest.mark.parametrize("unit", ["good clarity ", "not noise ", "low blur and ", "x", ", "])
-def test_long_texts_take_linear_time(unit: str) -> None:
-    def seconds(length: int) -> float:
-        start = time.perf_counter()
-        read_statements((unit * length)[:length])
-        return time.perf_counter() - start
-
-    # Quadratic time would be a hundredfold; the constant stands for what does not grow.
-    short, long = (min(seconds(length + shift) for shift in range(3)) for length in (10_000, 100_000))
-    assert long < 30 * short + 0.05
+def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    assert growth(lambda size: read_statements(unit * (size // len(unit)))) < 8

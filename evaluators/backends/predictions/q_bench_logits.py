@@ -1,0 +1,38 @@
+"""Logits as the authors of Q-Bench release them (https://github.com/Q-Future/Q-Bench, `leaderboards/IQA_outputs`).
+
+An object has `img_path`, `gt_score` (the opinion score, which is read from the data instead) and `logit_<word>` for
+each word: good and poor, for some models high and low or excellent as well. Objects follow one another without anything
+in between, or are a list. The files of InstructBLIP-Vicuna have their first object twice, which the published numbers
+count twice: 0.629 for SRCC on AGIQA-3K is 0.628 here, all others of that model are the same to three decimals.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eyechart.evaluators.backends.predictions.cells import finite_of
+from eyechart.evaluators.backends.predictions.cells import shortened
+from eyechart.evaluators.backends.predictions.cells import text_of
+from eyechart.evaluators.backends.predictions.prediction import Prediction
+
+_PREFIX = "logit_"
+LOGITS = (f"{_PREFIX}good", f"{_PREFIX}high")
+"""Keys of which an object has one at least."""
+
+
+def parse(row: Mapping[str, Any]) -> Prediction:
+    """Read one object.
+
+    Raises:
+        ValueError: The name is empty, or a logit no finite number.
+    """
+    name = text_of(row["img_path"]).strip()
+    if not name:
+        raise ValueError("'img_path' is empty")
+    logits = {}
+    for key, value in row.items():
+        if key.startswith(_PREFIX):
+            number = finite_of(value)
+            if number is None:
+                raise ValueError(f"'{key}' is {shortened(value)}; expected a finite number")
+            logits[key.removeprefix(_PREFIX)] = number
+    return Prediction(names=(name,), logits=logits)

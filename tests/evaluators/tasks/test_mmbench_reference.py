@@ -1,0 +1,270 @@
+"""MMBench on the 4,377 real rows of its first dev file, against a few lines that read the TSV."""
+
+import csv
+import json
+import math
+from collections import Counter
+from collections import defaultdict
+
+import datasets
+import pytest
+
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.export import export
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.results import collect
+from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.submissions.scoring import score_submission
+from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.types import Response
+from eyechart.metrics import load
+
+TASK = "mmbench/en"
+
+
+@pytest.fixture(scope="module")
+def table(reference):
+    """The TSV: by question (index modulo 1,000,000) its rows in order."""
+    csv.field_size_limit(10**8)
+    with open(reference / "mmbench" / "MMBench_DEV_EN_20230712.tsv", encoding="utf-8", newline="") as file:
+        rows = sorted(csv.DictReader(file, delimiter="\t"), key=lambda row: int(row["index"]))
+    questions = defaultdict(list)
+    for row in rows:
+        row["options"] = [row[letter] for letter in "ABCD" if row[letter]]
+        questions[int(row["index"]) % 1_000_000].append(row)
+    return questions
+
+
+@pytest.fixture(scope="module")
+def loaded(reference):
+    return load_data(get_task(TASK), data_dir=reference / "mmbench")
+
+
+def expected(table, letter):
+    """Questions of which all letters are right, and those of which the first is."""
+    circular = sum(all(letter(row) == row["answer"] for row in rows) for rows in table.values())
+    return circular, sum(letter(rows[0]) == rows[0]["answer"] for rows in table.values())
+
+
+class Rule(FunctionBackend):
+    """Answers each pass by a rule over its options; each request is paid for, so questions stop early by default."""
+
+    asks_singly = True
+
+    def __init__(self, rule):
+        super().__init__(lambda messages: "")
+        self.rule = rule
+        self.asked = Counter()
+
+    def answer(self, requests):
+        for request in requests:
+            self.asked[request.id] += 1
+            yield Response(request, text=self.rule({"options": list(request.options)}))
+
+
+RULES = {
+    "always A": lambda row: "A",
+    "always D": lambda row: "D",
+    "the longest option": lambda row: "ABCD"[max(range(len(row["options"])), key=lambda i: len(row["options"][i]))],
+    "the last option": lambda row: "ABCD"[len(row["options"]) - 1],
+    "the first in the alphabet": lambda row: "ABCD"[row["options"].index(min(row["options"]))],
+}
+
+
+def test_all_questions_and_passes_load_and_export(reference, table, loaded, tmp_path):
+    rows = undecoded_rows(loaded.dataset)
+    assert (len(rows), sum(len(row["passes"]) for row in rows)) == (1176, 4377) and loaded.left_out == []
+    assert Counter((len(row["options"]), len(row["passes"])) for row in rows) == {(2, 2): 89, (3, 3): 96} | {
+        (4, 3): 53,
+        (4, 4): 938,
+    }
+    for row in rows:
+        official = table[int(row["question_id"])]
+        assert [(str(one["index"]), one["options"], one["answer"]) for one in row["passes"]] == [
+            (one["index"], one["options"], one["answer"]) for one in official
+        ]
+    folder = export("mmbench", "en", out=tmp_path / "export", data_dir=reference / "mmbench")
+    again = datasets.load_dataset(str(folder), split="dev", cache_dir=str(tmp_path / "cache"))
+    assert again["passes"][:] == loaded.dataset["passes"][:]
+    assert again.remove_columns("images").to_list() == loaded.dataset.remove_columns("images").to_list()
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_rules_score_as_the_authors_would_score_them(table, loaded, rule):
+    circular, vanilla = expected(table, RULES[rule])
+    if rule in ("always A", "always D"):
+        assert (circular, vanilla) == {"always A": (0, 404), "always D": (10, 200)}[rule]
+    backend = Rule(RULES[rule])
+    done = evaluator(TASK).run(backend, loaded)
+    assert done.scores["circular_accuracy"] == circular / 1176
+    assert done.scores["vanilla_accuracy"] == vanilla / 1176
+    assert done.scores["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
+    assert (done.scores["n_questions"], done.scores["dropped"]) == (1176, 0)
+    assert done.settings["passes"] == "release" and done.complete
+    # Asked until the first wrong pass.
+    for question, rows in table.items():
+        wrong = [RULES[rule](row) != row["answer"] for row in rows]
+        assert backend.asked[f"dev-{question}"] == (wrong.index(True) + 1 if any(wrong) else len(rows))
+
+
+def test_an_oracle_is_right_in_all_passes(table, loaded):
+    answers = iter([row["answer"] for question in loaded.dataset["question_id"] for row in table[int(question)]])
+    done = evaluator(TASK, options=TaskOptions(early_stop=False)).run(FunctionBackend(lambda _: next(answers)), loaded)
+    assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
+    assert (done.scores["n_questions"], done.scores["n_passes"]) == (1176, 4377)
+    assert done.scores["random_guess"] == pytest.approx(
+        math.fsum(math.prod(1 / len(row["options"]) for row in rows) for rows in table.values()) / 1176, rel=1e-12
+    )
+    assert all(row["correct"] for row in done.predictions)
+
+
+def test_the_metric_scores_the_rows_of_the_file_alone(table):
+    rows = [row for of_question in table.values() for row in of_question]
+    columns = {
+        "references": [row["answer"] for row in rows],
+        "choices": [row["options"] for row in rows],
+        "question_ids": [int(row["index"]) % 1_000_000 for row in rows],
+        "rotations": [int(row["index"]) // 1_000_000 for row in rows],
+    }
+    metric = load("circular_eval")
+    oracle = metric.compute(predictions=[row["answer"] for row in rows], **columns)
+    assert (oracle["circular_accuracy"], oracle["n_questions"], oracle["n_passes"]) == (1.0, 1176, 4377)
+    always = metric.compute(predictions=["D"] * len(rows), **columns)
+    assert always["circular_accuracy"] == 10 / 1176 and always["distribution_over"] == "all passes"
+    assert always["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
+    # A reply by the text of the right option is right as well, also where that stands twice.
+    texts = [row["options"]["ABCD".index(row["answer"])] for row in rows]
+    by_text = metric.compute(predictions=texts, **columns)
+    assert by_text["vanilla_accuracy"] > 0.99
+    twice = [place for place, row in enumerate(rows) if row["options"].count(texts[place]) == 2]
+    assert {columns["question_ids"][place] for place in twice} == {855, 1770}
+    alone = {name: [values[place] for place in twice] for name, values in columns.items()}
+    found = metric.compute(predictions=[texts[place] for place in twice], **alone)
+    assert found["circular_accuracy"] == 1.0
+
+
+def _vlmevalkit(rows, rule, path):
+    lines = [{**{k: row[k] for k in ("question", "hint", *"ABCD")}, "index": int(row["index"])} for row in rows]
+    path.write_text(json.dumps([{**line, "prediction": rule(row)} for line, row in zip(lines, rows, strict=True)]))
+    return path
+
+
+def _lmms_eval(rows, rule, path):
+    lines = [
+        {"doc_id": place, "doc": {**row, "index": int(row["index"])}, "filtered_resps": [rule(row)], "target": ""}
+        for place, row in enumerate(rows)
+    ]
+    path = path.with_suffix(".jsonl")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def _llava(rows, rule, path):
+    lines = [
+        {
+            "question_id": int(row["index"]),
+            "round_id": 0,
+            "prompt": row["question"],
+            "text": rule(row),
+            "options": row["options"],
+            "option_char": list("ABCD"[: len(row["options"])]),
+        }
+        for row in rows
+    ]
+    path = path.with_suffix(".jsonl")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def _ours(rows, rule, path):
+    lines = []
+    for row in rows:
+        turn, question = divmod(int(row["index"]), 1_000_000)
+        lines.append({"id": f"dev-{question}", "pass": f"rotation:{turn}" if turn else "main", "text": rule(row)})
+    path = path.with_suffix(".jsonl")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("write", [_vlmevalkit, _lmms_eval, _llava, _ours])
+def test_predictions_of_every_tool_find_their_passes(table, loaded, tmp_path, write):
+    rows = [row for of_question in table.values() for row in of_question]
+    rule = RULES["the longest option"]
+    path = write(rows, rule, tmp_path / "answers.json")
+    done = evaluator(TASK).run(PredictionsFileBackend(path), loaded)
+    circular, vanilla = expected(table, rule)
+    assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (circular / 1176, vanilla / 1176)
+    assert done.scores["n_passes"] == 4377 and done.settings["model"]["predictions_unused"] == 0
+
+
+def test_the_store_keeps_every_pass(table, loaded, tmp_path):
+    rule = RULES["the longest option"]
+
+    class Known(Rule):
+        def identity(self):
+            return {"rule": "longest"}
+
+    scores = []
+    for expected_asked in (True, False):
+        with ResponseStore.open(tmp_path / "store.sqlite") as store:
+            inner = Known(rule)
+            done = evaluator(TASK, options=TaskOptions(early_stop=False)).run(StoredBackend(inner, store), loaded)
+        assert bool(inner.asked) is expected_asked
+        scores.append(done.scores)
+    assert scores[0] == scores[1] and scores[0]["n_passes"] == 4377
+
+
+def test_a_blind_run_solves_a_question_in_its_own_passes(table, loaded, tmp_path):
+    rule = RULES["always D"]
+    blind = evaluator(TASK, options=TaskOptions(blind=True)).run(Rule(rule), loaded)
+    write_run(tmp_path, collect([blind], [], "2026-01-01"), [blind])
+    done = evaluator(TASK, options=TaskOptions(without_blind=tmp_path)).run(Rule(rule), loaded)
+    assert done.extras["without_blind"]["removed"] == expected(table, rule)[0] == 10
+    assert done.variants["without blind-solvable questions"]["n_questions"] == 1166
+
+
+def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(reference, table, loaded, tmp_path):
+    rule = RULES["the longest option"]
+    done_rows = {int(row["index"]): row for rows in table.values() for row in rows}
+    private = loaded.dataset.map(
+        lambda row: {"answer": "", "passes": [{**one, "answer": ""} for one in row["passes"]]},
+        load_from_cache_file=False,
+    )
+    hidden = loaded.with_dataset(private)
+    done = evaluator(TASK).run(Rule(rule), hidden)
+    assert done.scores is None
+    ((name, content),) = done.files.items()
+    (tmp_path / name).write_bytes(content)
+    scores = score_submission(tmp_path / name, reference / "mmbench" / "MMBench_DEV_EN_20230712.tsv")
+    circular, vanilla = expected(table, rule)
+    assert (scores["circular_accuracy"], scores["vanilla_accuracy"]) == (circular / 1176, vanilla / 1176)
+    assert scores["n"] == 1176 and scores["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
+    cells = [row for _, row in read_xlsx_rows(str(tmp_path / name), ["index"])]
+    assert len(cells) == 4377
+    for row in cells:
+        assert [row[letter] for letter in "ABCD" if row[letter]] == done_rows[row["index"]]["options"]
+
+
+def test_a_folder_with_the_present_names_loads_as_well(table, tmp_path):
+    """The current dev file is called otherwise and may name questions by `g_index`."""
+    rows = [row for question in (34, 855, 1211, 241) for row in table[question]]
+    header = ["index", "question", "hint", *"ABCD", "answer", "category", "image", "l2-category", "g_index"]
+    with open(tmp_path / "MMBench_DEV_EN.tsv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, header, extrasaction="ignore", delimiter="\t")
+        writer.writeheader()
+        writer.writerows({**row, "g_index": int(row["index"]) % 1_000_000} for row in rows)
+    part = load_dataset("mmbench", "en", split="dev", data_dir=tmp_path)
+    assert dict(zip(part["question_id"], map(len, part["passes"]), strict=True)) == {
+        "34": 3,
+        "855": 4,
+        "1211": 3,
+        "241": 2,
+    }
