@@ -2,6 +2,8 @@
 
 import csv
 import dataclasses
+import json
+import shutil
 
 import pytest
 
@@ -68,12 +70,18 @@ def test_aes_bench_tables(tables):
     assert interpretation.rows == (("LLaVA-v1.5", "1.385", "1.151", "1.366", "1.300"),)
 
 
-def test_the_dimensions_of_a_real_run_fill_their_columns(tables):
-    """Every second question is right of those on composition, and none of the others."""
-    data = load_data(get_task("aes_bench/perception"), data_dir=mini.release("aesbench"))
-    dimensions = ["composition", "content", "technical quality", "composition", "color and light", ""] * 4
-    rows = data.dataset.select(range(24)).remove_columns("dimension").add_column("dimension", dimensions)
-    questions = iter(zip(dimensions, rows["answer"], strict=True))
+def test_groups_given_beside_a_release_fill_the_columns_of_table_2(tables, tmp_path):
+    """Every second question is right of those on composition, which are all artistic, and none of the others."""
+    release = shutil.copytree(mini.release("aesbench"), tmp_path / "release")
+    names = list(json.loads((release / "AesBench_evaluation.json").read_text(encoding="utf-8")))[:24]
+    dimensions = ["composition", "content", "technical quality", "composition", "color and light", "Content"] * 4
+    lines = [
+        f"{name},AesP,{dimension},{'artistic' if dimension == 'composition' else 'natural'},why\n"
+        for name, dimension in zip(names, dimensions, strict=True)
+    ]
+    (release / "AesBench_groups.csv").write_text("image,task,dimension,source,type\n" + "".join(lines))
+    data = load_data(get_task("aes_bench/perception"), data_dir=release)
+    questions = iter(zip(dimensions, data.dataset["answer"][:24], strict=True))
     seen = []
 
     def model(messages):
@@ -82,11 +90,12 @@ def test_the_dimensions_of_a_real_run_fill_their_columns(tables):
         right = dimension == "composition" and seen.count(dimension) % 2
         return answer if right else "B" if answer == "A" else "A"
 
-    done = evaluator("aes_bench/perception").run(FunctionBackend(model), dataclasses.replace(data, dataset=rows))
-    (table,) = tables(done)
-    assert table.rows[1][1:5] == ("0.00%", "0.00%", "50.00%", "0.00%")
-    of_content = [1 / len(options) for options in rows["options"][1::6]]
-    assert table.rows[0][4] == f"{100 * sum(of_content) / 4:.2f}%"
+    (table,) = tables(evaluator("aes_bench/perception").run(FunctionBackend(model), data, limit=24))
+    dimensions_and_sources = ("0.00%", "0.00%", "50.00%", "0.00%", "0.00%", "50.00%", NONE)
+    assert table.rows[1][1:] == (*dimensions_and_sources, NONE, NONE, NONE, "16.67%", "16.67%")
+    levels = [1 / len(options) for options in data.dataset["options"][:24]]
+    of_content = [level for level, dimension in zip(levels, dimensions, strict=True) if "ontent" in dimension]
+    assert table.rows[0][4] == f"{100 * sum(of_content) / 8:.2f}%"
 
 
 def pair_row(kappa, alpha, rho):
