@@ -13,6 +13,7 @@ _NUMBERS = frozenset({*RANGES, *COUNTS, "random", "unmatched"})
 _HOLDS = {
     "yes_no": ("mean", "n_yes", "n_no"),
     "extraction": (),
+    "choice_distribution": ("predicted", "correct"),
     **dict.fromkeys(("completeness", "preciseness", "precision", "relevance"), ("score",)),
 }
 """Scores that are objects, and what each holds."""
@@ -53,8 +54,19 @@ def _value_misfit(key: str, value: Any) -> str:
         lacking = [name for name in _HOLDS[key] if not isinstance(value, dict) or name not in value]
         if lacking or not isinstance(value, dict):
             return f": expected an object with {', '.join(_HOLDS[key]) or 'numbers'}; it is {value!r:.60}"
-        return score_misfit(value)
+        return _shares_misfit(value) if key == "choice_distribution" else score_misfit(value)
     return _parts_misfit(value) if key.startswith("by_") and value is not None else ""
+
+
+def _shares_misfit(value: dict[str, Any]) -> str:
+    """The same for shares of letters, some of each kind."""
+    for kind, shares in value.items():
+        if not isinstance(shares, dict):
+            return f".{kind}: expected an object; it is {shares!r:.60}"
+        for letter, share in shares.items():
+            if not _is_number(share):
+                return f".{kind}.{letter}: expected a number or null; it is {share!r:.60}"
+    return ""
 
 
 def _parts_misfit(value: Any) -> str:
@@ -100,10 +112,23 @@ def _convergence_misfit(value: Any) -> str:
     return f".limit{misfit}" if misfit else ""
 
 
+def _agreement_misfit(value: Any) -> str:
+    """The same for agreement with people, on all replies and on some, of which there may be none."""
+    if not isinstance(value, dict):
+        return f": expected an object; it is {value!r:.60}"
+    lacking = [name for name in ("all", "after_exact") if name not in value]
+    if lacking:
+        return f": expected an object with all, after_exact; it is {value!r:.60}"
+    found = ((name, _part_misfit(value[name] or {})) for name in ("all", "after_exact"))
+    return next((f".{name}{misfit}" for name, misfit in found if misfit), "")
+
+
 _EXTRAS: Mapping[str, Callable[[Any], str]] = {
     "table": _parts_misfit,
     "averages": lambda value: _rows_misfit(value, _average_misfit),
     "convergence": _convergence_misfit,
+    "extractor_agreement": _agreement_misfit,
+    "without_blind": _part_misfit,
 }
 """What else than scores is read from a file."""
 

@@ -27,6 +27,7 @@ RANGES: Mapping[str, Range] = {
     **dict.fromkeys(("circular_accuracy", "vanilla_accuracy", "circular", "vanilla"), _FRACTION),
     **dict.fromkeys(("answer_rate", "answer_accuracy"), _FRACTION),
     **dict.fromkeys(("score_cc", "score_rc", "score_sa"), _PERCENT),
+    "agreement": _FRACTION,
     **dict.fromkeys(("consistency", "accuracy_all", "accuracy_consistent"), _FRACTION),
     **dict.fromkeys(("first_rate", "second_rate", "draw_rate"), _FRACTION),
     **dict.fromkeys(("srcc", "plcc", "krcc", "plcc_fitted"), _CORRELATION),

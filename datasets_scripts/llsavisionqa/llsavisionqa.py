@@ -28,7 +28,7 @@ from eyechart.datasets_scripts.llvisionqa import llvisionqa
 from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs
 
 REFUSAL = "I don't know"
-"""Text of the refusal option (Fig. 1 of the paper)."""
+"""Text of the refusal option (Sec. II of the paper)."""
 POSITIONS = ("last", "first", "random", 0, 1, 2)
 """Values of `refusal_position`. One question of Q-Bench2 has a single option: there, place 2 is the last place."""
 _LICENSES = MappingProxyType({"single": "cc-by-nc-sa-4.0", "pair": "mit"})

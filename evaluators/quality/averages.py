@@ -1,4 +1,4 @@
-"""The plain average over the databases of a task, as Q-Bench publishes it (Tables 4, 8 to 11, column "Average")."""
+"""The plain average over the databases of a task, as Q-Bench publishes it (Tables 4 and 11, column "Average")."""
 
 import json
 from collections import Counter

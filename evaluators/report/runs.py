@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _KEYS = ("task", "subset", "split")
 
 
+Scored = list[tuple[str, TaskResult]]
+"""The results of one task that have scores, each with the label of its run."""
+
+
 class TaskKey(NamedTuple):
     """What is compared between runs."""
 

@@ -20,6 +20,7 @@ _LATEX = {
     "\N{GREEK SMALL LETTER ALPHA}": r"$\alpha$",
     "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
     "\N{GREEK CAPITAL LETTER DELTA}": r"$\Delta$",
+    "\N{LEFT RIGHT ARROW}": r"$\leftrightarrow$",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
 }
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
@@ -73,7 +74,7 @@ def to_latex(table: PaperTable) -> str:
             r"\begin{table}",
             r"  \centering",
             rf"  \caption{{{_latex(table.title)}.{note}}}",
-            rf"  \begin{{tabular}}{{l{'c' * (len(table.columns) - 1)}}}",
+            rf"  \begin{{tabular}}{{{'l' * table.labels}{'c' * (len(table.columns) - table.labels)}}}",
             r"    \toprule",
             f"    {_latex_row(table.columns)}",
             r"    \midrule",

@@ -14,16 +14,16 @@ from eyechart.evaluators.report.charts import Scatter
 from eyechart.evaluators.report.charts import Series
 from eyechart.evaluators.report.charts import finite
 from eyechart.evaluators.report.charts import readable
+from eyechart.evaluators.report.extraction_charts import agreement_with_people
+from eyechart.evaluators.report.extraction_charts import choice_distribution
 from eyechart.evaluators.report.quality import quality_scatter
 from eyechart.evaluators.report.runs import Run
+from eyechart.evaluators.report.runs import Scored
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import interval
 from eyechart.evaluators.report.runs import merged_keys
 from eyechart.evaluators.report.runs import number
 from eyechart.evaluators.results import TaskResult
-
-Scored = list[tuple[str, TaskResult]]
-"""The results of one task that have scores, each with the label of its run."""
 
 _CHOICE_GROUPS = ("question_type", "concern", "dimension", "image_source")
 _DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
@@ -58,7 +58,7 @@ def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
 
 
 def accuracy_above_guess(key: TaskKey, scored: Scored) -> Chart | None:
-    """Accuracy minus random guess over question types and concerns, in percentage points: Q-Bench, Fig. 1."""
+    """Accuracy minus random guess over question types and concerns, in percentage points: Q-Bench, Fig. 9."""
     found = [
         (group, value)
         for group in _CHOICE_GROUPS
@@ -78,15 +78,17 @@ def accuracy_above_guess(key: TaskKey, scored: Scored) -> Chart | None:
         [Series(label, tuple(above(result, *one) for one in found)) for label, result in scored],
         "accuracy minus random guess, in percentage points",
         "random guessing",
+        figure="As Q-Bench, Fig. 9." if key.task == "q_bench/perception" else "",
     )
 
 
 def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
-    """Mean score of each dimension of descriptions: Q-Bench, Table 3; AesBench, Table 5."""
+    """Mean score of each dimension of descriptions: Q-Bench, Table 3 and Fig. 11; AesBench, Table 5."""
     names = [name for name in _DIMENSIONS if isinstance((scored[0][1].scores or {}).get(name), dict)]
     if not names:
         return None
     judges = sorted({str(result.scores.get("judge")) for _, result in scored if result.scores})
+    figure = "As Q-Bench, Fig. 11, whose scores are normalised to [0, 1]. " if key.task == "q_bench/description" else ""
     series = [
         Series(
             label,
@@ -102,25 +104,35 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
         labels=tuple(names),
         series=tuple(series),
         unit="mean score, 0 to 2",
-        note=f"Judged by {', '.join(judges)}. Whiskers are 95 % intervals.",
+        note=f"{figure}Judged by {', '.join(judges)}. Whiskers are 95 % intervals.",
         limits=(0, 2),
     )
 
 
 def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
-    """SRCC on each database: Q-Bench, Table 4."""
+    """Mean of SRCC and PLCC on each database: Q-Bench, Fig. 14."""
     if key.subset != AVERAGE:
         return None
     names = list(dict.fromkeys(name for _, result in scored for name in _parts(result, "database")))
-    series = [
-        Series(label, tuple(number(_parts(result, "database"), name, "srcc") for name in names))
-        for label, result in scored
-    ]
-    return _radar(key, "over databases", names, series, "SRCC", "no correlation", (0, 1))
+
+    def mean(result: TaskResult, name: str) -> float:
+        part = _parts(result, "database").get(name)
+        return (number(part, "srcc") + number(part, "plcc")) / 2
+
+    return _radar(
+        key,
+        "over databases",
+        names,
+        [Series(label, tuple(mean(result, name) for name in names)) for label, result in scored],
+        "mean of SRCC and PLCC",
+        "no correlation",
+        (0, 1),
+        figure="As Q-Bench, Fig. 14.",
+    )
 
 
 def second_level_abilities(key: TaskKey, scored: Scored) -> Chart | None:
-    """CircularEval accuracy of each L-2 ability: MMBench, Fig. 1."""
+    """CircularEval accuracy of each L-2 ability: MMBench, Tables 3 and 8."""
     names = [name for name in L2_CODES if any(name in _parts(result, "l2_category") for _, result in scored)]
     if not names:
         return None
@@ -163,7 +175,7 @@ def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
 
 
 def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
-    """Consistency, accuracy and correlation, and which place is preferred: 2AFC, Table II and Fig. 3."""
+    """Consistency, accuracy and correlation, and which place is preferred: 2AFC, Table II and Sec. III-B."""
     if "consistency" not in (scored[0][1].scores or {}):
         return None
     series = [
@@ -189,7 +201,7 @@ def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
 
 
 def convergence(key: TaskKey, scored: Scored) -> Chart | None:
-    """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 4."""
+    """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 3."""
     curves = [(label, result.extras["convergence"]) for label, result in scored if "convergence" in result.extras]
     if not curves:
         return None
@@ -208,7 +220,8 @@ def convergence(key: TaskKey, scored: Scored) -> Chart | None:
         labels=tuple(f"{point.get('rounds')}" for point in rounds),
         series=tuple(series),
         unit="correlation \N{GREEK SMALL LETTER RHO} (PLCC after the fit)" if measure == "plcc_fitted" else "SRCC",
-        note="The upper bound is what the same pairs would give if all were answered as people rated them.",
+        note="As 2AFC, Fig. 3. The upper bound is what the same pairs would give if all were answered as people rated "
+        "them.",
         label_axis="rounds",
     )
 
@@ -218,6 +231,8 @@ _MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
     description_dimensions,
     over_databases,
     second_level_abilities,
+    choice_distribution,
+    agreement_with_people,
     right_answers_and_refusals,
     pair_measures,
     convergence,
@@ -232,9 +247,11 @@ def _radar(
     unit: str,
     zero: str,
     limits: tuple[float, float] | None = None,
+    figure: str = "",
 ) -> Chart:
-    """A radar chart, or bars where there are too few axes for one; `zero` says what a value of 0 is."""
+    """A radar chart, or bars where there are too few axes; `zero` is what a value of 0 means, `figure` the paper's."""
     place = "bold ring" if any(value < 0 for value in finite(series)) else "centre"
+    zero_note = f"The {place} is {zero}." if len(labels) > 2 else f"0 is {zero}."
     return Chart(
         key=key.file_name(what),
         kind="radar" if len(labels) > 2 else "bars",
@@ -242,7 +259,7 @@ def _radar(
         labels=tuple(labels),
         series=tuple(series),
         unit=unit,
-        note=f"The {place} is {zero}." if len(labels) > 2 else f"0 is {zero}.",
+        note=f"{figure} {zero_note}".strip(),
         limits=limits,
     )
 

@@ -86,6 +86,26 @@ def test_a_file_of_a_newer_schema_is_refused_and_its_version_named(edited):
             lambda raw: raw["tasks"][0]["extras"].update(averages=[{"over": [[1]], "weights": "equal"}]),
             r"extras\.averages\[0\]\.over: expected a list of texts; it is \[\[1\]\]",
         ),
+        (
+            lambda raw: raw["tasks"][0]["scores"].update(choice_distribution={"predicted": {"A": "x"}, "correct": {}}),
+            r"scores\.choice_distribution\.predicted\.A: expected a number or null; it is 'x'",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["scores"].update(choice_distribution={"predicted": {}}),
+            r"scores\.choice_distribution: expected an object with predicted, correct",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["extras"].update(extractor_agreement={"all": {"n": "x"}, "after_exact": None}),
+            r"extras\.extractor_agreement\.all\.n: expected a number or null; it is 'x'",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["extras"].update(extractor_agreement={"all": None}),
+            r"extras\.extractor_agreement: expected an object with all, after_exact",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["extras"].update(without_blind="x"),
+            r"extras\.without_blind: expected an object; it is 'x'",
+        ),
         (lambda raw: raw["tasks"][0]["extras"].update(averages=None), r"extras\.averages: expected a list; it is None"),
         (
             lambda raw: raw["tasks"][0]["extras"].update(averages=[{"over": []}]),

@@ -10,21 +10,24 @@ from collections.abc import Sequence
 
 from eyechart.evaluators.report.paper_tables import aes_bench
 from eyechart.evaluators.report.paper_tables import mmbench
+from eyechart.evaluators.report.paper_tables import mmbench_appendix
 from eyechart.evaluators.report.paper_tables import q_bench
+from eyechart.evaluators.report.paper_tables import q_bench_assessment
 from eyechart.evaluators.report.paper_tables import ql_bench
 from eyechart.evaluators.report.paper_tables import two_afc
 from eyechart.evaluators.report.paper_tables.cells import PaperTable
 from eyechart.evaluators.report.paper_tables.cells import Results
+from eyechart.evaluators.report.paper_tables.cells import ResultsByKey
 from eyechart.evaluators.report.runs import Run
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import merged_keys
 
+_MMBENCH = tuple(f"mmbench/{name}" for name in ("en", "cn", "en_v11", "cn_v11", "cc"))
 _MAKERS: Mapping[str, Callable[[TaskKey, Results], Iterator[PaperTable]]] = {
     "q_bench/perception": q_bench.perception,
     "q_bench/perception_pairs": q_bench.perception,
     "q_bench/description": q_bench.description,
-    "q_bench/assessment": q_bench.assessment,
-    **{f"mmbench/{name}": mmbench.circular for name in ("en", "cn", "en_v11", "cn_v11", "cc")},
+    **dict.fromkeys(_MMBENCH, mmbench.circular),
     "ql_bench/single": ql_bench.self_awareness,
     "ql_bench/pair": ql_bench.self_awareness,
     "aes_bench/perception": aes_bench.perception,
@@ -34,7 +37,12 @@ _MAKERS: Mapping[str, Callable[[TaskKey, Results], Iterator[PaperTable]]] = {
     "two_afc/coarse": two_afc.coarse,
     **{f"two_afc/{name}": two_afc.fine for name in ("fine_levels", "fine_types", "fine_mos")},
 }
-"""Which tables each task fills."""
+"""Which tables each result of a task fills."""
+_TASK_MAKERS: Mapping[str, Callable[[str, ResultsByKey], Iterator[PaperTable]]] = {
+    "q_bench/assessment": q_bench_assessment.assessment,
+    **dict.fromkeys(_MMBENCH, mmbench_appendix.without_blind_solved),
+}
+"""Which tables hold several subsets or splits of a task; they come behind its others."""
 
 
 def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
@@ -44,8 +52,19 @@ def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
         runs: Each gives a row, or a group of columns where the paper has models side by side.
     """
     tables: list[PaperTable] = []
-    for key in merged_keys(runs):
+    keys = merged_keys(runs)
+    last = {key.task: key for key in keys}
+    for key in keys:
         scored = [(run.label, run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
         if scored and key.task in _MAKERS:
             tables += _MAKERS[key.task](key, scored)
+        if key == last[key.task] and key.task in _TASK_MAKERS:
+            tables += _TASK_MAKERS[key.task](key.task, _of_task(key.task, runs))
     return tables
+
+
+def _of_task(task: str, runs: Sequence[Run]) -> ResultsByKey:
+    return [
+        (run.label, {key: result for key, result in run.tasks.items() if key.task == task and result.scores})
+        for run in runs
+    ]

@@ -24,10 +24,14 @@ class PaperTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    labels: int = 1
+    """How many of the first columns hold texts."""
 
 
 Results = list[tuple[str, TaskResult]]
 """The scored results of one task, each with the label of its run."""
+ResultsByKey = list[tuple[str, Mapping[TaskKey, TaskResult]]]
+"""All scored results of a task, those of a run together, each run with its label."""
 QUESTION_TYPES = {"yes-or-no": "Yes-or-No", "what": "What", "how": "How"}
 
 
@@ -52,9 +56,10 @@ def table(
     columns: Sequence[str],
     rows: Sequence[tuple[str, ...]],
     note: str = "",
+    labels: int = 1,
 ) -> PaperTable:
     """A table of one task, its title and file name with what tells the task's tables apart."""
-    return PaperTable(key.file_name(number_of), f"{title} ({key.title})", tuple(columns), tuple(rows), note)
+    return PaperTable(key.file_name(number_of), f"{title} ({key.title})", tuple(columns), tuple(rows), note, labels)
 
 
 def parts(result: TaskResult, name: str, *, extras: bool = False) -> Mapping[str, Any]:

@@ -1,28 +1,56 @@
-"""The tables of MMBench."""
+"""The tables of MMBench, but for those of its Appendix B."""
 
+import math
 from collections.abc import Iterator
 from collections.abc import Sequence
 from itertools import groupby
 
 from eyechart.datasets_scripts.common.abilities import ABILITIES
 from eyechart.datasets_scripts.common.abilities import L2_CODES
+from eyechart.evaluators.circular_eval import MARKING
 from eyechart.evaluators.report.paper_tables.cells import PaperTable
 from eyechart.evaluators.report.paper_tables.cells import Results
+from eyechart.evaluators.report.paper_tables.cells import decimal
 from eyechart.evaluators.report.paper_tables.cells import formatted
 from eyechart.evaluators.report.paper_tables.cells import parts
 from eyechart.evaluators.report.paper_tables.cells import percent
 from eyechart.evaluators.report.paper_tables.cells import table
+from eyechart.evaluators.report.paper_tables.mmbench_appendix import blind_runs
+from eyechart.evaluators.report.paper_tables.mmbench_appendix import is_blind
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import number
 from eyechart.evaluators.results import TaskResult
 
 
 def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """MMBench, Table 2; Table 3 or 8 and Tables 9 to 14 where the results are broken down by ability."""
-    yield _both_evals(key, results)
-    if any(parts(result, "by_l2_category") for _, result in results):
-        yield _l2_abilities(key, results)
-        yield from _leaf_abilities(key, results)
+    """MMBench, Tables 1 and 2; 4 of open answers; 3 or 8 and 9 to 14 by ability; blind runs apart (Appendix B)."""
+    sighted = [(label, result) for label, result in results if not is_blind(result)]
+    if sighted:
+        yield _extraction_steps(key, sighted)
+        yield _both_evals(key, sighted)
+    marked = [(label, result) for label, result in sighted if MARKING in result.variants]
+    if marked:
+        yield _marking(key, marked)
+    if any(parts(result, "by_l2_category") for _, result in sighted):
+        yield _l2_abilities(key, sighted)
+        yield from _leaf_abilities(key, sighted)
+    if len(sighted) < len(results):
+        yield blind_runs(key, [(label, result) for label, result in results if is_blind(result)])
+
+
+def _extraction_steps(key: TaskKey, results: Results) -> PaperTable:
+    """MMBench, Table 1: the share of replies that have a choice after exact matching, and after the judge."""
+    rows = []
+    for label, result in results:
+        shares = parts(result, "extraction")
+        left = number(shares, "random") + number(shares, "unmatched")
+        # Where exact matching reads everything, nothing is left for a judge.
+        second = 100 * (1 - left) if "judge" in (result.scores or {}) or not left else math.nan
+        rows.append((label, percent(shares, "exact", digits=1), formatted(second, 1, "%")))
+    over = ", ".join(dict.fromkeys(str((result.scores or {}).get("distribution_over")) for _, result in results))
+    note = f"Over {over}. Step-2: replies read by exact matching or the judge, whose X, for no option, counts as read."
+    title = "MMBench, Table 1: success rate of each step of choice extraction"
+    return table(key, "table_1", title, ("Model Name", "Step-1", "Step-2"), rows, note)
 
 
 def _both_evals(key: TaskKey, results: Results) -> PaperTable:
@@ -36,6 +64,19 @@ def _both_evals(key: TaskKey, results: Results) -> PaperTable:
     rows.append(("\N{GREEK CAPITAL LETTER DELTA}", *differences))
     columns = ("Eval \\ VLM", *(label for label, _ in results))
     return table(key, "table_2", "MMBench, Table 2: CircularEval and VanillaEval", columns, rows)
+
+
+def _marking(key: TaskKey, results: Results) -> PaperTable:
+    """MMBench, Table 4: models across. The paper has answers to GQA, OK-VQA and Text-VQA."""
+    scores = [result.variants[MARKING] for _, result in results]
+    rows = [
+        ("Accuracy", *(percent(of_run, "exact_match", digits=1) for of_run in scores)),
+        ("Average score (1 to 5)", *(decimal(2, of_run, "mean_score") for of_run in scores)),
+    ]
+    judges = ", ".join(dict.fromkeys(str(of_run.get("judge")) for of_run in scores))
+    note = f"Of the open questions of this task; the paper has those of three other data sets. Marked by {judges}."
+    title = "MMBench, Table 4: marking of open answers and exact matching"
+    return table(key, "table_4", title, ("Model", *(label for label, _ in results)), rows, note)
 
 
 def _l2_abilities(key: TaskKey, results: Results) -> PaperTable:
@@ -57,7 +98,7 @@ def _leaf_abilities(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         code, place = L2_CODES[l2_category], places[l2_category]
         columns = ("Split", "VLM", code, *(name if name.isupper() else name.title() for name in names))
         title = f"MMBench, Table {place}: leaf abilities of {code}, CircularEval"
-        yield table(key, f"table_{place}", title, columns, rows)
+        yield table(key, f"table_{place}", title, columns, rows, labels=2)
 
 
 def _accuracies(result: TaskResult, paths: Sequence[tuple[str, ...]]) -> list[str]:

@@ -1,19 +1,26 @@
-"""The tables of Q-Bench."""
+"""The tables of Q-Bench's perception and description."""
 
+import math
 from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
 
-from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.report.paper_tables.cells import QUESTION_TYPES
 from eyechart.evaluators.report.paper_tables.cells import PaperTable
 from eyechart.evaluators.report.paper_tables.cells import Results
 from eyechart.evaluators.report.paper_tables.cells import choice_table
 from eyechart.evaluators.report.paper_tables.cells import decimal
+from eyechart.evaluators.report.paper_tables.cells import formatted
 from eyechart.evaluators.report.paper_tables.cells import judges
+from eyechart.evaluators.report.paper_tables.cells import parts
 from eyechart.evaluators.report.paper_tables.cells import percent
 from eyechart.evaluators.report.paper_tables.cells import table
 from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.report.runs import number
 from eyechart.evaluators.results import TaskResult
 
+_SINGLE = "q_bench/perception"
+_CORNER = "Model (variant)"
 _CONCERNS = {
     "distortion": "Distortion",
     "other": "Other",
@@ -21,27 +28,44 @@ _CONCERNS = {
     "in-context other": "In-context Other",
 }
 _DIMENSIONS = {"completeness": "Completeness", "preciseness": "Precision", "relevance": "Relevance"}
-_DATABASES = {
-    "koniq10k": "KONiQ-10k",
-    "spaq": "SPAQ",
-    "live_fb": "LIVE-FB",
-    "live_itw": "LIVE-itw",
-    "cgiqa6k": "CGIQA-6K",
-    "agiqa3k": "AGIQA-3K",
-    "kadid10k": "KADID-10k",
-}
+_SIDES = ("yes", "no")
 
 
 def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """Q-Bench, Table 2; Table 5 where a run has closed-set inference."""
+    """Q-Bench, Table 2 of the test split or 7 of dev; Table 5 where a run has closed-set inference; Table 8."""
     groups = {"question_type": QUESTION_TYPES, "concern": _CONCERNS}
-    closed = any(_is_closed_set(result) for _, result in results)
-    paper = "Q-Bench, Table 5: closed-set inference" if closed else "Q-Bench, Table 2: perception"
-    if key.task != "q_bench/perception":
-        paper += " of pairs, in the columns of single images"
-    if closed:
+    pairs = _of_pairs(key)
+    normal = [(label, result) for label, result in results if not _is_closed_set(result)]
+    if normal:
+        place, number_of = ("Table 2", "table_2") if key.split == "test" else ("Table 7", "table_7")
+        yield choice_table(key, f"Q-Bench, {place}: perception{pairs}", _CORNER, groups, normal, number_of)
+    if len(normal) < len(results):
         results = [(f"{label} ({'close-set' if _is_closed_set(r) else 'normal'})", r) for label, r in results]
-    yield choice_table(key, paper, "Model (variant)", groups, results, "table_5" if closed else "table_2")
+        paper = f"Q-Bench, Table 5: closed-set inference{pairs}"
+        yield choice_table(key, paper, _CORNER, groups, results, "table_5")
+    if any(parts(result, "yes_no") for _, result in results):
+        yield _yes_or_no(key, results)
+
+
+def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
+    """Q-Bench, Table 8: questions whose right answer is yes or no."""
+    # Those on single images have two options. One of the pairs has a single one.
+    rows = [("random guess", *["50.00%"] * 4)] if key.task == _SINGLE else []
+    for label, result in results:
+        found = parts(result, "yes_no")
+        yes, no = (percent(found, side) for side in _SIDES)
+        rows.append((label, formatted(100 * _of_both(found), 2, "%"), yes, no, percent(found, "mean")))
+    columns = (_CORNER, "all", "correct answer: Yes", "correct answer: No", "mean")
+    title = f"Q-Bench, Table 8: questions with correct answers as Yes or No{_of_pairs(key)}"
+    return table(key, "table_8", title, columns, rows)
+
+
+def _of_both(yes_no: Mapping[str, Any]) -> float:
+    """The accuracy on all questions whose right answer is yes or no, from that on either."""
+    counts = {side: number(yes_no, f"n_{side}") for side in _SIDES}
+    right = sum(count * number(yes_no, side) for side, count in counts.items() if count)
+    total = sum(counts.values())
+    return right / total if total else math.nan
 
 
 def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:
@@ -55,23 +79,12 @@ def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:
             cells.append(decimal(2, result.scores, dimension, "score"))
         rows.append((label, *cells, decimal(2, result.scores, "sum")))
     note = judges(results)
-    yield table(key, "table_3", "Q-Bench, Table 3: description", ("Model (variant)", *columns, "Sum."), rows, note)
+    yield table(key, "table_3", "Q-Bench, Table 3: description", (_CORNER, *columns, "Sum."), rows, note)
 
 
-def assessment(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """Q-Bench, Table 4: SRCC/PLCC. One row of all databases comes with their average."""
-    if key.subset != AVERAGE:
-        return
-    paths: list[tuple[str, ...]] = [("by_database", name) for name in _DATABASES] + [()]
-    rows = [
-        (
-            label,
-            *("/".join(decimal(3, result.scores, *path, name) for name in ("srcc", "plcc")) for path in paths),
-        )
-        for label, result in results
-    ]
-    columns = ("Model / Dataset", *_DATABASES.values(), "Average")
-    yield table(key, "table_4", "Q-Bench, Table 4: assessment, SRCC/PLCC", columns, rows)
+def _of_pairs(key: TaskKey) -> str:
+    """What the title of a table says of pairs, which the paper does not have."""
+    return "" if key.task == _SINGLE else " of pairs, in the columns of single images"
 
 
 def _is_closed_set(result: TaskResult) -> bool:

@@ -2,16 +2,22 @@
 
 import json
 from collections.abc import Callable
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eyechart.evaluators.report.paper_tables import PaperTable
+from eyechart.evaluators.report.paper_tables import paper_tables
+from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results import collect
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.types import Evaluation
 
+NONE = "\N{EN DASH}"
+"""Stands where a run has no score."""
 VOID = {"meta", "link", "br", "input", "img", "hr"}
 
 
@@ -113,3 +119,26 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture
+def tables(make_run: Callable[..., Path]) -> Callable[..., list[PaperTable]]:
+    """The papers' tables of a run with some results, and of others side by side."""
+
+    def make(*evaluations: Evaluation, **others: Evaluation) -> list[PaperTable]:
+        folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
+        return paper_tables(read_runs(folders))
+
+    return make
+
+
+def scored(task: str, subset: str, scores: dict[str, Any] | None, **changes: Any) -> Evaluation:
+    """A result with given scores and nothing else."""
+    values = {"task": task, "subset": subset, "split": "test", "model": "LLaVA-v1.5", "scores": scores, "settings": {}}
+    return Evaluation(**values | changes)
+
+
+def accuracies(names: Sequence[str], values: Sequence[float], guesses: Sequence[float]) -> dict[str, dict[str, Any]]:
+    """Accuracy and random guess, given in percent, of each value of a group."""
+    found = zip(names, values, guesses, strict=True)
+    return {name: {"accuracy": value / 100, "random_guess": guess / 100, "n": 9} for name, value, guess in found}

@@ -51,7 +51,7 @@ def test_a1_is_accuracy_minus_random_guess_in_points(charts):
     assert "some/model: yes-or-no 40, what -5, how 16.67, distortion 10, other 20, in-context distortion 0." in (
         chart.description
     )
-    assert chart.note == "The bold ring is random guessing."
+    assert chart.note == "As Q-Bench, Fig. 9. The bold ring is random guessing."
 
 
 def test_two_runs_are_two_series_and_a_group_that_one_lacks_is_undefined(charts):
@@ -74,15 +74,17 @@ def test_a2_has_a_bar_with_its_interval_for_each_dimension(charts):
     assert (chart.kind, chart.labels, chart.limits) == ("bars", ("completeness", "preciseness", "relevance"), (0, 2))
     assert chart.series[0].values == (0.9, 1.13, 1.18)
     assert chart.rows[0] == ["completeness", "0.9 (0.8 to 1)"]
-    assert "Judged by gpt." in chart.note
+    assert chart.note.startswith("As Q-Bench, Fig. 11, whose scores are normalised to [0, 1]. Judged by gpt. ")
 
 
-def test_a3_is_a_radar_over_the_databases_of_the_average(charts):
-    parts = {
-        name: {"srcc": value, "plcc": 0, "n": 9} for name, value in (("koniq10k", 0.4), ("spaq", 0.5), ("x", -0.1))
-    }
+def test_a3_is_a_radar_of_the_mean_of_srcc_and_plcc_over_the_databases_of_the_average(charts):
+    found = {"koniq10k": (0.448, 0.460), "spaq": (0.563, 0.584), "live_fb": (-0.1, -0.3), "x": (0.5, None)}
+    parts = {name: {"srcc": srcc, "plcc": plcc, "n": 9} for name, (srcc, plcc) in found.items()}
     (chart,) = charts(evaluation("q_bench/assessment", "average", {"srcc": 0.3, "by_database": parts}))
-    assert (chart.kind, chart.labels, chart.series[0].values) == ("radar", ("koniq10k", "spaq", "x"), (0.4, 0.5, -0.1))
+    assert (chart.kind, chart.labels) == ("radar", ("koniq10k", "spaq", "live_fb", "x"))
+    assert chart.series[0].values == pytest.approx((0.454, 0.5735, -0.2, math.nan), nan_ok=True)
+    assert chart.unit == "mean of SRCC and PLCC"
+    assert chart.note == "As Q-Bench, Fig. 14. The bold ring is no correlation."
 
 
 def test_mmbench_is_a_radar_over_the_l2_abilities_in_percent(charts):
@@ -145,6 +147,7 @@ def test_convergence_has_the_curve_its_upper_bound_and_its_limit(charts):
     scores = {"consistency": 0.8}
     _, chart = charts(evaluation("two_afc/coarse", "two_afc", scores, extras=curve(0.5, 0.75)))
     assert (chart.kind, chart.labels, chart.label_axis) == ("lines", ("1", "2"), "rounds")
+    assert chart.note.startswith("As 2AFC, Fig. 3. ")
     assert [(series.name, series.values) for series in chart.series] == [
         ("some/model", (0.5, 0.75)),
         ("upper bound", (0.9, 0.95)),

@@ -25,8 +25,12 @@ def test_figures_and_tables_are_files_too(make_run):
     write_report([folder])
     names = {path.name for path in (folder / "report_files").iterdir()}
     figure = "q_bench_perception_llvisionqa_dev_accuracy_minus_random_guess"
-    table = "q_bench_perception_llvisionqa_dev_table_2"
-    written = [f"{figure}.svg", f"{figure}.png", f"{table}.csv", f"{table}.md", f"{table}.tex"]
+    tables = [f"q_bench_perception_llvisionqa_dev_table_{number}" for number in (7, 8)]
+    written = [
+        f"{figure}.svg",
+        f"{figure}.png",
+        *(f"{table}.{end}" for table in tables for end in ("csv", "md", "tex")),
+    ]
     assert names == {*written, "written_by_eyechart.txt"}
     assert (folder / "report_files" / "written_by_eyechart.txt").read_text().splitlines() == written
     assert (folder / "report_files" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")

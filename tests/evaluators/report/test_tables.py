@@ -1,138 +1,27 @@
-"""Tables against rows of the papers, from scores that would give them."""
+"""QL-Bench's, AesBench's and 2AFC's tables against rows of the papers, from scores that would give them; files."""
 
 import csv
 import dataclasses
+import json
+import shutil
 
 import pytest
 
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.data import load_data
 from eyechart.evaluators.report.paper_tables import PaperTable
-from eyechart.evaluators.report.paper_tables import paper_tables
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.table_formats import to_csv
 from eyechart.evaluators.report.table_formats import to_latex
 from eyechart.evaluators.report.table_formats import to_markdown
-from eyechart.evaluators.types import Evaluation
+from eyechart.evaluators.tasks import get_task
+from tests.evaluators.report.conftest import NONE
+from tests.evaluators.report.conftest import PERCEPTION
+from tests.evaluators.report.conftest import accuracies
+from tests.evaluators.report.conftest import scored
 
-NONE = "\N{EN DASH}"
 KAPPA, ALPHA, RHO = "\N{GREEK SMALL LETTER KAPPA}", "\N{GREEK SMALL LETTER ALPHA}", "\N{GREEK SMALL LETTER RHO}"
-
-
-def evaluation(task, subset, scores, **changes):
-    values = {"task": task, "subset": subset, "split": "test", "model": "LLaVA-v1.5", "scores": scores, "settings": {}}
-    return Evaluation(**values | changes)
-
-
-@pytest.fixture
-def tables(make_run):
-    def make(*evaluations, **others):
-        folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
-        return paper_tables(read_runs(folders))
-
-    return make
-
-
-def accuracies(names, values, guesses):
-    found = zip(names, values, guesses, strict=True)
-    return {name: {"accuracy": value / 100, "random_guess": guess / 100, "n": 9} for name, value, guess in found}
-
-
-def perception(**changes):
-    scores = {
-        **{"accuracy": 0.6007, "random_guess": 0.3794},
-        "by_question_type": accuracies(["yes-or-no", "what", "how"], [64.60, 59.22, 55.76], [50, 28.48, 33.30]),
-        "by_concern": accuracies(
-            ["in-context other", "other", "distortion", "in-context distortion"],
-            [73.76, 67.30, 47.98, 58.90],
-            [37.10, 38.50, 37.24, 39.13],
-        ),
-    }
-    return evaluation("q_bench/perception", "llvisionqa", scores, **changes)
-
-
-def test_q_bench_table_2(tables):
-    (table,) = tables(perception())
-    assert table.title.startswith("Q-Bench, Table 2: perception")
-    assert table.columns == (
-        *("Model (variant)", "Yes-or-No", "What", "How"),
-        *("Distortion", "Other", "In-context Distortion", "In-context Other", "Overall"),
-    )
-    assert table.rows == (
-        ("random guess", "50.00%", "28.48%", "33.30%", "37.24%", "38.50%", "39.13%", "37.10%", "37.94%"),
-        ("LLaVA-v1.5", "64.60%", "59.22%", "55.76%", "47.98%", "67.30%", "58.90%", "73.76%", "60.07%"),
-    )
-
-
-def test_q_bench_table_5_tells_closed_set_inference_from_the_normal_one(tables):
-    (table,) = tables(perception(), closed=perception(settings={"inference": "closed-set"}))
-    assert table.title.startswith("Q-Bench, Table 5")
-    assert [row[0] for row in table.rows] == [
-        "random guess",
-        "LLaVA-v1.5 (run) (normal)",
-        "LLaVA-v1.5 (closed) (close-set)",
-    ]
-
-
-def test_q_bench_table_3(tables):
-    def dimension(p0, p1, p2, score):
-        return {"p0": p0 / 100, "p1": p1 / 100, "p2": p2 / 100, "score": score, "n": 9}
-
-    scores = {
-        "relevance": dimension(10.85, 60.34, 28.81, 1.18),
-        "completeness": dimension(27.48, 54.74, 17.78, 0.903),
-        "preciseness": dimension(30.51, 26.04, 43.45, 1.1294),
-        "sum": 3.2123,
-        "judge": "gpt-4",
-    }
-    (table,) = tables(evaluation("q_bench/description", "lldescribe", scores))
-    assert table.rows[0][1:] == (
-        *("27.48%", "54.74%", "17.78%", "0.90", "30.51%", "26.04%", "43.45%", "1.13"),
-        *("10.85%", "60.34%", "28.81%", "1.18", "3.21"),
-    )
-    assert table.columns[5] == "Precision P_0" and table.columns[-1] == "Sum."
-    assert table.note == "Judged by gpt-4."
-
-
-def test_q_bench_table_4_and_a_database_without_a_score(tables):
-    parts = {"spaq": (0.443, 0.467), "koniq10k": (0.463, 0.459), "kadid10k": (None, 0.44)}
-    scores = {"srcc": 0.424, "plcc": 0.445, "by_database": {k: {"srcc": s, "plcc": p} for k, (s, p) in parts.items()}}
-    (table,) = tables(evaluation("q_bench/assessment", "average", scores))
-    assert table.columns[1:] == (
-        *("KONiQ-10k", "SPAQ", "LIVE-FB", "LIVE-itw", "CGIQA-6K", "AGIQA-3K", "KADID-10k", "Average"),
-    )
-    assert table.rows == (
-        ("LLaVA-v1.5", "0.463/0.459", "0.443/0.467", *[f"{NONE}/{NONE}"] * 4, f"{NONE}/0.440", "0.424/0.445"),
-    )
-
-
-def mmbench(**changes):
-    l2 = {"coarse perception": 0.443, "fine-grained perception (single-instance)": 0.406, "relation reasoning": 0.139}
-    scores = {
-        "vanilla_accuracy": 0.569,
-        "circular_accuracy": 0.320,
-        "by_l2_category": {name: {"circular_accuracy": value} for name, value in l2.items()},
-        "by_category": {"image style": {"circular_accuracy": 0.377}, "OCR": {"circular_accuracy": 0.5}},
-    }
-    return evaluation("mmbench/en", "mmbench", scores, split="dev", **changes)
-
-
-def test_mmbench_tables(tables):
-    found = {table.title.split(":")[0]: table for table in tables(mmbench())}
-    both = found["MMBench, Table 2"]
-    assert both.columns == ("Eval \\ VLM", "LLaVA-v1.5")
-    assert both.rows == (("VanillaEval", "56.9%"), ("CircularEval", "32.0%"), ("Δ", "-24.9%"))
-    second = found["MMBench, Table 8 (dev)"]
-    assert second.columns == ("VLM", "Overall", "CP", "FP-S", "FP-C", "AR", "LR", "RR")
-    assert second.rows == (("LLaVA-v1.5", "32.0%", "44.3%", "40.6%", NONE, NONE, NONE, "13.9%"),)
-    leaves = found["MMBench, Table 9"]
-    assert leaves.columns[:4] == ("Split", "VLM", "CP", "Image Style")
-    assert leaves.rows[0][:4] == ("DEV", "LLaVA-v1.5", "44.3%", "37.7%")
-    assert found["MMBench, Table 10"].columns[-1] == "OCR"
-    assert list(found) == [f"MMBench, Table {name}" for name in ("2", "8 (dev)", *range(9, 15))]
-
-
-def test_the_test_split_of_mmbench_is_table_3(tables):
-    titles = [table.title for table in tables(dataclasses.replace(mmbench(), split="test"))]
-    assert titles[1].startswith("MMBench, Table 3 (test)")
 
 
 def test_ql_bench_tables_i_and_iii(tables):
@@ -146,7 +35,7 @@ def test_ql_bench_tables_i_and_iii(tables):
         "what": part(68.784, 1.095, 0.69546, 0.98905),
     }
     scores = {**part(64.849, 0.334, 0.65, 0.99), "by_question_type": parts}
-    first, second = tables(evaluation("ql_bench/single", "llsavisionqa", scores, split="dev"))
+    first, second = tables(scored("ql_bench/single", "llsavisionqa", scores, split="dev"))
     assert first.columns[1:4] == ("Yes-or-No score_cc", "Yes-or-No score_rc", "What score_cc")
     assert first.columns[-3:] == ("Total score_cc", "Total score_rc", "Total score_sa")
     assert first.rows[0][1:] == (
@@ -155,7 +44,7 @@ def test_ql_bench_tables_i_and_iii(tables):
     )
     assert second.title.startswith("QL-Bench, Table III")
     assert second.rows[0][1:] == ("65.392%", "100.000%", "69.546%", "98.905%", "60.572%", "100.000%")
-    pair = tables(evaluation("ql_bench/pair", "llsavisionqa", scores, split="dev"))
+    pair = tables(scored("ql_bench/pair", "llsavisionqa", scores, split="dev"))
     assert [table.title[:18] for table in pair] == ["QL-Bench, Table II", "QL-Bench, Table IV"]
 
 
@@ -165,10 +54,10 @@ def test_aes_bench_tables(tables):
     scores = {"accuracy": 0.7208, "random_guess": 0.35, "by_image_source": sources, "by_dimension": dimensions}
     texts = {"relevance": {"score": 1.385}, "precision": {"score": 1.151}, "completeness": {"score": 1.366}}
     found = tables(
-        evaluation("aes_bench/perception", "aesbench", scores),
-        evaluation("aes_bench/empathy", "aesbench", scores),
-        evaluation("aes_bench/assessment", "aesbench", scores),
-        evaluation("aes_bench/interpretation", "aesbench", {**texts, "mean": 1.3}),
+        scored("aes_bench/perception", "aesbench", scores),
+        scored("aes_bench/empathy", "aesbench", scores),
+        scored("aes_bench/assessment", "aesbench", scores),
+        scored("aes_bench/interpretation", "aesbench", {**texts, "mean": 1.3}),
     )
     perception, empathy, assessment, interpretation = found
     assert perception.columns[1:8] == ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "NIs", "AIs", "AGIs")
@@ -179,6 +68,34 @@ def test_aes_bench_tables(tables):
     assert assessment.rows[1] == ("LLaVA-v1.5", "75.67%", "72.58%", "65.82%", "72.08%")
     assert interpretation.columns == ("MLLM", "Rele.", "Prec.", "Comp.", "Overall")
     assert interpretation.rows == (("LLaVA-v1.5", "1.385", "1.151", "1.366", "1.300"),)
+
+
+def test_groups_given_beside_a_release_fill_the_columns_of_table_2(tables, tmp_path):
+    """Every second question is right of those on composition, which are all artistic, and none of the others."""
+    release = shutil.copytree(mini.release("aesbench"), tmp_path / "release")
+    names = list(json.loads((release / "AesBench_evaluation.json").read_text(encoding="utf-8")))[:24]
+    dimensions = ["composition", "content", "technical quality", "composition", "color and light", "Content"] * 4
+    lines = [
+        f"{name},AesP,{dimension},{'artistic' if dimension == 'composition' else 'natural'},why\n"
+        for name, dimension in zip(names, dimensions, strict=True)
+    ]
+    (release / "AesBench_groups.csv").write_text("image,task,dimension,source,type\n" + "".join(lines))
+    data = load_data(get_task("aes_bench/perception"), data_dir=release)
+    questions = iter(zip(dimensions, data.dataset["answer"][:24], strict=True))
+    seen = []
+
+    def model(messages):
+        dimension, answer = next(questions)
+        seen.append(dimension)
+        right = dimension == "composition" and seen.count(dimension) % 2
+        return answer if right else "B" if answer == "A" else "A"
+
+    (table,) = tables(evaluator("aes_bench/perception").run(FunctionBackend(model), data, limit=24))
+    dimensions_and_sources = ("0.00%", "0.00%", "50.00%", "0.00%", "0.00%", "50.00%", NONE)
+    assert table.rows[1][1:] == (*dimensions_and_sources, NONE, NONE, NONE, "16.67%", "16.67%")
+    levels = [1 / len(options) for options in data.dataset["options"][:24]]
+    of_content = [level for level, dimension in zip(levels, dimensions, strict=True) if "ontent" in dimension]
+    assert table.rows[0][4] == f"{100 * sum(of_content) / 8:.2f}%"
 
 
 def pair_row(kappa, alpha, rho):
@@ -199,7 +116,7 @@ def test_2afc_table_ii_has_each_average_below_its_parts(tables):
     scores = {"consistency": 0.7, "aggregator": "map", "by_pool": {"CSIQ": {"plcc_fitted": 0.764}}}
     variants = {"mle": {"by_pool": {"CSIQ": {"plcc_fitted": None}}}, "mixed": {"by_pool": {}}}
     extras = {"table": table, "averages": averages}
-    second, fifth = tables(evaluation("two_afc/coarse", "two_afc", scores, extras=extras, variants=variants))
+    second, fifth = tables(scored("two_afc/coarse", "two_afc", scores, extras=extras, variants=variants))
     assert second.columns == ("Dataset", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"LLaVA-v1.5 {RHO}")
     assert second.rows == (
         ("CSIQ", "0.778", "0.589", "0.764"),
@@ -218,7 +135,7 @@ def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
         "table": {"fnoise": pair_row(0.365, 0.198, 0.396), "AWGN": pair_row(0.448, 0.260, 0.543)},
         "averages": [{"over": ["fnoise", "AWGN"], "weights": "equal", **pair_row(0.4, 0.2, 0.5)}],
     }
-    one = evaluation("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, extras=extras)
+    one = scored("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, extras=extras)
     other = dataclasses.replace(one, model="GPT-4V", extras={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
     third, fourth = tables(one, other=other)
     assert third.columns == ("Type", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"GPT-4V {KAPPA}", f"GPT-4V {ALPHA}")
@@ -231,7 +148,7 @@ def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
 
 
 def test_tasks_without_scores_have_no_table(tables):
-    assert tables(dataclasses.replace(perception(), scores=None)) == []
+    assert tables(dataclasses.replace(PERCEPTION, scores=None)) == []
 
 
 TABLE = PaperTable("t", 'Title_1 & "x"', ("Model", "κ"), (("a|b_<i>*\n\x07, \\50%~", "0.5"),), "A note.")
@@ -269,3 +186,4 @@ def test_latex_texts_are_no_commands():
     assert r"Model & $\kappa$ \\" in latex
     assert r"a|b\_<i>* , \textbackslash{}50\%\textasciitilde{} & 0.5 \\" in latex
     assert r"\begin{tabular}{lc}" in latex
+    assert r"\begin{tabular}{ll}" in to_latex(dataclasses.replace(TABLE, labels=2))

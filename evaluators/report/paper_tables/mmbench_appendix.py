@@ -1,0 +1,65 @@
+"""The two tables of MMBench's Appendix B: runs without images, and scores without the questions that these solve."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
+
+from eyechart.datasets_scripts.common.abilities import L2_CODES
+from eyechart.evaluators.circular_eval import WITHOUT_BLIND
+from eyechart.evaluators.report.paper_tables.cells import PaperTable
+from eyechart.evaluators.report.paper_tables.cells import Results
+from eyechart.evaluators.report.paper_tables.cells import ResultsByKey
+from eyechart.evaluators.report.paper_tables.cells import formatted
+from eyechart.evaluators.report.paper_tables.cells import table
+from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.report.runs import number
+from eyechart.evaluators.results import TaskResult
+
+_SPLITS = {"dev": "Dev", "test": "Test"}
+
+
+def is_blind(result: TaskResult) -> bool:
+    """Whether the questions were asked without their images."""
+    return result.settings.get("blind") is True
+
+
+def blind_runs(key: TaskKey, results: Results) -> PaperTable:
+    """The first table: models that see no image, by L-2 ability."""
+    paths: list[tuple[str, ...]] = [(), *(("by_l2_category", name) for name in L2_CODES)]
+    rows = [(label, *(_points(result.scores, *path) for path in paths)) for label, result in results]
+    title = "MMBench, Appendix B, first table: without images, CircularEval in %"
+    return table(key, "appendix_b_blind", title, ("Model", "Overall", *L2_CODES.values()), rows)
+
+
+def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
+    """The second table, where a run has scores without the questions that a blind run solved; dev and test in a row."""
+    rows: dict[tuple[str, str, int], dict[str, TaskResult]] = {}
+    for label, of_run in results:
+        for key, result in of_run.items():
+            if key.split in _SPLITS and not is_blind(result):
+                rows.setdefault((key.subset, label, key.repeat), {})[key.split] = result
+    for subset in dict.fromkeys(subset for subset, _, _ in rows):
+        own = [(label, by_split) for (of, label, _), by_split in rows.items() if of == subset]
+        found = [result for _, by_split in own for result in by_split.values() if WITHOUT_BLIND in result.variants]
+        if found:
+            splits = dict.fromkeys(split for split in _SPLITS for _, by_split in own if split in by_split)
+            models = list(dict.fromkeys(str(result.extras.get("without_blind", {}).get("model")) for result in found))
+            cells = [(label, *_both_ways(by_split)) for label, by_split in own]
+            blind = models[0] if len(models) == 1 else "blind"
+            columns = [head for name in _SPLITS.values() for head in (name, f"{name} w/o {blind}")]
+            note = f"Without the questions that {' or '.join(models)} solved blind."
+            title = "MMBench, Appendix B, second table: without questions that were solved blind, CircularEval in %"
+            key = TaskKey(task, subset, ", ".join(splits))
+            yield table(key, "appendix_b_without", title, ("Model", *columns), cells, note)
+
+
+def _both_ways(by_split: Mapping[str, TaskResult]) -> Iterator[str]:
+    """On each split all questions, and those that need their image."""
+    for split in _SPLITS:
+        result = by_split.get(split)
+        yield _points(None if result is None else result.scores)
+        yield _points(None if result is None else result.variants.get(WITHOUT_BLIND))
+
+
+def _points(scores: Mapping[str, Any] | None, *path: str) -> str:
+    return formatted(100 * number(scores, *path, "circular_accuracy"), 2)

@@ -1,0 +1,153 @@
+"""The tables of Q-Bench's assessment. Each spans databases: those that a run lacks are left open."""
+
+import json
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+from eyechart.evaluators.quality.averages import AVERAGE
+from eyechart.evaluators.report.paper_tables.cells import PaperTable
+from eyechart.evaluators.report.paper_tables.cells import ResultsByKey
+from eyechart.evaluators.report.paper_tables.cells import decimal
+from eyechart.evaluators.report.paper_tables.cells import table
+from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.tasks.q_bench import WORD_PAIRS
+
+_DATABASES = {
+    "koniq10k": "KONiQ-10k",
+    "spaq": "SPAQ",
+    "live_fb": "LIVE-FB",
+    "live_itw": "LIVE-itw",
+    "cgiqa6k": "CGIQA-6K",
+    "agiqa3k": "AGIQA-3K",
+    "kadid10k": "KADID-10k",
+}
+_FEWER = tuple(name for name in _DATABASES if name != "cgiqa6k")
+"""The databases of Tables 9 and 10."""
+_GOOD_POOR, _HIGH_LOW = "good/poor", "high/low"
+_ARGMAX = "argmax"
+_OF_ONE_DATABASE = ("data", "model", "average", "databases")
+"""Settings that may differ between the databases of one row."""
+
+
+@dataclass
+class _Row:
+    """What a run holds on all databases under the same settings."""
+
+    label: str
+    words: str
+    results: dict[str, TaskResult] = field(default_factory=dict)
+    """By database, or `AVERAGE`."""
+
+    def cells(self, databases: Sequence[str], way: str = "") -> tuple[str, ...]:
+        """SRCC/PLCC on some databases: the scores, or a variant of them."""
+        parts = [self._scores(name, way) for name in databases]
+        return tuple("/".join(decimal(3, scores, measure) for measure in ("srcc", "plcc")) for scores in parts)
+
+    def has(self, way: str) -> bool:
+        """Whether there is such a variant on any database."""
+        return any(way in result.variants for result in self.results.values())
+
+    def way(self, words: str) -> str:
+        """The variant whose words these are; "" for the scores themselves."""
+        return "" if words == self.words else words
+
+    def _scores(self, database: str, way: str) -> Mapping[str, Any] | None:
+        result = self.results.get(database)
+        return None if result is None else result.variants.get(way) if way else result.scores
+
+
+def assessment(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
+    """Q-Bench, Table 4; Tables 9 to 11 of logits, which can be pooled in other ways too. All cells are SRCC/PLCC."""
+    rows = _rows(results)
+    if not rows:
+        return
+    splits = dict.fromkeys(key.split for _, of_run in results for key in of_run)
+    key = TaskKey(task, AVERAGE, ", ".join(splits))
+    columns = ("Model / Dataset", *_DATABASES.values(), "Average")
+    cells = [(row.label, *row.cells((*_DATABASES, AVERAGE))) for row in rows]
+    yield table(key, "table_4", "Q-Bench, Table 4: assessment, SRCC/PLCC", columns, cells)
+    if any(row.has(_ARGMAX) for row in rows):
+        yield _strategies(key, [row for row in rows if row.has(_ARGMAX)])
+    both = [row for row in rows if _GOOD_POOR in _pairs(row) and _HIGH_LOW in _pairs(row)]
+    if both:
+        yield _words_of_t5(key, both)
+    pooled = [row for row in rows if len(_pairs(row)) > 1]
+    if pooled:
+        yield _ensembles(key, pooled)
+
+
+def _strategies(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
+    """Q-Bench, Table 9: argmax and softmax of the words that make the scores."""
+    columns = ("Model / Dataset", "Strategy", *(_DATABASES[name] for name in _FEWER))
+    cells = [
+        (row.label, strategy, *row.cells(_FEWER, way))
+        for row in rows
+        for strategy, way in ((_ARGMAX, _ARGMAX), ("softmax", ""))
+    ]
+    words = ", ".join(dict.fromkeys(_arrow(row.words) for row in rows))
+    title = "Q-Bench, Table 9: argmax and softmax, SRCC/PLCC"
+    return table(key, "table_9", title, columns, cells, f"Of the logits of {words}.", labels=2)
+
+
+def _words_of_t5(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
+    """Q-Bench, Table 10: good and poor, and the words that T5 is likelier to say."""
+    columns = ("Model / Dataset", "tokens", *(_DATABASES[name] for name in _FEWER))
+    cells = [
+        (row.label, _arrow(words), *row.cells(_FEWER, row.way(words)))
+        for row in rows
+        for words in (_GOOD_POOR, _HIGH_LOW)
+    ]
+    title = f"Q-Bench, Table 10: {_arrow(_HIGH_LOW)} and {_arrow(_GOOD_POOR)}, SRCC/PLCC"
+    return table(key, "table_10", title, columns, cells, "The paper has InstructBLIP (Flan-T5-XL) alone.", labels=2)
+
+
+def _ensembles(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
+    """Q-Bench, Table 11: ensembles of synonyms, Eq. 4."""
+    columns = ("Model", "Prompt / Dataset", *_DATABASES.values(), "Average")
+    cells = [
+        (row.label, _arrow(pair.name), *row.cells((*_DATABASES, AVERAGE), row.way(pair.name)))
+        for row in rows
+        for pair in WORD_PAIRS
+    ]
+    title = "Q-Bench, Table 11: ensembles of synonyms, SRCC/PLCC"
+    return table(
+        key, "table_11", title, columns, cells, "The paper has the headings CGIQA-6K and AGIQA-3K exchanged.", labels=2
+    )
+
+
+def _rows(results: ResultsByKey) -> list[_Row]:
+    """One row for each run and settings, of the databases in the paper."""
+    found: list[_Row] = []
+    for label, of_run in results:
+        rows: dict[str, _Row] = {}
+        for key, result in of_run.items():
+            if key.subset in (*_DATABASES, AVERAGE):
+                shared = {name: value for name, value in result.settings.items() if name not in _OF_ONE_DATABASE}
+                row = rows.setdefault(json.dumps([key.split, shared], sort_keys=True), _Row(label, _words(result)))
+                row.results.setdefault(key.subset, result)
+        if len(rows) > 1:
+            for row in rows.values():
+                row.label = f"{label}, {_arrow(row.words)}" if row.words else label
+        found += rows.values()
+    return found
+
+
+def _words(result: TaskResult) -> str:
+    """The words that make the scores; "" where these are numbers."""
+    words = result.settings.get("words")
+    return words if isinstance(words, str) else ""
+
+
+def _pairs(row: _Row) -> set[str]:
+    """The pairs of words of which there are scores."""
+    return {pair.name for pair in WORD_PAIRS if pair.name == row.words or row.has(pair.name)}
+
+
+def _arrow(words: str) -> str:
+    """The name of a pair of words as the paper prints it."""
+    return words.replace("/", "\N{LEFT RIGHT ARROW}")

@@ -1,0 +1,57 @@
+"""The widest of the papers' tables, in a browser: no column is squeezed until it cannot be read."""
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from eyechart.evaluators.report import write_report
+from eyechart.evaluators.tasks.q_bench import DATABASES
+from eyechart.evaluators.tasks.q_bench import WORD_PAIRS
+from tests.evaluators.finished_runs import evaluated
+from tests.evaluators.finished_runs import write
+
+CORRELATIONS = {"srcc": -0.123, "plcc": -0.456}
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    ways = {name: CORRELATIONS for name in ("argmax", *(pair.name for pair in WORD_PAIRS[1:]))}
+    found = [
+        evaluated(
+            "q_bench/assessment",
+            database,
+            "test",
+            scores=CORRELATIONS,
+            variants=ways,
+            settings={"words": WORD_PAIRS[0].name},
+        )
+        for database in (*DATABASES, "average")
+    ]
+    return write_report([write(folder, found)], files=False)
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("dark", [False, True])
+def test_wide_tables_scroll_and_their_texts_are_whole(report, browser, screenshot, width, dark):
+    driver = browser(width, 900, dark=dark)
+    driver.get(report.as_uri())
+    driver.execute_script("document.querySelectorAll('#tables details').forEach(part => part.open = true)")
+    tables = driver.find_elements(By.CSS_SELECTOR, "#tables table")
+    assert len(tables) == 4
+    line = tables[0].find_element(By.CSS_SELECTOR, "tbody td").size["height"]
+    for table in tables:
+        rows = table.find_elements(By.CSS_SELECTOR, "tbody tr")
+        assert all(row.size["height"] < 2 * line for row in rows), "a row is broken into many lines"
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    driver.execute_script("arguments[0].scrollIntoView()", tables[-1])
+    screenshot(driver, f"{width}_{'dark' if dark else 'light'}")
+
+
+def test_they_fit_on_paper(report, browser):
+    # A4 but for the margins.
+    driver = browser(717, 900)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    driver.get(report.as_uri())
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    tables = driver.find_elements(By.CSS_SELECTOR, "#tables table")
+    assert all(table.is_displayed() and table.rect["x"] + table.rect["width"] <= 717 for table in tables)
