@@ -10,6 +10,9 @@ a `Question`; `Options`, one string with a line `A) ...` for each option; and, f
 letter, an option (`B) No`, `No`), or the text of an interpretation. Where no row of a part has one, answers are
 private and empty; where some have, a row without is an error.
 
+`released_options` keeps the one string as it is, as the released prompts show it; some of its options lack the blank
+behind the bracket.
+
 What the release does not tell is told only where it is certain, and is "" elsewhere:
 
 - `question_type`, from the wording: "yes-or-no" where the options are yes and no, else the question's first word where
@@ -98,7 +101,7 @@ class AesBench(BenchmarkBuilder):
         text = self.config.name == "interpretation"
         return datasets.DatasetInfo(
             description="Questions on the aesthetics of images, with the answers for those who have them.",
-            features=_interpretation_features() if text else multiple_choice_features(GROUPS),
+            features=_interpretation_features() if text else _choice_features(),
             homepage=_HOME,
             license="cc-by-nc-4.0",
             citation=_CITATION,
@@ -132,6 +135,10 @@ class AesBench(BenchmarkBuilder):
         except BadAnnotationError as error:
             # A reader finds an image's name in the file more easily than its place.
             raise BadAnnotationError(f"image {raw['_name']!r}: {error.reason}", path=path, row=number) from error
+
+
+def _choice_features() -> datasets.Features:
+    return datasets.Features({**multiple_choice_features(GROUPS), "released_options": datasets.Value("string")})
 
 
 def _interpretation_features() -> datasets.Features:
@@ -169,6 +176,7 @@ def _multiple_choice(raw: dict[str, Any], path: str, number: int) -> dict[str, A
         "question_type": question_type(question, options),
         "dimension": "",
         "image_source": image_source(raw["_name"]),
+        "released_options": raw["Options"],
     }
 
 

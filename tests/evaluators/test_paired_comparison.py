@@ -126,19 +126,15 @@ def test_answers_that_never_agree_have_no_part_in_the_ranking(reply, rates):
     assert np.isnan(found["srcc"]) and np.isnan(found["accuracy_consistent"])
 
 
-def test_the_papers_wording_is_the_question_alone():
+def test_the_papers_wording_names_no_options():
     released, paper = Judge("A"), Judge("A")
     one, other = run(released, make([(0, 1)])), run(paper, make([(0, 1)]), wording="paper")
-    assert released.texts[0][:2] == paper.texts[0][:2] == ["This is the first image: ", "\nThis is the second image: "]
-    assert paper.texts[0][2:] == ["\nWhich image has better visual quality?"]
-    question, *rest = "".join(released.texts[0][2:]).strip().split("\n")
-    assert question == "Which image has better visual quality?"
-    assert rest == [
-        "A. The first image.",
-        "B. The second image.",
-        "Answer with the option's letter from the given choices directly.",
+    assert released.texts[0][:2] == ["This is the first image", "This is the second image"]
+    assert paper.texts[0] == [
+        *("This is the first image:", "This is the second image:"),
+        "Which image has better visual quality?",
     ]
-    assert (one.settings["prompt_id"], other.settings["prompt_id"]) == ("two_afc/1", "two_afc/1/paper")
+    assert (one.settings["prompt_id"], other.settings["prompt_id"]) == ("two_afc/2", "two_afc/2/paper")
     with pytest.raises(UsageError, match="unknown wording of two_afc/coarse 'papr'; did you mean 'paper'"):
         run(paper, make([(0, 1)]), wording="papr")
 

@@ -28,7 +28,7 @@ def _circular(config: str, title: str, items: int | None) -> Board:
         settings={
             **RELEASE,
             "data.config": (config,),
-            "prompt_id": ("mmbench/1",),
+            "prompt_id": ("mmbench/2",),
             "option_order": ("release, turned by one place from pass to pass",),
             "blind": (False,),
             "fallback": ("wrong",),

@@ -83,6 +83,7 @@ def test_the_release_in_both_key_styles(release: Release, suffix: str, inside: s
         "question_type": "what",
         "dimension": "",
         "image_source": "AI-generated",
+        "released_options": "A) Depth\nB) Sharpness\nC) Color\nD)Light",
     }
     part = load_dataset("aesbench", "empathy", data_dir=data_dir, split="test")
     assert (part[1]["options"], part[1]["answer"], part[1]["question_type"]) == (["Yes", "No"], "B", "yes-or-no")

@@ -195,7 +195,7 @@ def test_the_tiny_model_sees_which_image_is_better(mini_run):
     for task in tasks.values():
         assert task.scores["draw_rate"] == 0 and task.scores["unmatched"] == 0
         assert 0.3 < task.scores["first_rate"] < 0.7
-        assert task.settings["prompt_id"] == "two_afc/1" and task.settings["data"]["options"]["rounds"] == 12
+        assert task.settings["prompt_id"] == "two_afc/2" and task.settings["data"]["options"]["rounds"] == 12
     assert list(tasks["two_afc/fine_types"].extras["table"]) == ["level 1", "level 2"]
     assert "accuracy, all pairs" in output and "prefers the image shown first" in output
 
