@@ -15,7 +15,7 @@ _ALLOWED = {
     "inference": ("options", "closed-set", "top-token"),
     "loss": ("mean", "sum"),
     "ties": ("exact", "released"),
-    "aggregator": ("map", "mle", "perron", "trueskill"),
+    "aggregator": ("map", "mle", "mle_ridge", "perron", "trueskill"),
     "fallback": ("wrong", "random"),
 }
 PATHS = ("without_blind", "human_letters")

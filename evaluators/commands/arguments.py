@@ -67,7 +67,8 @@ Words = Annotated[
 Temperature = Annotated[float | None, typer.Option(help="What logits are divided by.", rich_help_panel=HOW)]
 Ties = Annotated[str | None, typer.Option(help="Ranking of equal logits: exact or released.", rich_help_panel=HOW)]
 Aggregator = Annotated[
-    str | None, typer.Option(help="From pairs to scores: map, mle, perron or trueskill.", rich_help_panel=HOW)
+    str | None,
+    typer.Option(help="From pairs to scores: map, mle, mle_ridge, perron or trueskill.", rich_help_panel=HOW),
 ]
 Blind = Annotated[bool | None, typer.Option("--blind", help="Ask without the image.", rich_help_panel=HOW)]
 WithoutBlind = Annotated[

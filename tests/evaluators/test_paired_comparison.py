@@ -142,7 +142,7 @@ def test_the_papers_wording_names_no_options():
 def test_every_aggregator_scores_the_same_answers():
     dataset = make(RINGS)
     found = run(Judge(by_quality), dataset)
-    assert list(found.variants) == ["mle", "perron", "trueskill"]
+    assert list(found.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill"]
     inputs = {
         "predictions": [line["text"] for line in found.predictions if line["pass"] == "main"],
         "reversed_predictions": [line["text"] for line in found.predictions if line["pass"] == "reversed"],
@@ -156,7 +156,7 @@ def test_every_aggregator_scores_the_same_answers():
         np.testing.assert_equal(scores, metric.compute(**inputs, aggregator=name))
     chosen = run(Judge(by_quality), dataset, aggregator="perron")
     np.testing.assert_equal(chosen.scores, found.variants["perron"])
-    assert list(chosen.variants) == ["map", "mle", "trueskill"]
+    assert list(chosen.variants) == ["map", "mle", "mle_ridge=0.01", "trueskill"]
     np.testing.assert_equal(chosen.variants["map"], found.scores)
     assert chosen.settings["aggregator"] == "perron"
 
@@ -167,6 +167,7 @@ def test_maximum_likelihood_without_an_optimum_is_said_once():
         found = run(Judge(by_quality), make(RINGS, rounds=[row // 6 for row in range(18)]))
     assert np.isnan(found.variants["mle"]["srcc"]) and np.isfinite(found.variants["perron"]["srcc"])
     assert all(np.isnan(score) for score in found.variants["mle"]["scores"].values())
+    assert found.variants["mle_ridge=0.01"]["ridge"] == 0.01 and np.isfinite(found.variants["mle_ridge=0.01"]["srcc"])
     told = [str(warning.message) for warning in caught if issubclass(warning.category, UndefinedScoreWarning)]
     assert len(told) == 1 and told[0].startswith("variant mle: ") and "never won: i0; never lost: i5" in told[0]
 

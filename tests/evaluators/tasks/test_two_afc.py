@@ -84,7 +84,7 @@ def test_a_simulated_observer_on_the_real_coarse_list(observed):
         own = observed.variants["mixed"] if database == "mixed" else scores
         for name in ("consistency", "accuracy_all", "plcc_fitted", "srcc", "srcc_ci95"):
             assert table[database][name] == pytest.approx(own["by_pool"][database][name])
-    assert list(observed.variants) == ["mle", "perron", "trueskill", "mixed"]
+    assert list(observed.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill", "mixed"]
     assert observed.variants["trueskill"]["srcc"] == pytest.approx(scores["srcc"], abs=0.05)
 
 
