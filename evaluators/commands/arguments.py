@@ -53,6 +53,14 @@ NoStore = Annotated[
     bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
 ]
 
+AsPublished = Annotated[
+    bool | None,
+    typer.Option(
+        "--as-published",
+        help="Run as the paper did, where the defaults are better or cheaper; the result lists what this changes.",
+        rich_help_panel=HOW,
+    ),
+]
 Wording = Annotated[str | None, typer.Option(help="Another wording of the prompt.", rich_help_panel=HOW)]
 Inference = Annotated[
     str | None,

@@ -102,6 +102,7 @@ PERCEPTION = Task(
     wordings={"paper": paper_prompt},
     groups=("dimension", "image_source", "question_type"),
     metric_arguments={"judge_template": "q_bench_vote"},
+    published_judge=True,
     by_response=True,
     submission=submissions.perception_submission,
 )
@@ -143,6 +144,7 @@ INTERPRETATION = Task(
     groups=("level",),
     max_new_tokens=512,
     metric_arguments={"template": "aesbench"},
+    published_judge=True,
     check=check_question,
     after=("aes_bench/assessment",),
     submission=submissions.interpretation_submission,

@@ -13,6 +13,7 @@ answers to open questions; for that the question is asked without its options, i
 from string import ascii_uppercase
 
 from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Published
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
@@ -81,6 +82,8 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
         max_new_tokens=32,
         # The paper asks its judge once.
         metric_arguments={"rounds": 1},
+        published=(Published("fallback", "random", "MMBench, Sec. 3.2, step 3", "wrong"),),
+        published_judge=True,
     )
 
 

@@ -20,6 +20,7 @@ from eyechart.evaluators.submissions.q_bench import description_submission
 from eyechart.evaluators.submissions.q_bench import pair_submission
 from eyechart.evaluators.submissions.q_bench import perception_submission
 from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Published
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
@@ -90,6 +91,8 @@ PERCEPTION = Task(
     open_prefill="#Answer:",
     max_new_tokens=32,
     metric_arguments={"judge_template": "q_bench_vote"},
+    published=(Published("judge_reads", "all", "Q-Bench, A.2.1", "unmatched"),),
+    published_judge=True,
     submission=perception_submission,
 )
 
@@ -115,6 +118,7 @@ DESCRIPTION = Task(
     prompt_id="q_bench_a2/2",
     max_new_tokens=512,
     metric_arguments={"template": "q_bench"},
+    published_judge=True,
     submission=description_submission,
 )
 
@@ -134,4 +138,5 @@ ASSESSMENT = Task(
     groups=("subset", "distortion_type", "distortion_level"),
     prefill="The quality of the image is",
     word_pairs=WORD_PAIRS,
+    published=(Published("ties", "released", "leaderboards/IQA_outputs/eval.ipynb of the released code", "exact"),),
 )

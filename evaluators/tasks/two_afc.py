@@ -9,6 +9,7 @@ under one distortion type, a content at one distortion level, and intervals of s
 from dataclasses import replace
 
 from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Published
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
@@ -50,6 +51,11 @@ def distortion_level(pool: str) -> str:
     return f"level {pool.rpartition('.')[2]}"
 
 
+_PUBLISHED = (
+    Published("undefined_pools", "zero", "2AFC, Table IV", "leave_out"),
+    Published("pairing", "released", "TwoAFC.py of the released code", of_data=True),
+)
+
 COARSE = Task(
     name="two_afc/coarse",
     description="which of two images is better: pairs from one database",
@@ -65,6 +71,7 @@ COARSE = Task(
     wordings={"paper": paper_prompt},
     # The averages of Table II.
     metric_arguments={"pool_weights": "images"},
+    published=(*_PUBLISHED, Published("mm21_scores", "released", "the released label file", of_data=True)),
 )
 
 FINE_LEVELS = replace(
@@ -76,6 +83,7 @@ FINE_LEVELS = replace(
     part_of_pool=distortion_type,
     # Rows and averages of Tables III and IV count alike.
     metric_arguments={},
+    published=_PUBLISHED,
 )
 
 FINE_TYPES = replace(

@@ -153,7 +153,8 @@ def test_every_aggregator_scores_the_same_answers():
     metric = metrics.load("paired_comparison")
     np.testing.assert_equal(found.scores, metric.compute(**inputs))
     for name, scores in found.variants.items():
-        np.testing.assert_equal(scores, metric.compute(**inputs, aggregator=name))
+        aggregator = name.partition("=")[0]
+        np.testing.assert_equal(scores, metric.compute(**inputs, aggregator=aggregator))
     chosen = run(Judge(by_quality), dataset, aggregator="perron")
     np.testing.assert_equal(chosen.scores, found.variants["perron"])
     assert list(chosen.variants) == ["map", "mle", "mle_ridge=0.01", "trueskill"]
