@@ -4,6 +4,7 @@ What a paper did otherwise is listed in the task (`Task.published`). A run with 
 settings, and its result lists them, so that none of them changes a number without a word.
 """
 
+from collections.abc import Collection
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,23 +17,27 @@ from eyechart.evaluators.options import option_names
 from eyechart.evaluators.tasks.task import Task
 
 
-def published_task(task: Task, options: TaskOptions) -> tuple[Task, TaskOptions]:
+def published_task(task: Task, options: TaskOptions, taken: Collection[str]) -> tuple[Task, TaskOptions]:
     """A task and its options with the paper's settings in force.
 
     Args:
         task: The task.
-        options: What is given, `as_published` among it.
+        options: What is given, `as_published` among it; it may hold the paper's settings already.
+        taken: Options that have an effect beside the others; settings of the paper that have none are left out.
 
     Raises:
         UsageError: An option is given that the paper's settings decide.
     """
-    own = {one.name: one.value for one in task.published if not one.of_data}
-    for name in (*own, "rounds"):
-        if (value := getattr(options, name, None)) is not None:
+    idle = {name for name in option_names() if name not in taken}
+    published = tuple(one for one in task.published if one.of_data or one.name not in idle)
+    own = {one.name: one.value for one in published if not one.of_data}
+    for name, expected in {**own, "rounds": None}.items():
+        if (value := getattr(options, name, None)) not in (None, expected):
             raise UsageError(f"as_published and {name}={value!r} are both given; leave out one of them")
     in_options = {name: value for name, value in own.items() if name in option_names()}
     arguments = {name: value for name, value in own.items() if name not in in_options}
-    return replace(task, metric_arguments={**task.metric_arguments, **arguments}), replace(options, **in_options)
+    task = replace(task, published=published, metric_arguments={**task.metric_arguments, **arguments})
+    return task, replace(options, **in_options)
 
 
 def published_data_options(task: Task, options: TaskOptions, given: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class Evaluator(EvaluateInterface):
         self.options = options or TaskOptions()
         self.options.check_taken(self.taken(self.options), task.name)
         if self.options.as_published:
-            task, self.options = published_task(task, self.options)
+            task, self.options = published_task(task, self.options, self.taken(self.options))
         self.definition = task
         self.judge = judge
 

@@ -138,5 +138,5 @@ ASSESSMENT = Task(
     groups=("subset", "distortion_type", "distortion_level"),
     prefill="The quality of the image is",
     word_pairs=WORD_PAIRS,
-    published=(Published("ties", "released", "leaderboards/IQA_outputs/eval.ipynb of the released code", "exact"),),
+    published=(Published("ties", "released", "a3_assessment_all.py of the released code", "exact"),),
 )

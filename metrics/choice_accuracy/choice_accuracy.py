@@ -117,9 +117,9 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         judge: Judge | None = None,
         judge_template: str = "mmbench_choice",
         rounds: int = 5,
+        judge_reads: str = "unmatched",
         fallback: str = "wrong",
         seed: int = 0,
-        judge_reads: str = "unmatched",
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
         checked = check_groups(groups, len(predictions))

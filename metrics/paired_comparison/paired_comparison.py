@@ -124,13 +124,13 @@ class PairedComparison(CheckedColumns, evaluate.Metric):
         second_references: Sequence[float],
         pool_ids: Sequence[Any] | None = None,
         aggregator: str = "map",
+        ridge: float = RIDGE,
         order_seed: int | None = None,
         pool_weights: str = "equal",
         undefined_pools: str = "leave_out",
         fit: FitName = "logistic4",
         resamples: int = 1000,
         seed: int = 0,
-        ridge: float = RIDGE,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), pool_ids=pool_ids)
         settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed, ridge)

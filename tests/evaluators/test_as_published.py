@@ -242,6 +242,19 @@ def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
         run(task.name, PredictionsFileBackend(scores), loaded)
 
 
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
+def test_settings_without_an_effect_are_not_listed(photographs):
+    found = run("q_bench/assessment", lambda messages: "3", photographs.select(range(3)), wording="numerical")
+    assert found.settings["as_published"] == {} and "ties" not in found.settings
+    assert found.note.startswith("As published: no setting differs from the defaults.")
+
+
+def test_an_evaluator_is_made_again_from_its_options():
+    """As a run does that has a judge."""
+    made = evaluator("mmbench/en", options=PUBLISHED)
+    assert evaluator("mmbench/en", options=made.options, judge=Judge("A")).options == made.options
+
+
 def test_a_suite_file_runs_as_published_too(tmp_path):
     path = tmp_path / "suite.yaml"
     path.write_text("tasks:\n  - task: two_afc/fine_types\n    options: {as_published: true}\n")
