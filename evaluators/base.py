@@ -16,6 +16,10 @@ from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.as_published import judge_needed
+from eyechart.evaluators.as_published import lacks_judge
+from eyechart.evaluators.as_published import published_settings
+from eyechart.evaluators.as_published import published_task
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.asking import Progress
 from eyechart.evaluators.asking import explain_item
@@ -45,7 +49,7 @@ class Evaluator(EvaluateInterface):
             own way without one.
 
     Raises:
-        UsageError: An option that the task does not take.
+        UsageError: An option that the task does not take, or that does not go with `as_published`.
     """
 
     required_columns: tuple[str, ...] = ("id",)
@@ -58,10 +62,12 @@ class Evaluator(EvaluateInterface):
     ) -> None:
         """Keep and check the settings; nothing is loaded."""
         super().__init__(task="image-text-to-text", default_metric_name=task.metric)
-        self.definition = task
         self.seed = seed
         self.options = options or TaskOptions()
         self.options.check_taken(self.taken(self.options), task.name)
+        if self.options.as_published:
+            task, self.options = published_task(task, self.options, self.taken(self.options))
+        self.definition = task
         self.judge = judge
 
     @property
@@ -165,6 +171,10 @@ class Evaluator(EvaluateInterface):
     def settings(self) -> dict[str, Any]:
         """Every setting of the task that can change a score."""
 
+    def published(self, loaded: LoadedData) -> dict[str, Any]:
+        """The settings of the paper that are in force in place of the task's own; empty without `as_published`."""
+        return {"as_published": published_settings(self.definition, loaded)} if self.options.as_published else {}
+
     def answer_settings(self, answered: Sequence[Answered]) -> dict[str, Any]:
         """Settings of the task that only the answers tell; they replace those of the same name."""
         return {}
@@ -197,6 +207,10 @@ class Evaluator(EvaluateInterface):
         Returns:
             Scores, predictions, settings, what was left out, timings.
         """
+        if lacks_judge(self.definition, self.options, self.judge is not None):
+            raise judge_needed(self.definition)
+        # Data that are not the paper's are refused before a model is asked about them.
+        self.published(loaded)
         backend.check(self.wanted)
         self._check_columns(loaded.dataset)
         backend = backend.for_data(loaded.subset)

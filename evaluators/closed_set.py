@@ -17,7 +17,7 @@ CLOSED_SET = "closed-set"
 LOSSES = ("mean", "sum")
 """Ways to take an option's loss, the default first."""
 _INFERENCES = ("options", CLOSED_SET)
-_ABOUT_REPLIES = ("wording", "fallback", "rounds", "max_new_tokens")
+_ABOUT_REPLIES = ("as_published", "wording", "fallback", "rounds", "max_new_tokens")
 
 
 def check_inference(task: Task, options: TaskOptions) -> None:

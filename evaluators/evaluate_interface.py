@@ -15,6 +15,7 @@ from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.as_published import published_data_options
 from eyechart.evaluators.asking import PRIVATE
 from eyechart.evaluators.asking import Answered
 from eyechart.evaluators.backends import resolve_backend
@@ -22,6 +23,7 @@ from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
+from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
@@ -36,6 +38,8 @@ class EvaluateInterface(evaluate.Evaluator):
 
     definition: Task
     """The task to run."""
+    options: TaskOptions
+    """Other settings than the task's own."""
     required_columns: tuple[str, ...]
     """Columns that the data must have: the id, then the input and the label, then others."""
 
@@ -100,7 +104,7 @@ class EvaluateInterface(evaluate.Evaluator):
                 "The metrics return 95 % intervals themselves."
             )
         backend = self.prepare_pipeline(model_or_pipeline, device=device)
-        loaded = self._rename(load_data(self.definition, data, subset=subset, split=split), input_column, label_column)
+        loaded = self._rename(self._load(data, subset, split), input_column, label_column)
         evaluation = self.run(backend, loaded, metric=metric)
         if evaluation.scores is None:
             raise DataError(f"{evaluation.note} Use `run` to get the predictions.")
@@ -124,7 +128,7 @@ class EvaluateInterface(evaluate.Evaluator):
 
     def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
         """The data set for what `compute` takes as `data`."""
-        return load_data(self.definition, data, subset=subset, split=split).dataset
+        return self._load(data, subset, split).dataset
 
     def prepare_data(
         self, data: Dataset, input_column: str | None = None, label_column: str | None = None
@@ -148,6 +152,10 @@ class EvaluateInterface(evaluate.Evaluator):
     def predictions_processor(self, predictions: Sequence[Answered], label_mapping: None = None) -> dict[str, Any]:
         """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
         return self.metric_inputs(predictions)
+
+    def _load(self, data: str | Dataset | None, subset: str | None, split: str | None) -> LoadedData:
+        options = published_data_options(self.definition, self.options)
+        return load_data(self.definition, data, subset=subset, split=split, options=options)
 
     def _rename(self, loaded: LoadedData, input_column: str | None, label_column: str | None) -> LoadedData:
         documented = self.required_columns

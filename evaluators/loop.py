@@ -19,6 +19,7 @@ from eyechart.evaluators.data import undecoded_rows
 from eyechart.evaluators.notes import count_unscored
 from eyechart.evaluators.notes import failed_note
 from eyechart.evaluators.notes import private_note
+from eyechart.evaluators.notes import published_note
 from eyechart.evaluators.notes import repeated_note
 from eyechart.evaluators.notes import unjudged_note
 from eyechart.evaluators.notes import unmatched_note
@@ -80,7 +81,8 @@ def evaluate_rows(
     judge = settings.get("judge", {})
     unjudged = unjudged_note(judge)
     lacking = asker.lacking(scored, scores or {})
-    told = (unusable_note(unusable, len(public)), lacking, unjudged, failed_note(scores or {}, judge), why)
+    published = published_note(settings.get("as_published"))
+    told = (published, unusable_note(unusable, len(public)), lacking, unjudged, failed_note(scores or {}, judge), why)
     caveats = (unmatched_note(scores or {}), asker.caveat(answered), repeated_note(settings["model"]))
     return Evaluation(
         task=asker.definition.name,
@@ -108,7 +110,8 @@ def evaluate_rows(
 def _settings(
     asker: "Evaluator", backend: Backend, loaded: LoadedData, limit: int | None, answered: Sequence[Answered]
 ) -> dict[str, Any]:
-    settings = {**asker.settings(), **asker.answer_settings(answered), "limit": limit, "data": loaded.describe()}
+    own = {**asker.settings(), **asker.published(loaded), **asker.answer_settings(answered)}
+    settings = {**own, "limit": limit, "data": loaded.describe()}
     if asker.judge is not None:
         describe = getattr(asker.judge, "settings", None)
         settings["judge"] = describe() if describe else {"name": judge_name(asker.judge)}

@@ -251,7 +251,7 @@ class MultipleChoiceEvaluator(Evaluator):
         arguments = dict(self.definition.metric_arguments)
         if self.options.rounds is not None:
             arguments["rounds"] = self.options.rounds
-        known = {name: arguments[name] for name in ("judge_template", "rounds") if name in arguments}
+        known = {name: arguments[name] for name in ("judge_template", "judge_reads", "rounds") if name in arguments}
         judge = self._remembering if answer else None
         found = decide([text], [answer or "A"], [options], Extraction([question], judge, **known))
         (letter,), (step,) = found.letters, found.steps

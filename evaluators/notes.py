@@ -12,6 +12,18 @@ _MANY = 0.1
 """Share of replies without an option from which on a result tells of them."""
 
 
+def published_note(published: Mapping[str, Mapping[str, Any]] | None) -> str:
+    """With which settings of the paper in place of the defaults a run was made; "" for other runs.
+
+    Args:
+        published: The setting `as_published` of a result.
+    """
+    if published is None:
+        return ""
+    changed = ", ".join(f"{name}={one['published']} (default {one['default']})" for name, one in published.items())
+    return f"As published: {changed}." if changed else "As published: no setting differs from the defaults."
+
+
 def unjudged_note(judge: Mapping[str, Any]) -> str:
     """Why a judge's part in the scores is incomplete; "" if it is not.
 

@@ -15,14 +15,16 @@ _ALLOWED = {
     "inference": ("options", "closed-set", "top-token"),
     "loss": ("mean", "sum"),
     "ties": ("exact", "released"),
-    "aggregator": ("map", "mle", "perron", "trueskill"),
+    "aggregator": ("map", "mle", "mle_ridge", "perron", "trueskill"),
     "fallback": ("wrong", "random"),
 }
 PATHS = ("without_blind", "human_letters")
 """Options that name a file or folder."""
 _AT_LEAST = {"shuffle_seed": 0, "rounds": 1, "max_new_tokens": 1}
 _TEXTS = (*_ALLOWED, "wording", "words")
-_FLAGS = ("blind", "marking", "early_stop")
+_FLAGS = ("as_published", "blind", "marking", "early_stop")
+_EVERYWHERE = ("as_published",)
+"""Options that every task takes."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class TaskOptions:
     Each evaluator names those that it takes (`Evaluator.takes`); another one is an error, never passed over.
     """
 
+    as_published: bool | None = None
+    """Run as the paper did, where the task's defaults are better or cheaper than that; the result lists what this
+    changes."""
     shuffle_seed: int | None = None
     """Shuffles the options of each question; the default is the release's order."""
     inference: str | None = None
@@ -87,7 +92,7 @@ class TaskOptions:
 
     def only(self, names: Collection[str]) -> "TaskOptions":
         """The same with None for all but some."""
-        return replace(self, **{name: None for name in self.given() if name not in names})
+        return replace(self, **{name: None for name in self.given() if name not in (*names, *_EVERYWHERE)})
 
     def check_taken(self, names: Collection[str], task: str) -> None:
         """Refuse an option that has no effect.
@@ -100,7 +105,7 @@ class TaskOptions:
             UsageError: Another option is given.
         """
         for name, value in self.given().items():
-            if name not in names:
+            if name not in (*names, *_EVERYWHERE):
                 taken = ", ".join(names) or "none"
                 raise UsageError(f"{name}={value!r} has no effect on task {task}; options that it takes: {taken}")
 

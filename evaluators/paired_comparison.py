@@ -26,6 +26,7 @@ from eyechart.metrics.scoring.pair_convergence import convergence
 from eyechart.metrics.scoring.pair_convergence import judge_by_scores
 from eyechart.metrics.scoring.pair_convergence import score_limit
 from eyechart.metrics.scoring.pair_pools import AGGREGATORS
+from eyechart.metrics.scoring.pair_pools import RIDGE
 from eyechart.metrics.scoring.pair_pools import Pairs
 from eyechart.metrics.scoring.pair_pools import check_pairs
 from eyechart.metrics.scoring.pair_scores import PairSettings
@@ -40,6 +41,8 @@ from eyechart.metrics.scoring.preferences import read_preferences
 
 MAIN, REVERSED = "main", "reversed"
 _STEPS = {MAIN: 1, REVERSED: -1}
+_VARIANTS = {"mle_ridge": f"mle_ridge={RIDGE:g}"}
+"""Names of variants that say more than that of their aggregator."""
 
 
 class PairedComparisonEvaluator(Evaluator):
@@ -102,7 +105,8 @@ class PairedComparisonEvaluator(Evaluator):
         """The scores by each other aggregator, and those of the pool `mixed`."""
         own = _without_mixed(answered)
         read = self._inputs(own, self._aggregator) | _read_replies(own)
-        inputs = {name: read | {"aggregator": name} for name in AGGREGATORS if name != self._aggregator}
+        others = [name for name in AGGREGATORS if name != self._aggregator]
+        inputs = {_VARIANTS.get(name, name): read | {"aggregator": name} for name in others}
         if len(own) < len(answered):
             mixed = [item for item in answered if _is_mixed(item.row)]
             inputs[MIXED_POOL] = self._inputs(mixed, self._aggregator)

@@ -184,7 +184,8 @@ class QualityAssessmentEvaluator(Evaluator):
         if self.wanted is Wanted.TEXT or not have_scores(answered):
             return {}
         no_part = dict.fromkeys(("prompt_id", "prefill", "words", *self._pooling()))
-        return {**no_part, "prediction": "score made elsewhere"}
+        published: dict[str, Any] = {"as_published": {}} if self.options.as_published else {}
+        return {**no_part, **published, "prediction": "score made elsewhere"}
 
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:
         """The opinion score, and the number that was read."""
@@ -198,7 +199,8 @@ class QualityAssessmentEvaluator(Evaluator):
     def _check_given_for_scores(self) -> None:
         for name in _LOGITS_ONLY:
             value = getattr(self.options, name)
-            if value is not None:
+            # What the paper did with logits is nothing to refuse scores for.
+            if value is not None and not (self.options.as_published and name == "ties"):
                 raise UsageError(f"{name}={value!r} is for logits of words, and the answers are scores; leave it out")
 
     def _pooling(self) -> dict[str, Any]:

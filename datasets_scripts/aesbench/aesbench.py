@@ -17,6 +17,9 @@ it, has answers, and is read as `test` where it is named or lies there alone. Wh
 category, its index, or the question of `assessment`, which is always the same; a row that tells none of that is an
 error.
 
+`released_options` keeps the one string as it is, as the released prompts show it; some of its options lack the blank
+behind the bracket.
+
 What the release does not tell is told only where it is certain, and is "" elsewhere:
 
 - `question_type`, from the wording: "yes-or-no" where the options are yes and no, else the question's first word where
@@ -116,7 +119,7 @@ class AesBench(BenchmarkBuilder):
         text = self.config.name == "interpretation"
         return datasets.DatasetInfo(
             description="Questions on the aesthetics of images, with the answers for those who have them.",
-            features=_interpretation_features() if text else multiple_choice_features(GROUPS),
+            features=_interpretation_features() if text else _choice_features(),
             homepage=_HOME,
             license="cc-by-nc-4.0",
             citation=_CITATION,
@@ -189,6 +192,10 @@ def _table_example(raw: dict[str, Any], part: str, path: str, number: int) -> di
     }
 
 
+def _choice_features() -> datasets.Features:
+    return datasets.Features({**multiple_choice_features(GROUPS), "released_options": datasets.Value("string")})
+
+
 def _interpretation_features() -> datasets.Features:
     return datasets.Features({**description_features(), "question": datasets.Value("string")})
 
@@ -229,6 +236,7 @@ def _row(raw: Mapping[str, Any], question: str, options: list[str], answer: str)
         "question_type": question_type(question, options),
         "dimension": "",
         "image_source": image_source(raw["_name"]),
+        "released_options": raw.get("Options") or "",
         **raw.get("_groups", {}),
     }
 

@@ -53,6 +53,14 @@ NoStore = Annotated[
     bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
 ]
 
+AsPublished = Annotated[
+    bool | None,
+    typer.Option(
+        "--as-published",
+        help="Run as the paper did, where the defaults are better or cheaper; the result lists what this changes.",
+        rich_help_panel=HOW,
+    ),
+]
 Wording = Annotated[str | None, typer.Option(help="Another wording of the prompt.", rich_help_panel=HOW)]
 Inference = Annotated[
     str | None,
@@ -67,7 +75,8 @@ Words = Annotated[
 Temperature = Annotated[float | None, typer.Option(help="What logits are divided by.", rich_help_panel=HOW)]
 Ties = Annotated[str | None, typer.Option(help="Ranking of equal logits: exact or released.", rich_help_panel=HOW)]
 Aggregator = Annotated[
-    str | None, typer.Option(help="From pairs to scores: map, mle, perron or trueskill.", rich_help_panel=HOW)
+    str | None,
+    typer.Option(help="From pairs to scores: map, mle, mle_ridge, perron or trueskill.", rich_help_panel=HOW),
 ]
 Blind = Annotated[bool | None, typer.Option("--blind", help="Ask without the image.", rich_help_panel=HOW)]
 WithoutBlind = Annotated[

@@ -14,6 +14,7 @@ from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.commands.arguments import HOW
 from eyechart.evaluators.commands.arguments import Aggregator
+from eyechart.evaluators.commands.arguments import AsPublished
 from eyechart.evaluators.commands.arguments import BackendKind
 from eyechart.evaluators.commands.arguments import Blind
 from eyechart.evaluators.commands.arguments import DataDirs
@@ -115,6 +116,7 @@ def run(
     skip_missing: SkipMissing = False,
     no_store: NoStore = False,
     option: DataOptions = None,
+    as_published: AsPublished = None,
     shuffle_seed: Annotated[
         int | None, typer.Option(help="Shuffle the options of each question.", rich_help_panel=HOW)
     ] = None,
@@ -157,6 +159,7 @@ def run(
 
     def plan_run() -> "tuple[Suite | None, list[Planned]]":
         given = TaskOptions(
+            as_published=as_published,
             shuffle_seed=shuffle_seed,
             inference=inference,
             loss=loss,

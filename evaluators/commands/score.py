@@ -8,6 +8,7 @@ import typer
 
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
 from eyechart.evaluators.commands.arguments import Aggregator
+from eyechart.evaluators.commands.arguments import AsPublished
 from eyechart.evaluators.commands.arguments import Blind
 from eyechart.evaluators.commands.arguments import DataDirs
 from eyechart.evaluators.commands.arguments import DataOptions
@@ -73,6 +74,7 @@ def score(
     ] = False,
     no_store: NoStore = False,
     option: DataOptions = None,
+    as_published: AsPublished = None,
     inference: Inference = None,
     wording: Wording = None,
     blind: Blind = None,
@@ -98,6 +100,7 @@ def score(
 
     def plan_scoring() -> list[Planned]:
         given = TaskOptions(
+            as_published=as_published,
             inference=inference,
             wording=wording,
             blind=blind,

@@ -12,6 +12,7 @@ from typing import Any
 from eyechart.evaluators.results import TaskResult
 
 MATTERS: Mapping[str, str] = {
+    "as_published": "settings of the paper in place of the defaults",
     "prompt_id": "the wording of the prompt",
     "prefill": "how the reply begins",
     "inference": "what is read: a reply, losses, or the likeliest token",

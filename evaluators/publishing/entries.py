@@ -113,6 +113,7 @@ def _notes(one: Published) -> str:
         f"{headline.name}, {result.split}, n = {scores.get(headline.n)}",
         f"95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval and None not in interval else "",
         f"prompt {prompt}" if prompt else "",
+        "run as published" if result.settings.get("as_published") is not None else "",
         f"judge {judge['name']}" if isinstance(judge, Mapping) else "",
         f"{count} rows left out" if count else "",
         f"eyechart {(one.environment.get('packages') or {}).get('eyechart')}",

@@ -11,6 +11,9 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.loading import options_in_force
+from eyechart.evaluators.as_published import judge_needed
+from eyechart.evaluators.as_published import lacks_judge
+from eyechart.evaluators.as_published import published_data_options
 from eyechart.evaluators.closed_set import CLOSED_SET
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks import TASKS
@@ -122,7 +125,14 @@ def distribute_options(plan: Sequence[Planned], options: TaskOptions) -> list[Pl
 
     takes = {planned.task.name: evaluator_class(planned.task).taken(options) for planned in plan}
     options.check_taken(sorted({name for names in takes.values() for name in names}), ", ".join(takes))
-    return [replace(planned, options=options.only(takes[planned.task.name])) for planned in plan]
+    return [
+        replace(
+            planned,
+            options=options.only(takes[planned.task.name]),
+            data_options=published_data_options(planned.task, options, planned.data_options),
+        )
+        for planned in plan
+    ]
 
 
 def check_judging(plan: Sequence[Planned], is_judged: bool) -> None:
@@ -133,7 +143,7 @@ def check_judging(plan: Sequence[Planned], is_judged: bool) -> None:
         is_judged: Whether there is a judge.
 
     Raises:
-        UsageError: `--judge` or `rounds` has no effect on any task.
+        UsageError: `--judge` or `rounds` has no effect on any task, or a run as published lacks its judge.
     """
     from eyechart.evaluators import evaluator_class
 
@@ -142,6 +152,8 @@ def check_judging(plan: Sequence[Planned], is_judged: bool) -> None:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
         raise UsageError(f"--judge has no effect on what is run, {names}, which puts nothing to a judge; leave it out")
     for planned in () if is_judged else asking:
+        if lacks_judge(planned.task, planned.options, is_judged):
+            raise judge_needed(planned.task)
         if planned.options.rounds is not None:
             raise UsageError(
                 f"rounds={planned.options.rounds} has no effect on {planned.task.name} without --judge, the judge's "

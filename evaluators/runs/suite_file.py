@@ -30,6 +30,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.loading import load_builder
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.as_published import published_data_options
 from eyechart.evaluators.options import PATHS
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.options import option_names
@@ -150,7 +151,10 @@ def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path) -> list[Planned]:
     options = TaskOptions(**_with_paths(entry.options, folder))
     # An evaluator knows best which of the task's options go together.
     evaluator(task.name, options=options)
-    return [replace(planned, options=options) for planned in plan]
+    return [
+        replace(planned, options=options, data_options=published_data_options(task, options, planned.data_options))
+        for planned in plan
+    ]
 
 
 def _with_paths(options: dict[str, Any], folder: Path) -> dict[str, Any]:

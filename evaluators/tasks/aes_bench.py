@@ -1,11 +1,11 @@
 """AesBench: An Expert Benchmark for MLLMs on Image Aesthetics Perception (https://arxiv.org/abs/2401.08276).
 
-Perception, empathy and assessment are multiple choice (Sec. 3.1 to 3.3) in the words of the released code, which has "a
-correct option" where the paper prints "the correct option". The image comes first, as the chat formats of most models
-have it; the paper shows it between question and options, and the code sends it behind the text. The wording `paper` is
-that of the paper in words and place. For assessment the code has a shorter instruction, without "without explanation",
-which the paper has there too: that is the wording `released`. Options are shown one a line, all with a blank after the
-bracket, which some of the release lack. Interpretation asks the release's question as it is.
+Each question is asked as the released code asks it, the text first and the image behind it (`eval/eval_AesP.py`,
+`eval_AesE.py`, `eval_AesA1.py` and `eval_AesI.py` of https://github.com/yipoh/AesBench): perception, empathy and
+assessment are multiple choice (Sec. 3.1 to 3.3), and the instruction for assessment is the shorter one. The options are
+shown as the release writes them, where some lack the blank behind the bracket. The wording `paper` is what Sec. 3.1 and
+3.3 print: "the correct option" where the code has "a correct option", the image between question and options, and the
+options on one line. Interpretation asks the release's question as it is.
 
 An answer that names an option is explicit and compared directly; any other is ambiguous, and put to a judge where there
 is one (Sec. 3.1). The judge votes on question, right answer and reply; the paper does not print its prompt, so that of
@@ -29,31 +29,31 @@ from eyechart.evaluators.types import Prompt
 from eyechart.evaluators.types import Row
 
 _PAPER = "AesBench (Huang et al., 2024)"
+_LABEL = re.compile(r"^[A-Z]\)\s*")
 _LEVEL = re.compile(r"\bwith (high|medium|low) aesthetics\b", re.IGNORECASE)
 
 
 def choice_prompt(row: Row) -> Prompt:
-    """Image, question, options, instruction, in the words of the released code."""
-    return (IMAGE, f"\n{row['question']} {_options(row)}You should output a correct option without explanation.")
+    """Question, options, instruction, image: `eval_AesP.py` and `eval_AesE.py` of the released code."""
+    return (f"{_asked(row)}\nYou should output a correct option without explanation.", IMAGE)
+
+
+def assessment_prompt(row: Row) -> Prompt:
+    """The same with a shorter instruction: `eval_AesA1.py` of the released code."""
+    return (f"{_asked(row)}\nYou should output a correct option.", IMAGE)
 
 
 def paper_prompt(row: Row) -> Prompt:
-    """Question, image, options, instruction: AesBench, Sec. 3.1."""
-    return (
-        f"{row['question']} ",
-        IMAGE,
-        f" {_options(row)}You should output the correct option without explanation.",
-    )
-
-
-def released_assessment_prompt(row: Row) -> Prompt:
-    """As `choice_prompt`, with the shorter instruction that the released code has for assessment."""
-    return (IMAGE, f"\n{row['question']} {_options(row)}You should output a correct option.")
+    """Question, image, options on one line, instruction: AesBench, Sec. 3.1 and 3.3."""
+    # The line ends in a full stop, which some options bring.
+    listed = " ".join(_lettered(row)).removesuffix(".")
+    options = f" Choose one from the following options: {listed}."
+    return (f"{row['question']} ", IMAGE, f"{options} You should output the correct option without explanation.")
 
 
 def interpretation_prompt(row: Row) -> Prompt:
-    """Image, question, which states the true aesthetic level: AesBench, Sec. 3.4."""
-    return (IMAGE, f"\n{row['question']}")
+    """Question, which states the true aesthetic level, and image: `eval_AesI.py` of the released code."""
+    return (row["question"], IMAGE)
 
 
 def check_no_level(row: Row) -> None:
@@ -77,10 +77,16 @@ def check_question(row: Row) -> None:
     check_texts(row, "question")
 
 
-def _options(row: Row) -> str:
-    lettered = zip(ascii_uppercase, row["options"], strict=False)
-    lines = "".join(f"{letter}) {option}\n" for letter, option in lettered)
-    return f"Choose one from the following options:\n{lines}"
+def _asked(row: Row) -> str:
+    released = row.get("released_options") or ""
+    texts = [_LABEL.sub("", line.strip()) for line in released.splitlines() if line.strip()]
+    # The release's own labels and blanks, unless the options are not the release's or stand in another order.
+    shown = released if texts and texts == list(row["options"]) else "\n".join(_lettered(row))
+    return f"{row['question']} Choose one from the following options:\n{shown}"
+
+
+def _lettered(row: Row) -> list[str]:
+    return [f"{letter}) {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False)]
 
 
 PERCEPTION = Task(
@@ -94,10 +100,11 @@ PERCEPTION = Task(
     metric="choice_accuracy",
     metric_config=None,
     prompt=choice_prompt,
-    prompt_id="aes_bench_choice/1",
+    prompt_id="aes_bench_choice/2",
     wordings={"paper": paper_prompt},
     groups=("dimension", "image_source", "question_type"),
     metric_arguments={"judge_template": "q_bench_vote"},
+    published_judge=True,
     by_response=True,
     submission=submissions.perception_submission,
 )
@@ -117,7 +124,8 @@ ASSESSMENT = replace(
     description="aesthetic assessment: high, medium or low (AesA)",
     paper=f"{_PAPER}, Sec. 3.3",
     config="assessment",
-    wordings={"paper": paper_prompt, "released": released_assessment_prompt},
+    prompt=assessment_prompt,
+    prompt_id="aes_bench_assessment/1",
     groups=("image_source",),
     check=check_no_level,
     submission=submissions.assessment_submission,
@@ -134,10 +142,11 @@ INTERPRETATION = Task(
     metric="judge_description",
     metric_config=None,
     prompt=interpretation_prompt,
-    prompt_id="aes_bench_interpretation/1",
+    prompt_id="aes_bench_interpretation/2",
     groups=("level",),
     max_new_tokens=512,
     metric_arguments={"template": "aesbench"},
+    published_judge=True,
     check=check_question,
     after=("aes_bench/assessment",),
     submission=submissions.interpretation_submission,

@@ -1,10 +1,11 @@
 """MMBench: Is Your Multi-modal Model an All-around Player? (https://arxiv.org/abs/2307.06281).
 
-CircularEval (Sec. 3.1) over MMBench in English and Chinese, its version 1.1, and CCBench. The wording is that of the
-authors' evaluation code (VLMEvalKit): a line with the hint only where there is one, and the same English frame around
-Chinese questions.
+CircularEval (Sec. 3.1) over MMBench in English and Chinese, its version 1.1, and CCBench. The prompt is that of the
+authors' evaluation code (`ImageMCQDataset.build_prompt` in https://github.com/open-compass/VLMEvalKit, file
+`vlmeval/dataset/image_mcq.py`), with the blank and the line break at its end: the image first, a line with the hint
+only where there is one, and the same English frame around Chinese questions.
 
-The blind run (Appendix B) asks without the image, in the wording printed there but for the line breaks around it. The
+The blind run (Appendix B) asks without the image, in the wording printed there, line breaks included. The
 paper does not say what becomes of hints: they are text, so here they stand before the question. Appendix D.2 marks
 answers to open questions; for that the question is asked without its options, in no other words than its own.
 """
@@ -12,6 +13,7 @@ answers to open questions; for that the question is asked without its options, i
 from string import ascii_uppercase
 
 from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Published
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
@@ -19,7 +21,7 @@ from eyechart.evaluators.types import Row
 
 _PAPER = "MMBench (Liu et al., ECCV 2024)"
 _BLIND = (
-    "You are an AI assistant which is designed to answer questions from people.\n"
+    "\nYou are an AI assistant which is designed to answer questions from people.\n"
     "You will be asked a question and provided several choices,\n"
     "and you need to choose the best choice to answer the question.\n"
     "There is an image associated with the problem, but that is not provided to you,\n"
@@ -28,15 +30,15 @@ _BLIND = (
     "and output a single uppercase letter (A, B, C, D, etc.). \n\n"
     "Question: <question begins> {question} <question ends>; \n\n"
     "Choices: <choices begin> {options} <choices end>. \n\n"
-    "Your answer:"
+    "Your answer:\n"
 )
 
 
 def choice_prompt(row: Row) -> Prompt:
-    """Image, hint, question, options, instruction: the wording of the authors' code."""
+    """Image, hint, question, options, instruction, as the authors' code sends them."""
     hint = f"Hint: {row['hint']}\n" if row.get("hint") else ""
-    question = f"\n{hint}Question: {row['question']}\nOptions:\n{_listed(row)}\n"
-    return (IMAGE, f"{question}Please select the correct answer from the options above.")
+    instruction = "Please select the correct answer from the options above. \n"
+    return (IMAGE, f"{hint}Question: {row['question']}\nOptions:\n{_listed(row)}\n{instruction}")
 
 
 def blind_prompt(row: Row) -> Prompt:
@@ -49,7 +51,7 @@ def blind_prompt(row: Row) -> Prompt:
 
 def open_prompt(row: Row) -> Prompt:
     """Image, hint and question without the options, for answers that a judge marks: Appendix D.2."""
-    return (IMAGE, f"\n{_with_hint(row)}")
+    return (IMAGE, _with_hint(row))
 
 
 def _with_hint(row: Row) -> str:
@@ -72,7 +74,7 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
         metric="circular_eval",
         metric_config=None,
         prompt=choice_prompt,
-        prompt_id="mmbench/1",
+        prompt_id="mmbench/2",
         wordings={"blind": blind_prompt},
         open_prompt=open_prompt,
         # CCBench's categories are in no levels.
@@ -80,6 +82,8 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
         max_new_tokens=32,
         # The paper asks its judge once.
         metric_arguments={"rounds": 1},
+        published=(Published("fallback", "random", "MMBench, Sec. 3.2, step 3", "wrong"),),
+        published_judge=True,
     )
 
 

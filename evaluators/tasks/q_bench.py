@@ -6,6 +6,10 @@ where there is one, votes five times on replies that name no option (A.2.1). The
 follows Sec. 2.3. A3 assessment follows Sec. 2.4.2 with one departure that the released code makes too: logits are
 divided by 100 before the softmax of Eq. 1, without which the published PLCC cannot be reproduced. It runs on the seven
 databases of Table 4, over which the paper averages.
+
+The prompts of A1 are the paper's, whose released example (`example_code_for_idefics/a1_perception_demo.py` of
+https://github.com/Q-Future/Q-Bench) has other words; those of A2 and A3 are in the paper and in the released code,
+which puts the image right behind the text.
 """
 
 from dataclasses import replace
@@ -16,6 +20,7 @@ from eyechart.evaluators.submissions.q_bench import description_submission
 from eyechart.evaluators.submissions.q_bench import pair_submission
 from eyechart.evaluators.submissions.q_bench import perception_submission
 from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Published
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
@@ -39,7 +44,7 @@ def perception_prompt(row: Row) -> Prompt:
     """Question, image(s), options: Q-Bench, Sec. 2.2.3."""
     options = " ".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
     images = (IMAGE,) * len(row["images"])
-    return (f"{row['question']}\n", *images, f"\nChoose between one of the following options: {options}")
+    return (f"{row['question']} ", *images, f"\nChoose between one of the following options: {options}")
 
 
 def answer_mark_prompt(row: Row) -> Prompt:
@@ -50,22 +55,22 @@ def answer_mark_prompt(row: Row) -> Prompt:
 
 def open_prompt(row: Row) -> Prompt:
     """Question, image(s), no options: Q-Bench, A.2.1."""
-    return (f"{row['question']}\n", *(IMAGE,) * len(row["images"]))
+    return (f"{row['question']} ", *(IMAGE,) * len(row["images"]))
 
 
 def description_prompt(row: Row) -> Prompt:
-    """Instruction, image: Q-Bench, Sec. 2.3.2."""
-    return ("Describe the quality, aesthetics and other low-level appearance of the image in details.\n", IMAGE)
+    """Instruction, image: Q-Bench, A.2.2, and `a2_description_demo.py` of the released code."""
+    return ("Describe the quality, aesthetics and other low-level appearance of the image in details.", IMAGE)
 
 
 def assessment_prompt(row: Row) -> Prompt:
-    """Direct instruction, image: Q-Bench, Fig. 4."""
-    return ("Rate the quality of the image.\n", IMAGE)
+    """Direct instruction, image: Q-Bench, Fig. 4, and `a3_assessment_all.py` of the released code."""
+    return ("Rate the quality of the image.", IMAGE)
 
 
 def numerical_prompt(row: Row) -> Prompt:
     """Numerical instruction, image: Q-Bench, Sec. 2.4.1."""
-    return ("Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.\n", IMAGE)
+    return ("Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.", IMAGE)
 
 
 PERCEPTION = Task(
@@ -78,7 +83,7 @@ PERCEPTION = Task(
     metric="choice_accuracy",
     metric_config=None,
     prompt=perception_prompt,
-    prompt_id="q_bench_a1/1",
+    prompt_id="q_bench_a1/2",
     wordings={"answer-mark": answer_mark_prompt},
     groups=("question_type", "concern"),
     crossed_groups=(("question_type", "concern"),),
@@ -86,6 +91,8 @@ PERCEPTION = Task(
     open_prefill="#Answer:",
     max_new_tokens=32,
     metric_arguments={"judge_template": "q_bench_vote"},
+    published=(Published("judge_reads", "all", "Q-Bench, A.2.1", "unmatched"),),
+    published_judge=True,
     submission=perception_submission,
 )
 
@@ -108,9 +115,10 @@ DESCRIPTION = Task(
     metric="judge_description",
     metric_config=None,
     prompt=description_prompt,
-    prompt_id="q_bench_a2/1",
+    prompt_id="q_bench_a2/2",
     max_new_tokens=512,
     metric_arguments={"template": "q_bench"},
+    published_judge=True,
     submission=description_submission,
 )
 
@@ -125,9 +133,10 @@ ASSESSMENT = Task(
     metric="softmax_iqa",
     metric_config="logits",
     prompt=assessment_prompt,
-    prompt_id="q_bench_a3/1",
+    prompt_id="q_bench_a3/2",
     wordings={"direct": assessment_prompt, "numerical": numerical_prompt},
     groups=("subset", "distortion_type", "distortion_level"),
     prefill="The quality of the image is",
     word_pairs=WORD_PAIRS,
+    published=(Published("ties", "released", "a3_assessment_all.py of the released code", "exact"),),
 )

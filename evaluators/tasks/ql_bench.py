@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from eyechart.evaluators.tasks import q_bench
 from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Published
 from eyechart.evaluators.tasks.task import Task
 
 SINGLE = Task(
@@ -25,6 +26,7 @@ SINGLE = Task(
     prompt=q_bench.perception_prompt,
     prompt_id=q_bench.PERCEPTION.prompt_id,
     groups=("question_type", "concern"),
+    published=(Published("unreadable_forced", "wrong", "QL-Bench, Eq. 3", "apart"),),
     note="Only the dev answers are public. Tables I to IV of the paper also count the private test answers, so these "
     "scores are not to be set beside them.",
 )

@@ -26,6 +26,22 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
+class Published:
+    """A setting with which a paper's numbers were made, where the task's default is another one."""
+
+    name: str
+    """An option of the task, an argument of its metric, or a setting of its data set."""
+    value: Any
+    """The paper's."""
+    source: str
+    """Where the paper or its code says so."""
+    default: Any = None
+    """The task's; that of a data set's setting is the data set's to say."""
+    of_data: bool = False
+    """Whether it is a setting of the data set."""
+
+
+@dataclass(frozen=True)
 class Task:
     """One row of `eyechart tasks`: which data, which prompt, which evaluator, which metric."""
 
@@ -73,6 +89,10 @@ class Task:
     max_new_tokens: int = 32
     metric_arguments: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the metric's compute."""
+    published: tuple[Published, ...] = ()
+    """What the paper did otherwise than the task does by default; in force with the option `as_published`."""
+    published_judge: bool = False
+    """Whether the paper's numbers are a judge's, or of a judge where exact matching finds no option."""
     by_response: bool = False
     """Whether answers that name an option and all others, which are a judge's, are scored apart too (AesBench)."""
     check: Callable[[Row], None] | None = None

@@ -1,14 +1,15 @@
 """2AFC Prompting of Large Multimodal Models for Image Quality Assessment (https://arxiv.org/abs/2402.01162).
 
-Two images and the question which is better (Sec. III-A), asked in both orders. The authors' released code names options
-too and asks for a letter, which is the default here; the wording "paper" is the question alone. Images are paired and
-ranked within pools: databases (coarse, Table II), or a content under one distortion type, a content at one distortion
-level, and intervals of scores (fine, Tables III and IV).
+Two images and the question which is better, asked in both orders. The default is the sequence of texts and images that
+the authors' released code sends, part by part (`LMMs/GPT4V.py` of https://github.com/h4nwei/2AFC-LMMs); the wording
+"paper" is that of Sec. III-A. Images are paired and ranked within pools: databases (coarse, Table II), or a content
+under one distortion type, a content at one distortion level, and intervals of scores (fine, Tables III and IV).
 """
 
 from dataclasses import replace
 
 from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.tasks.task import Published
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.types import IMAGE
 from eyechart.evaluators.types import Prompt
@@ -17,21 +18,27 @@ from eyechart.evaluators.types import Row
 _PAPER = "2AFC (Zhu et al., IEEE TCSVT 2024)"
 
 
-def paper_prompt(row: Row) -> Prompt:
-    """Two images, question: 2AFC, Sec. III-A."""
+def released_prompt(row: Row) -> Prompt:
+    """Each image before what it is called, then the question with its options: `GPT4V.chat` of the released code."""
     return (
-        "This is the first image: ",
         IMAGE,
-        "\nThis is the second image: ",
+        "This is the first image",
         IMAGE,
-        "\nWhich image has better visual quality?",
+        "This is the second image",
+        "Which image has a better visual quality? A. The first image. B. The second image. Answer with the option's "
+        "letter from the given choices directly.",
     )
 
 
-def released_prompt(row: Row) -> Prompt:
-    """The same and two options, as in the authors' released code."""
-    options = "A. The first image.\nB. The second image."
-    return (*paper_prompt(row), f"\n{options}\nAnswer with the option's letter from the given choices directly.")
+def paper_prompt(row: Row) -> Prompt:
+    """Each image behind what it is called, then the question: 2AFC, Sec. III-A."""
+    return (
+        "This is the first image:",
+        IMAGE,
+        "This is the second image:",
+        IMAGE,
+        "Which image has better visual quality?",
+    )
 
 
 def distortion_type(pool: str) -> str:
@@ -44,6 +51,11 @@ def distortion_level(pool: str) -> str:
     return f"level {pool.rpartition('.')[2]}"
 
 
+_PUBLISHED = (
+    Published("undefined_pools", "zero", "2AFC, Table IV", "leave_out"),
+    Published("pairing", "released", "TwoAFC.py of the released code", of_data=True),
+)
+
 COARSE = Task(
     name="two_afc/coarse",
     description="which of two images is better: pairs from one database",
@@ -54,11 +66,12 @@ COARSE = Task(
     metric="paired_comparison",
     metric_config=None,
     prompt=released_prompt,
-    prompt_id="two_afc/1",
+    prompt_id="two_afc/2",
     config="coarse",
     wordings={"paper": paper_prompt},
     # The averages of Table II.
     metric_arguments={"pool_weights": "images"},
+    published=(*_PUBLISHED, Published("mm21_scores", "released", "the released label file", of_data=True)),
 )
 
 FINE_LEVELS = replace(
@@ -70,6 +83,7 @@ FINE_LEVELS = replace(
     part_of_pool=distortion_type,
     # Rows and averages of Tables III and IV count alike.
     metric_arguments={},
+    published=_PUBLISHED,
 )
 
 FINE_TYPES = replace(

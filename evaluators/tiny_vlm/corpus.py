@@ -23,6 +23,8 @@ from eyechart.datasets_scripts.mini.questions import quality
 from eyechart.datasets_scripts.mini.questions import severity
 from eyechart.datasets_scripts.mini.scenes import Scene
 from eyechart.datasets_scripts.mini.scenes import draw_scene
+from eyechart.evaluators.tasks import aes_bench
+from eyechart.evaluators.tasks import mmbench
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT
 from eyechart.evaluators.tasks.q_bench import perception_prompt
 from eyechart.evaluators.tasks.two_afc import paper_prompt
@@ -116,7 +118,6 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
     options = list(question.options)
     if rng.random() < 0.08:
         options.append("I don't know")
-    lettered = list(zip(ascii_uppercase, options, strict=False))
     reply = f" {ascii_uppercase[options.index(question.answer)]}"
     style = rng.random()
     if style < 0.8:
@@ -125,17 +126,10 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
         if len(images) > 1 or rng.random() < 0.3:
             return Conversation((*images, f"\n{question.question}{choose}{suffix}"), "", reply, question.answer)
         return Conversation((ask_first, *images, f"{choose}{suffix}"), "", reply, question.answer)
+    row = {"question": question.question, "options": options}
     if style < 0.9:
-        listed = "\n".join(f"{letter}. {option}" for letter, option in lettered)
-        text = f"\nQuestion: {question.question}\nOptions:\n{listed}\n"
-        text += "Please select the correct answer from the options above."
-        return Conversation((*images, text), "", reply, question.answer)
-    listed = "\n".join(f"{letter}) {option}" for letter, option in lettered)
-    text = (
-        f"\n{question.question} Choose one from the following options:\n{listed}\n"
-        "You should output a correct option without explanation."
-    )
-    return Conversation((*images, text), "", reply, question.answer)
+        return Conversation((*images, mmbench.choice_prompt(row)[1]), "", reply, question.answer)
+    return Conversation((aes_bench.choice_prompt(row)[0], *images), "", reply, question.answer)
 
 
 def _matching(sample: Sample, rng: np.random.Generator) -> Conversation:

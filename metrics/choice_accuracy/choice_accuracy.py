@@ -51,6 +51,8 @@ Args:
     judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that matches no option
         and so is wrong) or "q_bench_vote" (it votes right or wrong).
     rounds (`int`): Replies asked of the judge per row; the most frequent one counts. Default 5.
+    judge_reads (`str`): "unmatched" (default), replies in which exact matching finds no choice, or "all", as in
+        Q-Bench, A.2.1. Without a judge, it has no effect.
     fallback (`str`): What an undecided row becomes: "wrong" (default), or "random", a choice among the options and X.
     seed (`int`): Seed of the random choice. Default 0.
 
@@ -66,7 +68,7 @@ Returns:
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Rows it gave no usable reply to in any round.
-    judge, judge_template, judge_template_version, rounds, fallback, seed: The settings that apply.
+    judge, judge_template, judge_template_version, judge_reads ("all"), rounds, fallback, seed: The settings that apply.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -115,12 +117,13 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         judge: Judge | None = None,
         judge_template: str = "mmbench_choice",
         rounds: int = 5,
+        judge_reads: str = "unmatched",
         fallback: str = "wrong",
         seed: int = 0,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
         checked = check_groups(groups, len(predictions))
-        extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed)
+        extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed, judge_reads=judge_reads)
         decisions = decide(predictions, references, choices, extraction)
         scores = choice_scores(decisions, references, choices, checked)
         return scores | extraction_settings(extraction, decisions)

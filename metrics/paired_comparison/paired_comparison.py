@@ -13,6 +13,7 @@ import evaluate
 from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.correlation import FitName
 from eyechart.metrics.scoring.inputs import check_gathered
+from eyechart.metrics.scoring.pair_pools import RIDGE
 from eyechart.metrics.scoring.pair_pools import check_pairs
 from eyechart.metrics.scoring.pair_scores import PairSettings
 from eyechart.metrics.scoring.pair_scores import pair_scores
@@ -42,7 +43,8 @@ Args:
     first_references, second_references (`list` of `float`): Their opinion scores, higher is better.
     pool_ids (`list`, optional): The set within which the images of a pair are ranked; correlations are then means over
         pools. Without it, all images are ranked together.
-    aggregator (`str`): "map" (default), "mle", "perron" or "trueskill".
+    aggregator (`str`): "map" (default), "mle", "mle_ridge" (finite where "mle" is not), "perron" or "trueskill".
+    ridge (`float`): Size of the ridge of "mle_ridge". Default 0.01.
     order_seed (`int`, optional): Shuffles the pairs for "trueskill", whose scores depend on their order; by default
         they are taken in the order given.
     pool_weights (`str`): "equal" (default), every pool counts the same, or "images", by its number of images.
@@ -66,7 +68,8 @@ Returns:
     scores (`dict`): Image id to score, from 0 to 100; with pools, pool id to such a dict.
     n_pools, n_undefined_pools (`int`), by_pool (`dict`, with pools): Number of pools, of those without SRCC or PLCC,
         and the same scores for each pool.
-    aggregator, fit, resamples, seed, order_seed ("trueskill"), pool_weights, undefined_pools (pools): The settings.
+    aggregator, fit, resamples, seed, order_seed ("trueskill"), ridge ("mle_ridge"), pool_weights, undefined_pools
+        (pools): The settings.
     A score is nan, with a warning, where it is undefined: no consistent pair, equal references, no finite optimum.
 
 Examples:
@@ -121,6 +124,7 @@ class PairedComparison(CheckedColumns, evaluate.Metric):
         second_references: Sequence[float],
         pool_ids: Sequence[Any] | None = None,
         aggregator: str = "map",
+        ridge: float = RIDGE,
         order_seed: int | None = None,
         pool_weights: str = "equal",
         undefined_pools: str = "leave_out",
@@ -129,7 +133,7 @@ class PairedComparison(CheckedColumns, evaluate.Metric):
         seed: int = 0,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), pool_ids=pool_ids)
-        settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed)
+        settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed, ridge)
         pairs = check_pairs(first_ids, second_ids, first_references, second_references, pool_ids)
         scores = pair_scores(read_preferences(predictions, reversed_predictions), pairs, settings)
         return scores | settings.applying(pools=pool_ids is not None)

@@ -3,8 +3,8 @@
 Protocol: the three steps of MMBench, Sec. 3.2, and the 5-round vote of Q-Bench, Appendix A.2.1. A judge that names X,
 no option, has decided: the row is wrong, and nothing is drawn for it. Options may repeat: letters are compared as
 letters, and a reply by a text that stands several times is right if one of its places is. Departures: the judge is
-asked only where exact matching finds no choice; with several rounds its most frequent letter or X counts; the random
-choice is off unless asked for. A row that no step decides counts as wrong.
+asked only where exact matching finds no choice, unless `judge_reads` is "all"; with several rounds its most frequent
+letter or X counts; the random choice is off unless asked for. A row that no step decides counts as wrong.
 """
 
 import hashlib
@@ -43,6 +43,7 @@ from eyechart.metrics.scoring.judging.texts import check_texts
 STEPS = ("exact", "judge", "random", "unmatched")
 TEMPLATES = ("mmbench_choice", "q_bench_vote")
 FALLBACKS = ("wrong", "random")
+JUDGE_READS = ("unmatched", "all")
 
 _LETTERS_OF = {n: frozenset(ascii_uppercase[:n]) for n in range(len(ascii_uppercase) + 1)}
 
@@ -55,6 +56,8 @@ class Extraction:
         questions: The question of each row; needed with a judge.
         judge: `judge(messages, n)` returning n replies, or None.
         judge_template: "mmbench_choice" (the judge names a letter) or "q_bench_vote" (it votes right or wrong).
+        judge_reads: Which replies the judge reads: "unmatched", those in which exact matching finds no choice, or
+            "all", as in Q-Bench, Appendix A.2.1; exact matching then decides none.
         rounds: Replies asked for per row.
         fallback: What an undecided row becomes: "wrong", or "random", a choice among the options and X.
         seed: Seed of the random choice.
@@ -71,6 +74,7 @@ class Extraction:
     seed: int = 0
     question_ids: Sequence[str] | None = None
     rotations: Sequence[int] | None = None
+    judge_reads: str = "unmatched"
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ def decide_checked(
     correct = np.array([letter == reference for letter, reference in zip(letters, references, strict=True)], dtype=bool)
     verdicts = _judged(predictions, references, choices, steps, extraction)
     for row, step in enumerate(steps):
-        if step == "exact":
+        if step == "exact" and row not in verdicts:
             continue
         verdict = verdicts[row].verdict if row in verdicts else None
         if verdict is not None:
@@ -141,6 +145,8 @@ def decide_checked(
         elif extraction.fallback == "random":
             letters[row] = _drawn(row, len(choices[row]), extraction)
             correct[row], steps[row] = letters[row] == references[row], "random"
+        else:
+            letters[row], correct[row], steps[row] = None, False, "unmatched"
     failed = [judged.failed_rounds for judged in verdicts.values()]
     matches_none = np.zeros(len(predictions), dtype=bool)
     matches_none[[row for row, judged in verdicts.items() if judged.matches_none]] = True
@@ -179,11 +185,12 @@ def _judged(
     steps: Sequence[str],
     extraction: Extraction,
 ) -> dict[int, _Judged]:
-    """What the judge makes of the rows that exact matching leaves open and that hold a reply, by row."""
+    """What the judge makes of the rows that it reads, by row: all with a reply, or those that are still open."""
     if extraction.judge is None:
         return {}
     assert extraction.questions is not None
-    rows = [row for row, step in enumerate(steps) if step != "exact" and predictions[row].strip()]
+    reads_all = extraction.judge_reads == "all"
+    rows = [row for row, step in enumerate(steps) if (reads_all or step != "exact") and predictions[row].strip()]
     conversations = []
     for row in rows:
         options = choices[row]
@@ -267,6 +274,8 @@ def extraction_settings(extraction: Extraction, *decisions: Decisions) -> dict[s
         settings |= {"rounds": extraction.rounds, "judge_asked": sum(part.asked for part in decisions)}
         settings["judge_failed_rounds"] = sum(part.failed_rounds for part in decisions)
         settings["judge_unscored"] = sum(part.unscored for part in decisions)
+        if extraction.judge_reads != JUDGE_READS[0]:
+            settings["judge_reads"] = extraction.judge_reads
     return settings
 
 
@@ -281,6 +290,7 @@ def check_rows(
     check_lengths(predictions=predictions, references=references, choices=choices)
     check_member("judge_template", extraction.judge_template, TEMPLATES)
     check_member("fallback", extraction.fallback, FALLBACKS)
+    check_member("judge_reads", extraction.judge_reads, JUDGE_READS)
     check_count("rounds", extraction.rounds)
     check_seed(extraction.seed)
     if extraction.judge is not None:

@@ -46,7 +46,10 @@ class UnboundedScoresError(UndefinedScoreError):
         reasons = [f"never won: {_listed(self.never_won)}"] if self.never_won else []
         reasons += [f"never lost: {_listed(self.never_lost)}"] if self.never_lost else []
         reasons = reasons or [f"these lost to none of the others: {_listed(self.unbeaten_set)}"]
-        super().__init__(f"maximum likelihood scores would be infinite; {'; '.join(reasons)}")
+        super().__init__(
+            f"maximum likelihood scores would be infinite; {'; '.join(reasons)}. With a ridge they are finite: "
+            "aggregator 'mle_ridge'"
+        )
 
     def renamed(self, names: Sequence[Any]) -> "UnboundedScoresError":
         """The same error with the names of the items in place of their numbers."""

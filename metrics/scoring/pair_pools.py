@@ -24,7 +24,9 @@ from eyechart.metrics.scoring.preferences import FIRST
 from eyechart.metrics.scoring.preferences import NONE
 from eyechart.metrics.scoring.preferences import PositionArray
 
-AGGREGATORS = ("map", "mle", "perron", "trueskill")
+AGGREGATORS = ("map", "mle", "mle_ridge", "perron", "trueskill")
+RIDGE = 0.01
+"""Size of the ridge of "mle_ridge"; the prior of "map" is one of size 1."""
 
 # Digits of a score on [0, 100]. Equal records give equal scores; what rounding errors make of them is far below this.
 _DIGITS = 6
@@ -155,14 +157,17 @@ def _pool(pairs: Pairs, rows: Sequence[int]) -> Pool:
     return Pool(rows, list(number), np.array(references), members[0], members[1])
 
 
-def rank_pool(pool: Pool, winner: PositionArray, aggregator: str = "map", order_seed: int | None = None) -> FloatArray:
+def rank_pool(
+    pool: Pool, winner: PositionArray, aggregator: str = "map", order_seed: int | None = None, ridge: float = RIDGE
+) -> FloatArray:
     """Scores of a pool's images from its consistent pairs.
 
     Args:
         pool: Its pairs and images.
         winner: Which image of each of the pool's pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n_pairs,).
-        aggregator: "map", "mle", "perron" or "trueskill".
+        aggregator: "map", "mle", "mle_ridge", "perron" or "trueskill".
         order_seed: Shuffles the pairs for "trueskill", whose scores depend on their order; None keeps that of the rows.
+        ridge: Size of the ridge of "mle_ridge".
 
     Returns:
         Scores from 0 to 100, shape (n_images,), rounded to six digits so that rounding errors do not split ties. An
@@ -186,6 +191,8 @@ def rank_pool(pool: Pool, winner: PositionArray, aggregator: str = "map", order_
         scores = pair_ranking.perron_scores(winners, losers, n)
     elif aggregator == "trueskill":
         scores = pair_ranking.trueskill_scores(winners, losers, n, seed=order_seed)
+    elif aggregator == "mle_ridge":
+        scores = pair_ranking.mle_scores(winners, losers, n, ridge)
     else:
         try:
             scores = pair_ranking.mle_scores(winners, losers, n)

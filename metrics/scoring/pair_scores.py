@@ -6,6 +6,7 @@ undefined, because a model is consistent on no pair of it, its Table IV prints a
 (IDEFICS-Instruct, AWGN); here such a pool is left out and counted, unless `undefined_pools="zero"`.
 """
 
+import math
 import warnings
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.intervals import interval_or_nan
 from eyechart.metrics.scoring.pair_pools import AGGREGATORS
+from eyechart.metrics.scoring.pair_pools import RIDGE
 from eyechart.metrics.scoring.pair_pools import Pairs
 from eyechart.metrics.scoring.pair_pools import Pool
 from eyechart.metrics.scoring.pair_pools import rank_pool
@@ -47,13 +49,14 @@ class PairSettings:
     """What defines the scores of paired comparisons beside the data.
 
     Attributes:
-        aggregator: "map", "mle", "perron" or "trueskill".
+        aggregator: "map", "mle", "mle_ridge", "perron" or "trueskill".
         order_seed: Shuffles the pairs for "trueskill"; None keeps the order of the rows.
         pool_weights: "equal", every pool counts the same, or "images", by its number of images.
         undefined_pools: "leave_out", or "zero": what a pool without a correlation is to the mean over pools.
         fit: "logistic4" or "logistic5".
         resamples: Bootstrap resamples of the intervals of correlations.
         seed: Seed of the bootstrap.
+        ridge: Size of the ridge of "mle_ridge", above 0.
 
     Raises:
         InputError: A setting is not allowed.
@@ -66,6 +69,7 @@ class PairSettings:
     fit: FitName = "logistic4"
     resamples: int = 1000
     seed: int = 0
+    ridge: float = RIDGE
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -74,6 +78,8 @@ class PairSettings:
         check_member("undefined_pools", self.undefined_pools, ("leave_out", "zero"))
         if self.order_seed is not None and self.aggregator != "trueskill":
             raise InputError(f"order_seed is {self.order_seed!r}; it is for aggregator='trueskill' only")
+        if not 0 < self.ridge < math.inf:
+            raise InputError(f"ridge is {self.ridge!r}; it must be a positive number")
         # Its own checks are run here, before anything is computed.
         self.quality()
 
@@ -86,6 +92,7 @@ class PairSettings:
         every = asdict(self)
         idle = [] if pools else ["pool_weights", "undefined_pools"]
         idle += [] if self.aggregator == "trueskill" else ["order_seed"]
+        idle += [] if self.aggregator == "mle_ridge" else ["ridge"]
         return {name: value for name, value in every.items() if name not in idle}
 
 
@@ -157,7 +164,8 @@ def pair_scores(preferences: Preferences, pairs: Pairs, settings: PairSettings) 
 
 def _rank(name: str, pool: Pool, preferences: Preferences, settings: PairSettings) -> _Ranked:
     try:
-        scores = rank_pool(pool, preferences.select(pool.rows).winner, settings.aggregator, settings.order_seed)
+        winner = preferences.select(pool.rows).winner
+        scores = rank_pool(pool, winner, settings.aggregator, settings.order_seed, settings.ridge)
     except UndefinedScoreError as error:
         nothing = np.full(settings.resamples, np.nan)
         undefined = dict.fromkeys(SCORES, float("nan"))

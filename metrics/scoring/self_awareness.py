@@ -7,7 +7,7 @@ leaves open:
 - A reply that names no option, or matches none as a judge finds (X), is neither right nor a refusal, so the answer
   rate counts it as an answer.
 - A refused question whose forced reply names no option is not known to be unknown: it is counted apart and does not
-  enter score_rc.
+  enter score_rc, unless `unreadable_forced` is "wrong", which is Eq. 3 to the letter.
 - The forced pass shows the options in the same order, without the refusal. Its letters are those of the shorter list.
 """
 
@@ -33,8 +33,11 @@ from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.inputs import check_letter
+from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.inputs import map_groups
 from eyechart.metrics.scoring.intervals import wilson_interval
+
+UNREADABLE_FORCED = ("apart", "wrong")
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,13 @@ class Passes:
         refused: Whether each of them is the refusal, shape (n,).
         forced: Of the replies given without it, to the refused questions alone; their letters are those of the lists
             without the refusal.
+        silent: Whether each of these is empty, as of a request that failed, shape (n refused,).
     """
 
     first: Decisions
     refused: NDArray[np.bool_]
     forced: Decisions
+    silent: NDArray[np.bool_]
 
 
 def without_refusal(options: Sequence[str], refusal: str) -> list[str]:
@@ -116,8 +121,9 @@ def decide_passes(
     first = decide_checked(predictions, references, choices, extraction)
     rows = _refused_rows(first, refusals, forced_predictions)
     shown = [without_refusal(choices[row], refusals[row]) for row in rows]
+    replies = [forced_predictions[row] or "" for row in rows]
     forced = decide_checked(
-        [forced_predictions[row] or "" for row in rows],
+        replies,
         [forced_letter(references[row], refusals[row]) for row in rows],
         shown,
         replace(
@@ -129,7 +135,7 @@ def decide_passes(
     )
     refused = np.zeros(len(predictions), dtype=bool)
     refused[rows] = True
-    return Passes(first, refused, forced)
+    return Passes(first, refused, forced, np.array([not reply.strip() for reply in replies], dtype=bool))
 
 
 def self_awareness_scores(
@@ -137,6 +143,7 @@ def self_awareness_scores(
     references: Sequence[str],
     choices: Sequence[Sequence[str]],
     groups: Mapping[str, Sequence[str]],
+    unreadable_forced: str = "apart",
 ) -> dict[str, Any]:
     """All scores of `self_awareness`, overall and by group.
 
@@ -145,6 +152,8 @@ def self_awareness_scores(
         references: Letters of the correct options.
         choices: Option texts of each question, the refusal among them.
         groups: Group name to one value per question.
+        unreadable_forced: What a forced reply that names no option is: "apart", counted and not in score_rc, or
+            "wrong", as in Eq. 3, by which all that is not the right answer is wrong. An empty one stays apart.
 
     Returns:
         The scores as plain Python, with `by_<group name>` for each group. `forced_extraction` is there where a question
@@ -153,8 +162,10 @@ def self_awareness_scores(
     Warns:
         UndefinedScoreWarning: `answer_accuracy` is nan, because every question was refused.
     """
+    check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
     forced_row = np.cumsum(passes.refused) - 1
     open_first, open_forced = _names_no_option(passes.first), _names_no_option(passes.forced)
+    apart = open_forced if unreadable_forced == "apart" else passes.silent
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         of_part = np.asarray(rows, dtype=np.int64)
@@ -162,7 +173,7 @@ def self_awareness_scores(
         if len(again) == len(of_part):
             message = f"{where}: answer_accuracy and answer_accuracy_ci95 are nan, as every question was refused"
             warnings.warn(message, UndefinedScoreWarning, stacklevel=4)
-        unknown = ~passes.forced.correct[again] & ~open_forced[again]
+        unknown = ~passes.forced.correct[again] & ~apart[again]
         shares = awareness_shares(
             n=len(of_part),
             n_refused=len(again),

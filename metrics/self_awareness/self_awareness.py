@@ -55,6 +55,8 @@ Args:
     fallback (`str`): What an undecided reply becomes: "wrong" (default), or "random", a choice among the options shown
         and X.
     seed (`int`): Seed of the random choice. Default 0.
+    unreadable_forced (`str`): What a forced reply that names no option is: "apart" (default), not in `score_rc`, or
+        "wrong", as the paper's Eq. 3 has it. An empty one stays apart.
 
 Returns:
     score_cc (`float`): Percent of questions answered right, from 0 to 100; higher is better.
@@ -78,7 +80,8 @@ Returns:
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and its unusable ones.
     judge_unscored (`int`, with a judge): Replies about which it said nothing usable in any round.
-    judge, judge_template, judge_template_version, rounds, fallback, seed: The settings that apply.
+    judge, judge_template, judge_template_version, rounds, fallback, seed, unreadable_forced ("wrong"): The
+        settings that apply.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -137,10 +140,12 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         rounds: int = 5,
         fallback: str = "wrong",
         seed: int = 0,
+        unreadable_forced: str = "apart",
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
         checked = check_groups(groups, len(predictions))
         extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed)
         passes = decide_passes(predictions, references, choices, refusals, forced_predictions, extraction)
-        scores = self_awareness_scores(passes, references, choices, checked)
-        return scores | extraction_settings(extraction, passes.first, passes.forced)
+        scores = self_awareness_scores(passes, references, choices, checked, unreadable_forced)
+        settings = extraction_settings(extraction, passes.first, passes.forced)
+        return scores | settings | ({"unreadable_forced": "wrong"} if unreadable_forced == "wrong" else {})

@@ -18,7 +18,7 @@ _DATA = {"source": "/data/release", "config": None, "options": {}, "rows": 12, "
 
 def evaluated(task: str = "q_bench/perception", subset: str = "llvisionqa", split: str = "dev", **fields: Any) -> Any:
     """An evaluation with plausible settings on real data; `settings` and `data` are put into its own."""
-    settings = {"prompt_id": "q_bench_a1/1", "prefill": "", "inference": "options", "max_new_tokens": 32, "seed": 0}
+    settings = {"prompt_id": "q_bench_a1/2", "prefill": "", "inference": "options", "max_new_tokens": 32, "seed": 0}
     own = {**settings, "limit": None, **fields.pop("settings", {})}
     own["data"] = _DATA | fields.pop("data", {})
     own.setdefault("model", {"backend": "transformers", "name": MODEL, "revision": None, "dtype": "bfloat16"})

@@ -102,12 +102,10 @@ def test_the_prompt_shows_image_hint_question_and_options():
     run(lambda given: messages.append(given) or "A", make_data())
     first, *_ = messages
     assert [part["type"] for part in first[0]["content"]] == ["image", "text"]
-    end = "Please select the correct answer from the options above."
-    assert first[0]["content"][1]["text"] == (
-        f"\nQuestion: What is q2?\nOptions:\nA. Yes it is\nB. No it is not\n{end}"
-    )
+    end = "Please select the correct answer from the options above. \n"
+    assert first[0]["content"][1]["text"] == (f"Question: What is q2?\nOptions:\nA. Yes it is\nB. No it is not\n{end}")
     assert messages[2][0]["content"][1]["text"] == (
-        f"\nHint: Roses are red.\nQuestion: What is q3?\nOptions:\nA. Red\nB. Green\nC. Blue\n{end}"
+        f"Hint: Roses are red.\nQuestion: What is q3?\nOptions:\nA. Red\nB. Green\nC. Blue\n{end}"
     )
 
 
@@ -406,7 +404,7 @@ def test_private_answers_are_asked_in_all_passes(data):
 
 def test_settings_say_how_it_was_asked(data):
     done = run(knows, data, options={"fallback": "random", "max_new_tokens": 64}, seed=3)
-    expected = {"prompt_id": "mmbench/1", "blind": False, "early_stop": False, "fallback": "random", "seed": 3}
+    expected = {"prompt_id": "mmbench/2", "blind": False, "early_stop": False, "fallback": "random", "seed": 3}
     expected |= {"missing": "error", "max_new_tokens": 64, "without_blind": None, "human_letters": None}
     assert expected.items() <= done.settings.items()
     with pytest.raises(UsageError, match="shuffle_seed=1 has no effect"):
@@ -418,15 +416,15 @@ def test_a_blind_run_shows_no_image(data):
     done = run(lambda messages: seen.append(messages) or knows(messages), data, options={"blind": True})
     (content,) = seen[2][0]["content"]
     assert content["type"] == "text"
-    assert content["text"].startswith("You are an AI assistant which is designed to answer questions from people.\n")
+    assert content["text"].startswith("\nYou are an AI assistant which is designed to answer questions from people.\n")
     assert "so you need to try your best to hallucinate the image.\n" in content["text"]
     asked = "<question begins> Roses are red.\nWhat is q3? <question ends>"
     assert (
         f"Question: {asked}; \n\nChoices: <choices begin> A. Red\nB. Green\nC. Blue <choices end>. \n\n"
         in (content["text"])
     )
-    assert content["text"].endswith("Your answer:")
-    assert (done.settings["prompt_id"], done.settings["blind"]) == ("mmbench/1/blind", True)
+    assert content["text"].endswith("Your answer:\n")
+    assert (done.settings["prompt_id"], done.settings["blind"]) == ("mmbench/2/blind", True)
     assert done.scores["circular_accuracy"] == 1.0
 
 
@@ -539,7 +537,7 @@ def test_open_answers_are_asked_without_options_and_needed(tmp_path, data):
     server = Server(lambda messages: seen.append(messages) or "A")
     run(server, data, options={"marking": True})
     assert [pass_name for _, pass_name in server.asked[:6]] == ["main", "open"] * 3
-    assert seen[3][0]["content"][1]["text"] == "\nRoses are red.\nWhat is q3?"
+    assert seen[3][0]["content"][1]["text"] == "Roses are red.\nWhat is q3?"
     rows = [*answers(**COMPLETE, q4_0="A"), *({"id": id, "pass": "open", "text": "x"} for id in ("q2", "q3"))]
     with pytest.raises(DataError, match="id 'q4', pass 'open'"):
         run(write_answers(tmp_path / "a.jsonl", rows), data, options={"marking": True})

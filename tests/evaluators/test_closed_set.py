@@ -58,7 +58,7 @@ def run(questions, of, *, task="q_bench/perception", **options):
 def test_the_model_sees_no_options_and_is_asked_for_their_losses(questions):
     _, asked = run(questions, lambda id, option: Loss(1.0, 1))
     first = asked[0]
-    assert first.prompt == ("How is picture 0?\n", IMAGE) and first.prefill == "#Answer:"
+    assert first.prompt == ("How is picture 0? ", IMAGE) and first.prefill == "#Answer:"
     assert first.continuations == first.options == ("Good", "Fair", "Poor")
 
 
@@ -147,7 +147,7 @@ def plain_losses(question, images, options):
     import torch
 
     model, processor = tiny()
-    content = [{"type": "text", "text": f"{question}\n"}, *({"type": "image"} for _ in images)]
+    content = [{"type": "text", "text": f"{question} "}, *({"type": "image"} for _ in images)]
     chat = [
         {"role": "user", "content": content},
         {"role": "assistant", "content": [{"type": "text", "text": "#Answer:"}]},

@@ -214,7 +214,7 @@ def test_pairs(compared: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "data", "name"),
     [
-        ({"prompt_id": "q_bench_a1/1/answer-mark"}, {}, "prompt_id"),
+        ({"prompt_id": "q_bench_a1/2/answer-mark"}, {}, "prompt_id"),
         ({"shuffle_seed": 3}, {}, "shuffle_seed"),
         ({"max_new_tokens": 512}, {}, "max_new_tokens"),
         ({"judge": {"name": "other"}}, {}, "judge.name"),

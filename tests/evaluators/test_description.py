@@ -44,7 +44,7 @@ def test_the_prompt_is_the_instruction_and_the_image(described):
     (message,) = seen[0]
     assert [part["type"] for part in message["content"]] == ["text", "image"]
     assert message["content"][0]["text"] == (
-        "Describe the quality, aesthetics and other low-level appearance of the image in details.\n"
+        "Describe the quality, aesthetics and other low-level appearance of the image in details."
     )
 
 
@@ -156,7 +156,7 @@ def test_a_bad_answer_is_scored_as_the_text_that_it_is(described, answer):
 
 def test_settings_name_prompt_length_and_judge(described):
     settings = run(described, max_new_tokens=64).settings
-    assert (settings["prompt_id"], settings["max_new_tokens"]) == ("q_bench_a2/1", 64)
+    assert (settings["prompt_id"], settings["max_new_tokens"]) == ("q_bench_a2/2", 64)
     assert run(described).settings["max_new_tokens"] == 512
 
 

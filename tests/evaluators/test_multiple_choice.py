@@ -32,7 +32,7 @@ def test_the_prompt_is_question_image_options(questions):
     evaluator("q_bench/perception").compute(lambda messages: seen.append(messages) or "A", questions)
     content = seen[0][0]["content"]
     assert [part["type"] for part in content] == ["text", "image", "text"]
-    assert content[0]["text"] == "How is picture 0?\n"
+    assert content[0]["text"] == "How is picture 0? "
     assert content[2]["text"] == "\nChoose between one of the following options: A. Good B. Fair C. Poor"
     assert content[1]["image"].size == (32, 32)
 
@@ -53,7 +53,7 @@ def test_texts_and_letters_are_extracted(questions):
 
 
 def test_a_model_that_knows_the_answer_is_right_in_any_option_order(questions):
-    right = {f"How is picture {i}?\n": ["Good", "Fair", "Poor"][i % 3] for i in range(6)}
+    right = {f"How is picture {i}? ": ["Good", "Fair", "Poor"][i % 3] for i in range(6)}
 
     def model(messages):
         wanted = right[messages[0]["content"][0]["text"]]
@@ -100,7 +100,7 @@ def test_the_answer_mark_is_another_wording_of_the_prompt(questions):
     seen = []
     settings = run(questions, lambda messages: seen.append(messages) or "A", wording="answer-mark").settings
     assert seen[0][0]["content"][2]["text"].endswith("A. Good B. Fair C. Poor\n#Answer:")
-    assert settings["prompt_id"] == "q_bench_a1/1/answer-mark"
+    assert settings["prompt_id"] == "q_bench_a1/2/answer-mark"
     with pytest.raises(UsageError, match="did you mean 'answer-mark'"):
         run(questions, always("A"), wording="answer_mark")
 

@@ -126,19 +126,15 @@ def test_answers_that_never_agree_have_no_part_in_the_ranking(reply, rates):
     assert np.isnan(found["srcc"]) and np.isnan(found["accuracy_consistent"])
 
 
-def test_the_papers_wording_is_the_question_alone():
+def test_the_papers_wording_names_no_options():
     released, paper = Judge("A"), Judge("A")
     one, other = run(released, make([(0, 1)])), run(paper, make([(0, 1)]), wording="paper")
-    assert released.texts[0][:2] == paper.texts[0][:2] == ["This is the first image: ", "\nThis is the second image: "]
-    assert paper.texts[0][2:] == ["\nWhich image has better visual quality?"]
-    question, *rest = "".join(released.texts[0][2:]).strip().split("\n")
-    assert question == "Which image has better visual quality?"
-    assert rest == [
-        "A. The first image.",
-        "B. The second image.",
-        "Answer with the option's letter from the given choices directly.",
+    assert released.texts[0][:2] == ["This is the first image", "This is the second image"]
+    assert paper.texts[0] == [
+        *("This is the first image:", "This is the second image:"),
+        "Which image has better visual quality?",
     ]
-    assert (one.settings["prompt_id"], other.settings["prompt_id"]) == ("two_afc/1", "two_afc/1/paper")
+    assert (one.settings["prompt_id"], other.settings["prompt_id"]) == ("two_afc/2", "two_afc/2/paper")
     with pytest.raises(UsageError, match="unknown wording of two_afc/coarse 'papr'; did you mean 'paper'"):
         run(paper, make([(0, 1)]), wording="papr")
 
@@ -146,7 +142,7 @@ def test_the_papers_wording_is_the_question_alone():
 def test_every_aggregator_scores_the_same_answers():
     dataset = make(RINGS)
     found = run(Judge(by_quality), dataset)
-    assert list(found.variants) == ["mle", "perron", "trueskill"]
+    assert list(found.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill"]
     inputs = {
         "predictions": [line["text"] for line in found.predictions if line["pass"] == "main"],
         "reversed_predictions": [line["text"] for line in found.predictions if line["pass"] == "reversed"],
@@ -157,10 +153,11 @@ def test_every_aggregator_scores_the_same_answers():
     metric = metrics.load("paired_comparison")
     np.testing.assert_equal(found.scores, metric.compute(**inputs))
     for name, scores in found.variants.items():
-        np.testing.assert_equal(scores, metric.compute(**inputs, aggregator=name))
+        aggregator = name.partition("=")[0]
+        np.testing.assert_equal(scores, metric.compute(**inputs, aggregator=aggregator))
     chosen = run(Judge(by_quality), dataset, aggregator="perron")
     np.testing.assert_equal(chosen.scores, found.variants["perron"])
-    assert list(chosen.variants) == ["map", "mle", "trueskill"]
+    assert list(chosen.variants) == ["map", "mle", "mle_ridge=0.01", "trueskill"]
     np.testing.assert_equal(chosen.variants["map"], found.scores)
     assert chosen.settings["aggregator"] == "perron"
 
@@ -171,6 +168,7 @@ def test_maximum_likelihood_without_an_optimum_is_said_once():
         found = run(Judge(by_quality), make(RINGS, rounds=[row // 6 for row in range(18)]))
     assert np.isnan(found.variants["mle"]["srcc"]) and np.isfinite(found.variants["perron"]["srcc"])
     assert all(np.isnan(score) for score in found.variants["mle"]["scores"].values())
+    assert found.variants["mle_ridge=0.01"]["ridge"] == 0.01 and np.isfinite(found.variants["mle_ridge=0.01"]["srcc"])
     told = [str(warning.message) for warning in caught if issubclass(warning.category, UndefinedScoreWarning)]
     assert len(told) == 1 and told[0].startswith("variant mle: ") and "never won: i0; never lost: i5" in told[0]
 

@@ -65,7 +65,7 @@ def test_the_reply_is_prefilled_and_two_words_are_asked_for(photographs):
     evaluator(TASK).compute(model, photographs)
     messages, words = seen[0]
     assert words == ("good", "poor", "fine", "bad", "high", "low")
-    assert messages[0]["content"][0]["text"] == "Rate the quality of the image.\n"
+    assert messages[0]["content"][0]["text"] == "Rate the quality of the image."
     assert messages[1] == {"role": "assistant", "content": [{"type": "text", "text": "The quality of the image is"}]}
 
 
@@ -286,14 +286,14 @@ def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(pho
         return f"Score: {1 + len(seen) % 5}"
 
     found = run(FunctionBackend(model), photographs, wording="numerical")
-    instruction = "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.\n"
+    instruction = "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest."
     assert [message["role"] for message in seen[0]] == ["user"]
     assert seen[0][0]["content"][0]["text"] == instruction
     ratings = [1 + place % 5 for place in range(1, 41)]
     assert found.scores["srcc"] == pytest.approx(spearmanr(ratings, range(40)).statistic)
     assert found.extras == {"ratings": dict.fromkeys("12345", 8), "unread": 0, "replies": 40}
     assert found.settings["prediction"] == "number in the reply"
-    assert found.settings["prompt_id"] == "q_bench_a3/1/numerical"
+    assert found.settings["prompt_id"] == "q_bench_a3/2/numerical"
     assert found.settings["max_new_tokens"] == 32 and "words" not in found.settings
     assert [record["extracted"] for record in found.predictions[:3]] == ["2", "3", "4"]
     assert found.variants == {} and found.complete and not found.note

@@ -50,7 +50,7 @@ class Model:
 
     def __call__(self, messages):
         texts = [part["text"] for part in messages[0]["content"] if part["type"] == "text"]
-        number = int(texts[0].removeprefix("How is picture ").removesuffix("?\n"))
+        number = int(texts[0].removeprefix("How is picture ").removesuffix("? "))
         self.shown.append((number, texts[1].removeprefix("\nChoose between one of the following options: ")))
         replies = self.first if REFUSAL in texts[1] else self.forced
         return replies[number] if isinstance(replies, dict) else replies

@@ -18,7 +18,9 @@ _BY_ALL_TYPES = broken_down(ACCURACY, "by type", "by_question_type", {**TYPES, "
 _PRIVATE = "The answers are given on request: submissions come from those who hold them."
 
 
-def _aesthetics(config: str, title: str, about: str, parts: tuple[Column, ...]) -> Board:
+def _aesthetics(
+    config: str, title: str, about: str, parts: tuple[Column, ...], prompt_id: str = "aes_bench_choice/2"
+) -> Board:
     return Board(
         name=f"aes_bench/{config}",
         benchmark="AesBench",
@@ -27,7 +29,7 @@ def _aesthetics(config: str, title: str, about: str, parts: tuple[Column, ...]) 
         task=f"aes_bench/{config}",
         subset="aesbench",
         split="test",
-        settings={**CHOICE, "data.config": (config,), "prompt_id": ("aes_bench_choice/1",)},
+        settings={**CHOICE, "data.config": (config,), "prompt_id": (prompt_id,)},
         score_settings=NO_GUESS,
         columns=(ACCURACY, *parts),
         count="n",
@@ -43,7 +45,9 @@ BOARDS = (
     _aesthetics(
         "empathy", "AesE empathy", "Multiple choice on what an image makes people feel.", (*_BY_SOURCE, *_BY_ALL_TYPES)
     ),
-    _aesthetics("assessment", "AesA assessment", "High, medium or low aesthetics.", _BY_SOURCE),
+    _aesthetics(
+        "assessment", "AesA assessment", "High, medium or low aesthetics.", _BY_SOURCE, "aes_bench_assessment/1"
+    ),
     Board(
         name="aes_bench/interpretation",
         benchmark="AesBench",
@@ -55,7 +59,7 @@ BOARDS = (
         settings={
             **RELEASE,
             "data.config": ("interpretation",),
-            "prompt_id": ("aes_bench_interpretation/1",),
+            "prompt_id": ("aes_bench_interpretation/2",),
             "prefill": ("",),
             "max_new_tokens": (512,),
         },

@@ -6,7 +6,7 @@ from eyechart.evaluators.leaderboard.columns import percent
 
 LENGTHS = (32, 4096)
 """Longest replies to questions with options: the default, and that for models that reason first."""
-ALL: Settings = {"limit": (None,), "data.is_mini": (False,)}
+ALL: Settings = {"limit": (None,), "as_published": (None,), "data.is_mini": (False,)}
 RELEASE: Settings = {**ALL, "data.options": ({},)}
 CHOICE: Settings = {
     **RELEASE,

@@ -41,7 +41,7 @@ def _circular(config: str, title: str, items: int | None, split: str = "dev") ->
         settings={
             **RELEASE,
             "data.config": (config,),
-            "prompt_id": ("mmbench/1",),
+            "prompt_id": ("mmbench/2",),
             "passes": ("release", "rotations"),
             "blind": (False,),
             "fallback": ("wrong",),

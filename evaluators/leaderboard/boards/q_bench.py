@@ -32,7 +32,7 @@ def _perception(name: str, title: str, about: str, subset: str, items: int, part
         task=name,
         subset=subset,
         split="dev",
-        settings={**CHOICE, "prompt_id": ("q_bench_a1/1",)},
+        settings={**CHOICE, "prompt_id": ("q_bench_a1/2",)},
         score_settings=NO_GUESS,
         columns=(ACCURACY, _UNBIASED, *parts),
         count="n",
@@ -67,7 +67,7 @@ _DESCRIPTION = Board(
     task="q_bench/description",
     subset="lldescribe",
     split="test",
-    settings={**RELEASE, "prompt_id": ("q_bench_a2/1",), "prefill": ("",), "max_new_tokens": (512,)},
+    settings={**RELEASE, "prompt_id": ("q_bench_a2/2",), "prefill": ("",), "max_new_tokens": (512,)},
     score_settings={"template": ("q_bench",), "wording": ("published",), "rounds": (5,)},
     columns=(number("sum", "Sum", "sum_ci95"), *rated("completeness", "preciseness", "relevance")),
     count="n",
@@ -86,7 +86,7 @@ _DATABASES = {
 }
 """The databases of A3 with their numbers of images: Q-Bench, Table 1 and its lists."""
 _QUALITY: Settings = {
-    "prompt_id": ("q_bench_a3/1",),
+    "prompt_id": ("q_bench_a3/2",),
     "prefill": ("The quality of the image is",),
     "prediction": ("pooled logits of words",),
     "words": ("good/poor",),

@@ -35,7 +35,7 @@ def _self_awareness(config: str, title: str, items: int) -> Board:
             **_without_options(CHOICE),
             "data.options.refusal_position": ("last",),
             "data.config": (config,),
-            "prompt_id": ("q_bench_a1/1",),
+            "prompt_id": ("q_bench_a1/2",),
             "fallback": ("wrong",),
         },
         score_settings=NO_GUESS,

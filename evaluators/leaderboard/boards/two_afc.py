@@ -41,7 +41,7 @@ def _pairs(config: str, title: str, about: str, weights: str, items: int) -> Boa
             **_PAIRING,
             **({"mm21_quality": ("opinion score",)} if config == "coarse" else {}),
             "data.config": (config,),
-            "prompt_id": ("two_afc/1",),
+            "prompt_id": ("two_afc/2",),
             "orders": (["main", "reversed"],),
             "aggregator": ("map",),
             "max_new_tokens": LENGTHS,

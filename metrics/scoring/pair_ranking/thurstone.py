@@ -8,6 +8,8 @@ Both estimates are found by Newton's method. A step solves its linear system by 
 Hessian with vectors, each of which is one pass over the pairs.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from scipy.sparse.linalg import cg
 from scipy.special import erfcx
 from scipy.special import log_ndtr
 
+from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.errors import UnboundedScoresError
 from eyechart.metrics.scoring.inputs import FloatArray
@@ -54,28 +57,37 @@ def map_scores(winners: ArrayLike, losers: ArrayLike, n_items: int) -> FloatArra
     return _newton(count_outcomes(winners, losers, n_items), prior=1.0)
 
 
-def mle_scores(winners: ArrayLike, losers: ArrayLike, n_items: int) -> FloatArray:
-    """Maximum likelihood scores, Eq. 1 of 2AFC. Arguments as for `map_scores`.
+def mle_scores(winners: ArrayLike, losers: ArrayLike, n_items: int, ridge: float = 0.0) -> FloatArray:
+    """Maximum likelihood scores, Eq. 1 of 2AFC. Arguments as for `map_scores`, and the size of a ridge.
 
-    They are finite only where the graph of who beat whom is strongly connected: where no set of items won, or lost, all
-    comparisons with the other items (Ford, "Solution of a ranking problem from binary comparisons", 1957). The
-    likelihood does not change when all scores are shifted; those that sum to zero are returned.
+    Without a ridge they are finite only where the graph of who beat whom is strongly connected: where no set of items
+    won, or lost, all comparisons with the other items (Ford, "Solution of a ranking problem from binary comparisons",
+    1957). The likelihood does not change when all scores are shifted; those that sum to zero are returned.
+
+    A `ridge` r above 0 takes r sum_i q_i^2 / 2 off the log-likelihood, whose maximum is then always finite: a prior as
+    that of MAP, of variance 1 / r. The smaller it is, the further away is an item that never won or never lost. How the
+    paper made its MLE finite is not known: its released code has MAP alone.
 
     Returns:
         Scores q, shape (n_items,), higher is better; they sum to zero. The scale is that of `map_scores`.
 
     Raises:
         InputError: An argument is malformed.
-        UnboundedScoresError: The graph is not strongly connected; the message and its attributes say which items never
-            won or never lost.
+        UnboundedScoresError: There is no ridge and the graph is not strongly connected; the message and its attributes
+            say which items never won or never lost.
 
     Examples:
         >>> mle_scores([0, 1, 2, 0], [1, 2, 0, 1], n_items=3).round(3).tolist()
         [0.27, -0.27, 0.0]
+        >>> mle_scores([0, 0, 1], [1, 2, 2], n_items=3, ridge=0.01).round(3).tolist()
+        [2.379, 0.0, -2.379]
     """
     found = count_outcomes(winners, losers, n_items)
-    _check_connected(found)
-    return _newton(found, prior=0.0)
+    if not 0 <= ridge < math.inf:
+        raise InputError(f"ridge is {ridge!r}; it must be 0 or a positive number")
+    if ridge == 0:
+        _check_connected(found)
+    return _newton(found, prior=ridge)
 
 
 def inverse_mills(x: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from eyechart.datasets_scripts.common.aesthetics import question_type
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.errors import MissingImagesError
+from eyechart.evaluators.tasks.aes_bench import PERCEPTION
 
 Entry = dict[str, dict[str, Any]]
 Release = Callable[..., Path]
@@ -84,6 +85,7 @@ def test_the_release_in_both_key_styles(release: Release, suffix: str, inside: s
         "question_type": "what",
         "dimension": "",
         "image_source": "AI-generated",
+        "released_options": "A) Depth\nB) Sharpness\nC) Color\nD)Light",
     }
     part = load_dataset("aesbench", "empathy", data_dir=data_dir, split="test")
     assert (part[1]["options"], part[1]["answer"], part[1]["question_type"]) == (["Yes", "No"], "B", "yes-or-no")
@@ -150,7 +152,9 @@ def test_options_count_by_their_place(
 ) -> None:
     data_dir = release({NAMES[0]: entry(AesP={"Options": options, "Answer": answer})})
     row = load_dataset("aesbench", data_dir=data_dir, split="test", images="skip")[0]
-    assert (row["options"], row["answer"]) == (read, letter)
+    assert (row["options"], row["answer"], row["released_options"]) == (read, letter, options)
+    shown, _ = PERCEPTION.prompt(row)
+    assert shown.startswith(f"{row['question']} Choose one from the following options:\n{options}\n")
 
 
 def groups(data_dir: Path, *rows: str, header: str = "image,task,dimension,source,type") -> Path:

@@ -97,7 +97,7 @@ PERCEPTION = Evaluation(
         "by_question_type": {"yes-or-no": part(0.9), "what": part(0.2, 0.25), "how": part(0.5, 0.3333)},
         "by_concern": {"distortion": part(0.6), "other": part(0.7), "in-context distortion": part(0.5)},
     },
-    settings={"prompt_id": "q_bench_a1/1", "seed": 0, "data": {"source": "given", "is_mini": False}},
+    settings={"prompt_id": "q_bench_a1/2", "seed": 0, "data": {"source": "given", "is_mini": False}},
     predictions=[
         choice("right", "A", extracted="A"),
         choice("wrong", "B", extracted="B"),

@@ -1,4 +1,4 @@
-"""The four tasks of AesBench: prompts, breakdowns, explicit and ambiguous answers, and the guard of the level."""
+"""The four tasks of AesBench: prompt ids, breakdowns, explicit and ambiguous answers, and the guard of the level."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
@@ -28,13 +29,11 @@ from eyechart.evaluators.runs.run import RunOptions
 from eyechart.evaluators.runs.run import execute
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.types import IMAGE
 from tests.evaluators.scripted_server import completion
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
 ASSESSMENT, INTERPRETATION = "aes_bench/assessment", "aes_bench/interpretation"
 LEVEL = re.compile(r"with (high|medium|low) aesthetics")
-ROW = {"question": "Does the image look calm?", "options": ["Yes", "No"]}
 
 
 def invoke(*arguments):
@@ -51,41 +50,21 @@ def rows_of(name, count=None):
     return dataset if count is None else dataset.select(range(count))
 
 
-def text_of(prompt):
-    return "".join(part for part in prompt if part is not IMAGE)
+def test_assessment_has_a_prompt_of_its_own_and_no_third_wording():
+    ids = [get_task(name).prompt_id for name in CHOICES]
+    assert ids == ["aes_bench_choice/2", "aes_bench_choice/2", "aes_bench_assessment/1"]
+    assert get_task(ASSESSMENT).worded("paper")[1] == "aes_bench_assessment/1/paper"
+    with pytest.raises(UsageError, match="unknown wording of aes_bench/assessment 'released'"):
+        run(ASSESSMENT, lambda messages: "A", rows_of(ASSESSMENT, 1), wording="released")
 
 
-@pytest.mark.parametrize("name", CHOICES)
-def test_the_prompt_is_that_of_the_released_code(name):
-    prompt = get_task(name).prompt(ROW)
-    assert prompt[0] is IMAGE
-    assert text_of(prompt) == (
-        "\nDoes the image look calm? Choose one from the following options:\nA) Yes\nB) No\n"
-        "You should output a correct option without explanation."
-    )
-
-
-def test_the_papers_wording_and_the_shorter_one_of_the_released_code():
-    prompt, prompt_id = get_task(ASSESSMENT).worded("paper")
-    assert prompt(ROW)[1] is IMAGE and prompt_id == "aes_bench_choice/1/paper"
-    assert text_of(prompt(ROW)).endswith("B) No\nYou should output the correct option without explanation.")
-    released, _ = get_task(ASSESSMENT).worded("released")
-    assert text_of(released(ROW)).endswith("B) No\nYou should output a correct option.")
-
-
-def test_interpretation_asks_the_releases_question():
-    question = "This is an image with high aesthetics, please explain the reasons."
-    assert get_task(INTERPRETATION).prompt({"question": question}) == (IMAGE, f"\n{question}")
-
-
-def test_the_tiny_model_runs_all_four_and_sees_distortions_and_levels(tmp_path):
+def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
     tasks = (*CHOICES, INTERPRETATION)
     done = invoke("run", *tasks, "--limit", 24, "--no-store", "--out", tmp_path)
     assert done.exit_code == 0, done.output
     perception, empathy, assessment, interpretation = read_results(tmp_path).tasks
-    # It was taught distortions and their strength; what a colour is taken to evoke it was not.
-    for result in (perception, assessment):
-        assert result.scores["accuracy"] > result.scores["random_guess"]
+    # It was taught distortions; what a colour is taken to evoke it was not, nor the level with the question first.
+    assert perception.scores["accuracy"] > perception.scores["random_guess"]
     sources = {"natural", "artistic", "AI-generated", "unknown"}
     for result in (perception, empathy):
         assert set(result.scores["by_question_type"]) == {"yes-or-no", "what", "how", "why"}
@@ -249,7 +228,7 @@ class Recorder:
 def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp_path):
     recorder = Recorder(FunctionBackend(lambda messages: "A"))
     assert execute(make_plan([INTERPRETATION, ASSESSMENT], limit=5), lambda: recorder, RunOptions(), tmp_path)
-    told = [{bool(LEVEL.search(text_of(request.prompt))) for request in wave} for wave in recorder.asked]
+    told = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
     assert told == [{False}, {True}]
     assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]
 
@@ -323,22 +302,13 @@ def test_answers_made_elsewhere_are_scored(tmp_path):
     assert result.scores["accuracy"] == 1.0 and list(result.scores["by_response"]) == ["explicit"]
 
 
-def test_the_released_sample_is_asked_word_for_word_and_answered_in_its_form(reference, tmp_path):
+def test_the_released_sample_is_answered_in_its_form(reference, tmp_path):
     file = reference / "aesbench" / "AesBench_evaluation.sample3.json"
     folder = tmp_path / "release"
     folder.mkdir()
     shutil.copy(file, folder / "AesBench_evaluation.json")
     entries = json.loads(file.read_text("utf-8"))
     for name, part in zip((*CHOICES, INTERPRETATION), ("AesP", "AesE", "AesA1", "AesI"), strict=True):
-        task = get_task(name)
-        rows = load_data(task, data_dir=folder, images="skip").dataset
-        for row in rows:
-            released = entries[row["id"]][part]
-            # The blank that some brackets lack.
-            options = re.sub(r"^([A-Z]\))(?! )", r"\1 ", released.get("Options", ""), flags=re.MULTILINE)
-            instruction = "You should output a correct option without explanation."
-            asked = f"{released['Question']} Choose one from the following options:\n{options}\n{instruction}"
-            assert text_of(task.prompt(row)) == "\n" + (asked if options else released["Question"])
         answers = tmp_path / f"{part}.jsonl"
         answers.write_text("".join(json.dumps({"id": image, "text": "A) 好"}) + "\n" for image in entries))
         out = tmp_path / part

@@ -21,15 +21,8 @@ from eyechart.evaluators.judging import JudgeOptions
 from eyechart.evaluators.judging import make_judge
 from eyechart.evaluators.results import read_results
 from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.tasks.q_bench import answer_mark_prompt
-from eyechart.evaluators.tasks.q_bench import description_prompt
-from eyechart.evaluators.tasks.q_bench import open_prompt
-from eyechart.evaluators.tasks.q_bench import perception_prompt
-from eyechart.evaluators.types import IMAGE
 from tests.evaluators.scripted_server import Script
 from tests.evaluators.scripted_server import always
-
-ROW = {"question": "How is the clarity of the image?", "options": ["High", "Medium", "Low"], "images": [None]}
 
 
 def invoke(*arguments):
@@ -41,19 +34,6 @@ def run(out, *arguments):
     done = invoke("run", *arguments, "--no-store", "--out", out)
     assert done.exit_code == 0, done.output
     return read_results(out).tasks, done.output
-
-
-def test_prompts_are_those_of_the_paper():
-    """Q-Bench, Sec. 2.2.3 and A.2.1, whose example this is; A.2.2."""
-    shown = "\nChoose between one of the following options: A. High B. Medium C. Low"
-    assert perception_prompt(ROW) == ("How is the clarity of the image?\n", IMAGE, shown)
-    assert answer_mark_prompt(ROW) == ("How is the clarity of the image?\n", IMAGE, f"{shown}\n#Answer:")
-    assert open_prompt(ROW) == ("How is the clarity of the image?\n", IMAGE)
-    pair = {**ROW, "images": [None, None]}
-    assert perception_prompt(pair) == ("How is the clarity of the image?\n", IMAGE, IMAGE, shown)
-    assert open_prompt(pair) == ("How is the clarity of the image?\n", IMAGE, IMAGE)
-    text = "Describe the quality, aesthetics and other low-level appearance of the image in details.\n"
-    assert description_prompt(ROW) == (text, IMAGE)
 
 
 def test_the_tiny_model_perceives(tmp_path):
@@ -77,7 +57,7 @@ def test_closed_set_inference_and_the_answer_mark_run_from_the_command_line(tmp_
     assert line["text"] is None and len(line["losses"]) == len(line["loss_tokens"]) == len(line["options"])
     assert "ABCD".index(line["extracted"]) == line["losses"].index(min(line["losses"]))
     (marked,), _ = run(tmp_path / "marked", "q_bench/perception", "--limit", 24, "--wording", "answer-mark")
-    assert marked.settings["prompt_id"] == "q_bench_a1/1/answer-mark"
+    assert marked.settings["prompt_id"] == "q_bench_a1/2/answer-mark"
     assert marked.scores["accuracy"] > marked.scores["random_guess"] + 0.2
 
 

@@ -81,7 +81,7 @@ def test_a_simulated_observer_on_the_real_coarse_list(observed):
         own = observed.variants["mixed"] if database == "mixed" else scores
         for name in ("consistency", "accuracy_all", "plcc_fitted", "srcc", "srcc_ci95"):
             assert table[database][name] == pytest.approx(own["by_pool"][database][name])
-    assert list(observed.variants) == ["mle", "perron", "trueskill", "mixed"]
+    assert list(observed.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill", "mixed"]
     assert observed.variants["trueskill"]["srcc"] == pytest.approx(scores["srcc"], abs=0.05)
 
 
@@ -218,7 +218,7 @@ def test_the_tiny_model_sees_which_image_is_better(mini_run):
     for task in tasks.values():
         assert task.scores["draw_rate"] == 0 and task.scores["unmatched"] == 0
         assert 0.3 < task.scores["first_rate"] < 0.7
-        assert task.settings["prompt_id"] == "two_afc/1" and task.settings["data"]["options"]["rounds"] == 12
+        assert task.settings["prompt_id"] == "two_afc/2" and task.settings["data"]["options"]["rounds"] == 12
     assert list(tasks["two_afc/fine_types"].extras["table"]) == ["level 1", "level 2"]
     assert "accuracy, all pairs" in output and "prefers the image shown first" in output
 

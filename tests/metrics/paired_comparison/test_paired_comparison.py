@@ -202,7 +202,7 @@ def test_random_scores_at_five_images(metric) -> None:
     assert abs(found["srcc"]) < 0.3
 
 
-@pytest.mark.parametrize("aggregator", ["map", "perron", "trueskill", "mle"])
+@pytest.mark.parametrize("aggregator", ["map", "perron", "trueskill", "mle", "mle_ridge"])
 def test_aggregators(metric, aggregator: str) -> None:
     rows = _rows(noise=12, rounds=30)
     found = metric.compute(**rows, aggregator=aggregator)

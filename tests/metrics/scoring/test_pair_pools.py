@@ -69,7 +69,9 @@ def test_nothing_to_rank_by() -> None:
         rank_pool(_pool("ab"), np.array([NONE], dtype=np.int8))
     with pytest.raises(UndefinedScoreError, match="all 2 scores are equal"):
         rank_pool(_pool("ab ab"), np.array([FIRST, SECOND], dtype=np.int8))
-    with pytest.raises(InputError, match="aggregator is 'elo'; allowed: 'map', 'mle', 'perron', 'trueskill'"):
+    with pytest.raises(
+        InputError, match="aggregator is 'elo'; allowed: 'map', 'mle', 'mle_ridge', 'perron', 'trueskill'"
+    ):
         rank_pool(_pool("ab"), np.array([FIRST], dtype=np.int8), "elo")
 
 

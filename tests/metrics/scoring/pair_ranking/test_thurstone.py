@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
+from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.errors import UnboundedScoresError
 from eyechart.metrics.scoring.pair_ranking import map_scores
 from eyechart.metrics.scoring.pair_ranking import mle_scores
@@ -57,6 +58,34 @@ def test_mle_is_the_dense_optimum(seed: int) -> None:
     found = mle_scores(winners, losers, 30)
     assert found == pytest.approx(_dense_optimum(winners, losers, 30, prior=0.0), abs=1e-5)
     assert found.sum() == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.3])
+@pytest.mark.parametrize("seed", range(2))
+def test_mle_with_a_ridge_is_the_dense_optimum_where_an_image_never_lost(seed: int, ridge: float) -> None:
+    winners, losers = _outcomes(12, 6, seed)
+    # Item 0 wins whatever it is in; item 12 is beaten once and wins nothing.
+    flipped = losers == 0
+    winners, losers = np.where(flipped, losers, winners), np.where(flipped, winners, losers)
+    winners, losers = np.append(winners, 5), np.append(losers, 12)
+    with pytest.raises(UnboundedScoresError, match="With a ridge they are finite: aggregator 'mle_ridge'"):
+        mle_scores(winners, losers, 13)
+    found = mle_scores(winners, losers, 13, ridge=ridge)
+    assert found == pytest.approx(_dense_optimum(winners, losers, 13, prior=ridge), abs=1e-4)
+    assert found.sum() == pytest.approx(0, abs=1e-8)
+
+
+def test_a_ridge_of_one_is_map_and_a_vanishing_one_is_mle() -> None:
+    winners, losers = _outcomes(30, 40, 0)
+    winners, losers = np.append(winners, np.arange(30)), np.append(losers, np.roll(np.arange(30), 1))
+    assert mle_scores(winners, losers, 30, ridge=1.0).tolist() == map_scores(winners, losers, 30).tolist()
+    assert mle_scores(winners, losers, 30, ridge=1e-7) == pytest.approx(mle_scores(winners, losers, 30), abs=1e-5)
+
+
+@pytest.mark.parametrize("ridge", [-0.1, float("nan"), float("inf")])
+def test_a_ridge_is_a_positive_number(ridge: float) -> None:
+    with pytest.raises(InputError, match=r"ridge is .*; it must be 0 or a positive number"):
+        mle_scores([0], [1], 2, ridge=ridge)
 
 
 def test_two_items_by_hand() -> None:
