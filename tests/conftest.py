@@ -21,7 +21,12 @@ _MINI = Path(os.environ.setdefault("EYECHART_TESTS_MINI", str(Path(_HOME.name) /
 _MINI.mkdir(exist_ok=True)
 Path(os.environ["EYECHART_HOME"]).mkdir()
 (Path(os.environ["EYECHART_HOME"]) / "mini").symlink_to(_MINI)
-for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_METRICS_CACHE"):
+# What a user's own machine may set: other folders, servers and keys, a proxy for every address, colours and widths.
+_FOREIGN = ["HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_METRICS_CACHE", "HF_ENDPOINT", "HF_TOKEN"]
+_FOREIGN += ["OPENAI_BASE_URL", "OPENAI_API_KEY", "WORLD_SIZE", "RANK", "LOCAL_RANK"]
+_FOREIGN += ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
+_FOREIGN += ["FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "LINES", "TERMINAL_WIDTH"]
+for _name in _FOREIGN:
     os.environ.pop(_name, None)
 
 
