@@ -11,6 +11,7 @@ Three doors lead to the same data, on every version of `datasets` since 3.6:
 """
 
 from eyechart.datasets_scripts.common.left_out import left_out
+from eyechart.datasets_scripts.loading import by_hand
 from eyechart.datasets_scripts.loading import load_builder
 from eyechart.datasets_scripts.loading import load_dataset
 from eyechart.datasets_scripts.loading import options_in_force
@@ -22,6 +23,7 @@ from eyechart.datasets_scripts.subsets import list_datasets
 __all__ = [
     "SUBSETS",
     "Subset",
+    "by_hand",
     "left_out",
     "list_datasets",
     "load_builder",

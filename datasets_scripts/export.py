@@ -7,6 +7,7 @@ the images of gated subsets.
 
 import json
 import os
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.left_out import left_out
 from eyechart.datasets_scripts.common.paths import whole_folder
 from eyechart.datasets_scripts.export_card import Circumstances
+from eyechart.datasets_scripts.export_card import Origin
 from eyechart.datasets_scripts.export_card import WrittenConfig
 from eyechart.datasets_scripts.export_card import WrittenSplit
 from eyechart.datasets_scripts.export_card import write_card
@@ -119,11 +121,17 @@ def export(
                 for split, part in parts.items()
             ]
             written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, _told(left_out(parts))))
-        made = Circumstances(images, any(map(mini.is_release, sources.values())), options or {})
+        made = Circumstances(images, _origin(sources.values()), options or {})
         write_card(unfinished, subset, written, made)
         if folder.exists():
             folder.rmdir()
     return folder
+
+
+def _origin(folders: Collection[Folder | None]) -> Origin:
+    if any(map(mini.is_release, folders)):
+        return Origin.MINI
+    return Origin.OFFICIAL if all(folder is None for folder in folders) else Origin.FOLDER
 
 
 def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | None) -> dict[str, Folder | None]:
@@ -156,12 +164,20 @@ def _write_split(
         name=split,
         files=[file.relative_to(folder.parent).as_posix() for file in files],
         num_examples=part.num_rows,
+        items=_count_items(part),
         num_bytes=size,
         column=column,
         given=given,
         private=private,
         blanked=blanked,
     )
+
+
+def _count_items(part: "datasets.Dataset") -> int | None:
+    if "pool" in part.column_names:
+        # Not every pair has a part in the scores.
+        return None
+    return len(set(part["question_id"])) if "question_id" in part.column_names else part.num_rows
 
 
 def _write_shards(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -11,10 +12,28 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from eyechart.datasets_scripts.common.left_out import SIDECAR
+from eyechart.datasets_scripts.official import in_official_terms
+from eyechart.datasets_scripts.official import official_counts
 from eyechart.datasets_scripts.subsets import Subset
 
 if TYPE_CHECKING:
     import datasets
+
+
+class Origin(Enum):
+    """What a copy was made of."""
+
+    MINI = "mini release"
+    OFFICIAL = "official release"
+    FOLDER = "folder"
+
+
+_ORIGINS = {
+    Origin.MINI: "Its source is a mini release of eyechart: synthetic items in the layout of the benchmark, not the "
+    "benchmark.",
+    Origin.OFFICIAL: "Its source is the official release, downloaded from where its authors put it.",
+    Origin.FOLDER: "Its source is a release that was given as a folder.",
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +44,8 @@ class WrittenSplit:
     files: list[str]
     """Relative to the exported folder."""
     num_examples: int
+    items: int | None
+    """How many items the rows are of, as official releases are counted; None where rows do not tell."""
     num_bytes: int
     column: str | None
     """Name of the column of answers or golden texts, if there is one."""
@@ -53,8 +74,8 @@ class Circumstances:
 
     images: bool
     """Whether the images are in it."""
-    mini: bool
-    """Whether its source is a mini release."""
+    origin: Origin
+    """What its source is."""
     options: Mapping[str, Any]
     """Settings of the subset's own that differ from the default."""
 
@@ -117,10 +138,7 @@ def _portable(features: Any) -> Any:
 
 def _section(subset: Subset, configs: Sequence[WrittenConfig], made: Circumstances) -> str:
     lines = [f"Made by `eyechart export` {version('eyechart')}."]
-    if made.mini:
-        lines.append(
-            "Its source is a mini release of eyechart: made-up items in the layout of the benchmark, not the benchmark."
-        )
+    lines.append(_ORIGINS[made.origin])
     if not made.images:
         lines.append("The authors give the images only to those who ask: they are not part of this copy.")
     elif subset.gated:
@@ -130,16 +148,19 @@ def _section(subset: Subset, configs: Sequence[WrittenConfig], made: Circumstanc
     lines += [f"`{name}` is {json.dumps(value)}." for name, value in made.options.items()]
     several = len(configs) > 1
     listed = [
-        f"- {f'`{config.name}`, ' if several else ''}`{split.name}`: {_contents(split, config.left_out)}"
+        f"- {f'`{config.name}`, ' if several else ''}`{split.name}`: {_contents(subset, config, split, made)}"
         for config in configs
         for split in config.splits
     ]
     return "\n".join(["## This copy", "", *lines, "", *listed, ""])
 
 
-def _contents(split: WrittenSplit, left_out: Sequence[Mapping[str, str]]) -> str:
-    count = sum(item["split"] == split.name for item in left_out)
+def _contents(subset: Subset, config: WrittenConfig, split: WrittenSplit, made: Circumstances) -> str:
+    count = sum(item["split"] == split.name for item in config.left_out)
     text = f"{split.num_examples} rows"
+    if made.origin is not Origin.MINI and split.items is not None:
+        share = in_official_terms(split.items, official_counts(subset.name, config.name, split.name, made.options))
+        text += f" ({share})" if share else ""
     if count:
         text += f"; {count} rows were left out, see `{SIDECAR}`"
     if split.blanked:

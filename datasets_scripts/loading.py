@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import fields
 from importlib.util import find_spec
+from itertools import product
 from os import PathLike
 from os import fspath
 from typing import TYPE_CHECKING
@@ -140,6 +141,54 @@ def load_builder(
         )
     except FileNotFoundError as error:
         raise MissingFileError(f"data_files of subset {name!r}: {error}") from error
+
+
+def prepared_dataset(
+    name: str, config: str | None = None, *, split: str, options: Mapping[str, Any] | None = None
+) -> "datasets.Dataset":
+    """Load an official release that `load_dataset` downloaded before, and download nothing.
+
+    Args:
+        name: A subset, see `list_datasets`.
+        config: As for `load_dataset`, as is `options`.
+        split: The split that was loaded, with its images.
+        options: Settings of the subset's own.
+
+    Raises:
+        UsageError: Unknown subset, configuration or option.
+        MissingFileError: It was not loaded, or the cache was emptied since.
+    """
+    for skip_missing, skip_bad in product((False, True), repeat=2):
+        builder = load_builder(
+            name, config, options=options, only_splits=[split], skip_missing=skip_missing, skip_bad=skip_bad
+        )
+        if os.path.isdir(builder.cache_dir):
+            return builder.as_dataset(split=split)
+    raise MissingFileError(f"subset {name!r} ({split}) as it was downloaded is not in the cache any more")
+
+
+def by_hand(
+    name: str, config: str | None = None, *, options: Mapping[str, Any] | None = None, images: str = "load"
+) -> str:
+    """What `load_dataset` cannot download of a subset's official release.
+
+    Args:
+        name: A subset, see `list_datasets`.
+        config: As for `load_dataset`, as are `options` and `images`.
+        options: Settings of the subset's own.
+        images: "load" or "skip".
+
+    Returns:
+        What to get, from where, and where to put it; "" where nothing is needed without `data_dir`.
+
+    Raises:
+        UsageError: Unknown subset, configuration, option or value.
+
+    Examples:
+        >>> by_hand("llvisionqa"), "h4nwei/SPAQ" in by_hand("spaq")
+        ('', True)
+    """
+    return load_builder(name, config, options=options, images=images).by_hand()
 
 
 def options_in_force(name: str, config: str | None = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Evaluators: bind models to tasks.
 
-`evaluator("q_bench/perception").compute(model_or_pipeline=...)` follows `evaluate.Evaluator.compute`. The classes are
-loaded on first use, so that importing this package loads neither torch nor transformers.
+`evaluator("q_bench/perception").compute(model)` follows `evaluate.Evaluator.compute`. It runs on the official release;
+`data="mini"` is synthetic data. The classes are loaded on first use, so that importing this package loads neither torch
+nor transformers.
 """
 
 import importlib

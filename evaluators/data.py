@@ -1,4 +1,4 @@
-"""From what the user gave to the rows to evaluate: a mini release, a folder, a named data set or a `Dataset`."""
+"""From what the user gave to the rows to evaluate: a release, a mini release, a named data set or a `Dataset`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +15,13 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import GIVEN
 from eyechart.evaluators.types import MINI
+from eyechart.evaluators.types import OFFICIAL
 from eyechart.evaluators.types import Row
+
+_MINI = "mini"
+"""What `data` says for synthetic data."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class LoadedData:
     subset: str
     split: str
     source: str
-    """The folder or data set id, "mini release", or "given" for a `Dataset` object."""
+    """The folder or data set id, "official release" for one that was downloaded, "mini release", or "given" for a
+    `Dataset` object."""
     left_out: list[dict[str, Any]] = field(default_factory=list)
     """What the loader left out."""
     config: str | None = None
@@ -46,8 +52,13 @@ class LoadedData:
             "config": self.config,
             "options": self.options,
             "rows": len(self.dataset),
-            "is_mini": self.source == MINI or mini.is_release(self.source),
+            "is_mini": self.is_mini,
         }
+
+    @property
+    def is_mini(self) -> bool:
+        """Whether the items are synthetic, as far as that can be told: a `Dataset` object does not say."""
+        return self.source == MINI or mini.is_release(self.source)
 
 
 def load_data(
@@ -57,6 +68,7 @@ def load_data(
     subset: str | None = None,
     split: str | None = None,
     data_dir: str | Path | None = None,
+    is_mini: bool = False,
     options: Mapping[str, Any] | None = None,
     skip_missing: bool = False,
     skip_bad: bool = False,
@@ -66,24 +78,30 @@ def load_data(
 
     Args:
         task: The task; its first subset and split are the defaults.
-        data: A `Dataset` in the documented columns, the name of one of our data sets, or any data set id; None for
-            `subset`.
-        subset: One of the task's subsets where `data` is None, else the configuration of `data`.
+        data: A `Dataset` in the documented columns, the name of one of our data sets, or any data set id; "mini" for
+            the mini release of `subset`, "mini:NAME" for that of another of our data sets; None for `subset`.
+        subset: One of the task's subsets where `data` is None or "mini", else the configuration of `data`.
         split: One of the task's splits where `data` is None or ours, else any split of `data`.
-        data_dir: Folder that holds the release; None is the mini release.
+        data_dir: Folder that holds the release; None is the official one, downloaded where that is possible.
+        is_mini: Take the mini release, which holds synthetic items, as `data="mini"` does.
         options: Settings of the data set's own.
         skip_missing: Leave out rows whose image file is absent.
         skip_bad: Leave out rows whose annotation is malformed.
         images: "skip" reads annotations only, for answers made elsewhere.
 
     Raises:
-        UsageError: Unknown subset or split, or a `data` that is neither a name nor a `Dataset`.
-        DataError: The release cannot be read.
+        UsageError: Unknown subset or split, a `data` that is neither a name nor a `Dataset`, or a folder beside the
+            mini release.
+        DataError: The release cannot be read, or has to be got by hand.
     """
     if isinstance(data, datasets.Dataset):
-        return LoadedData(data, subset or "own data", split or "given", "given")
+        return LoadedData(data, subset or "own data", split or GIVEN, GIVEN)
     if data is not None and not isinstance(data, str):
         raise UsageError(f"data={type(data).__name__}: pass a datasets.Dataset, the name of a data set, or None.")
+    if isinstance(data, str) and (data == _MINI or data.startswith(f"{_MINI}:")):
+        data, is_mini = data.removeprefix(_MINI).removeprefix(":") or None, True
+    if is_mini and data_dir is not None:
+        raise UsageError(f"the mini release and the folder {data_dir} are both asked for; leave out one")
     if data is not None and data not in datasets_scripts.list_datasets():
         loaded = datasets.load_dataset(data, name=subset, split=split or task.splits[0])
         return LoadedData(loaded, subset or data, split or task.splits[0], data)
@@ -93,7 +111,7 @@ def load_data(
     split = split or task.splits[0]
     if split not in task.splits:
         raise unknown_name(f"split of {task.name}", split, task.splits)
-    folder = mini.release(name) if data_dir is None else Path(data_dir)
+    folder = mini.release(name) if is_mini else None if data_dir is None else Path(data_dir)
     options = dict(options or {})
     dataset = datasets_scripts.load_dataset(
         name,
@@ -107,7 +125,8 @@ def load_data(
     )
     left_out = datasets_scripts.left_out(dataset)
     options = datasets_scripts.options_in_force(name, config, options)
-    return LoadedData(dataset, name, split, MINI if data_dir is None else str(data_dir), left_out, config, options)
+    source = MINI if is_mini else OFFICIAL if data_dir is None else str(data_dir)
+    return LoadedData(dataset, name, split, source, left_out, config, options)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from datasets import Dataset
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import MiniDataWarning
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.as_published import published_data_options
@@ -25,6 +26,8 @@ from eyechart.evaluators.data import load_data
 from eyechart.evaluators.data import undecoded_rows
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import GIVEN
+from eyechart.evaluators.types import MINI
 from eyechart.evaluators.types import Backend
 from eyechart.evaluators.types import Evaluation
 from eyechart.evaluators.types import Request
@@ -68,8 +71,11 @@ class EvaluateInterface(evaluate.Evaluator):
                 the task asks for logits of words alone), a model id or folder, a backend, or a callable that takes
                 chat messages and returns text. None is the bundled tiny model.
             data: A data set in the documented columns, or the name of one of ours or of the Hub. None is the task's
-                own, as a mini release.
-            subset: Configuration of the data set, where `data` is a name.
+                own. Ours are the official releases, downloaded where that is possible; "mini" is the task's own with
+                synthetic items, to try things out, and "mini:NAME" another one of ours. Without a model, None is
+                "mini" too.
+            subset: Configuration of the data set, where `data` is a name; one of the task's data sets where it is None
+                or "mini".
             split: The task's first split by default.
             metric: An evaluate module or its name; the task's own by default.
             tokenizer: Refused: a vision-language model needs its whole processor. Pass a pipeline.
@@ -84,15 +90,17 @@ class EvaluateInterface(evaluate.Evaluator):
             label_mapping: Refused: answers are letters or numbers.
 
         Returns:
-            The metric's scores and evaluate's timings: `total_time_in_seconds`, `samples_per_second`,
+            The metric's scores; `is_mini`, which says whether the items are synthetic (None for a `Dataset` object,
+            which does not tell); and evaluate's timings: `total_time_in_seconds`, `samples_per_second`,
             `latency_in_seconds`.
 
         Raises:
             UsageError: An argument is not supported or names something that does not exist.
-            DataError: A row or an image cannot be used.
+            DataError: A row or an image cannot be used, or the release has to be got by hand; says from where.
             ModelError: The model cannot do what the task asks.
 
         Warns:
+            MiniDataWarning: The items are synthetic.
             LeftOutWarning: Rows with a public answer have no part in the scores, or scores were made of less than was
                 to be asked.
         """
@@ -104,13 +112,22 @@ class EvaluateInterface(evaluate.Evaluator):
                 "The metrics return 95 % intervals themselves."
             )
         backend = self.prepare_pipeline(model_or_pipeline, device=device)
-        loaded = self._rename(self._load(data, subset, split), input_column, label_column)
+        no_names = data is None and model_or_pipeline is None
+        loaded = self._rename(self._load(data, subset, split, is_mini=no_names), input_column, label_column)
+        if loaded.is_mini:
+            warnings.warn(
+                f"{self.definition.name}: the {MINI} of {loaded.subset} holds synthetic items, so its scores are not "
+                "the benchmark's.",
+                MiniDataWarning,
+                stacklevel=2,
+            )
         evaluation = self.run(backend, loaded, metric=metric)
         if evaluation.scores is None:
             raise DataError(f"{evaluation.note} Use `run` to get the predictions.")
         _warn_of_left_out(evaluation)
         seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)
-        return {**evaluation.scores, **self._compute_time_perf(0.0, seconds, count)}
+        is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
+        return {**evaluation.scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
 
     def prepare_pipeline(
         self,
@@ -127,14 +144,14 @@ class EvaluateInterface(evaluate.Evaluator):
         return backend
 
     def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
-        """The data set for what `compute` takes as `data`."""
+        """The data set for what `compute` takes as `data`; None is the task's own official release."""
         return self._load(data, subset, split).dataset
 
     def prepare_data(
         self, data: Dataset, input_column: str | None = None, label_column: str | None = None
     ) -> tuple[dict[str, Any], list[Request]]:
         """The metric's references and the requests that a data set makes."""
-        loaded = self._rename(LoadedData(data, "own data", "given", "given"), input_column, label_column)
+        loaded = self._rename(LoadedData(data, "own data", GIVEN, GIVEN), input_column, label_column)
         self._check_columns(loaded.dataset)
         rows, _ = self.usable_rows(undecoded_rows(loaded.dataset), skip_bad=False)
         references = [row[self.required_columns[2]] for row in rows]
@@ -153,9 +170,11 @@ class EvaluateInterface(evaluate.Evaluator):
         """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
         return self.metric_inputs(predictions)
 
-    def _load(self, data: str | Dataset | None, subset: str | None, split: str | None) -> LoadedData:
+    def _load(
+        self, data: str | Dataset | None, subset: str | None, split: str | None, *, is_mini: bool = False
+    ) -> LoadedData:
         options = published_data_options(self.definition, self.options)
-        return load_data(self.definition, data, subset=subset, split=split, options=options)
+        return load_data(self.definition, data, subset=subset, split=split, is_mini=is_mini, options=options)
 
     def _rename(self, loaded: LoadedData, input_column: str | None, label_column: str | None) -> LoadedData:
         documented = self.required_columns

@@ -13,7 +13,11 @@ from typing import runtime_checkable
 from eyechart.datasets_scripts.common.errors import DataError
 
 MINI = "mini release"
-"""The data source of a run on embedded defaults."""
+"""The data source of synthetic data, which a run on embedded defaults has."""
+OFFICIAL = "official release"
+"""The data source of a release that was downloaded from its authors, unless that was done before."""
+GIVEN = "given"
+"""The data source of a `Dataset` object."""
 LEXICAL = "lexical"
 """What results call the judge of a run that is given none: a comparison of words."""
 FROM_FILE = "predictions_file"

@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _file(self) -> None:
         name, _, path = self.path.partition("/resolve/")
-        content = self.server.repos[name.strip("/")]["files"][unquote(path.partition("/")[2])]
+        content = self.server.repos[name.strip("/").removeprefix("datasets/")]["files"][unquote(path.partition("/")[2])]
         headers = {
             "ETag": f'"{hashlib.sha256(content).hexdigest()}"',
             "X-Repo-Commit": path.partition("/")[0],

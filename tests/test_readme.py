@@ -21,7 +21,10 @@ README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding=
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:.*inflated by the fit", "ignore:.*maximum likelihood", "ignore:.*left out of the mean"
+    "ignore:.*inflated by the fit",
+    "ignore:.*maximum likelihood",
+    "ignore:.*left out of the mean",
+    "ignore:.*holds synthetic items:eyechart.datasets_scripts.common.errors.MiniDataWarning",
 )
 def test_the_python_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -32,7 +35,11 @@ def test_the_python_examples_run(tmp_path, monkeypatch):
         Script(server).say(always("A"))
         for block in blocks:
             exec(block.replace("http://127.0.0.1:8000/v1", server.url_for("/v1")), names)
-    assert [result["task_name"] for result in names["results"]] == ["llsavisionqa/single", "llsavisionqa/pair"]
+    assert [result["task_name"] for result in names["results"]] == [
+        "mini:llsavisionqa/single",
+        "mini:llsavisionqa/pair",
+    ]
+    assert all(result["is_mini"] for result in names["results"])
 
 
 def test_the_suite_file_can_be_run(tmp_path):

@@ -125,6 +125,10 @@ class AesBench(BenchmarkBuilder):
             citation=_CITATION,
         )
 
+    def by_hand(self) -> str:
+        """The whole release, which has a password."""
+        return _HOW_TO_GET
+
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         chosen = chosen_data_files(self.config, (".json", SUFFIX))
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)

@@ -15,6 +15,8 @@ import datasets
 from eyechart.datasets_scripts.common.archives import image_folders
 from eyechart.datasets_scripts.common.archives import unpack
 from eyechart.datasets_scripts.common.base64_images import Base64Cell
+from eyechart.datasets_scripts.common.checksums import check_sha256
+from eyechart.datasets_scripts.common.downloads import has_part
 from eyechart.datasets_scripts.common.downloads import resumable_download
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.errors import MissingFileError
@@ -90,6 +92,10 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     SPLITS: ClassVar[tuple[str, ...]]
     """All splits that the subset can have."""
 
+    def by_hand(self) -> str:
+        """What of the release has to be got by hand, from where, and where to put it; "" where it is downloaded."""
+        return ""
+
     @abstractmethod
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         """Find the annotations of every split that the release at hand holds."""
@@ -154,17 +160,22 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         An interrupted download goes on where it stopped, from the Hub and from other servers that can send parts.
 
         Raises:
-            MissingFileError: It cannot be downloaded.
+            MissingFileError: It cannot be downloaded, or is not what its published checksum says.
         """
+        # Of the Hub's address, which may be that of a mirror.
+        location = location.replace("https://huggingface.co", datasets.config.HF_ENDPOINT)
+        folder = self._cache_downloaded_dir
         try:
             path = None
             if location.startswith(("http://", "https://")) and not location.startswith(datasets.config.HF_ENDPOINT):
-                path = resumable_download(location, self._cache_downloaded_dir)
+                path = resumable_download(location, folder)
             found: str = path or dl_manager.download(location)
         # What the library and its HTTP client raise differs between versions.
         except Exception as error:
-            reason = f"{location} cannot be downloaded ({type(error).__name__}: {error}). {how_to_get}"
+            kept = " The same command, given again, goes on from there." if has_part(location, folder) else ""
+            reason = f"{location} cannot be downloaded ({type(error).__name__}: {error}).{kept} {how_to_get}"
             raise MissingFileError(reason) from error
+        check_sha256(found, location)
         return found
 
     def _unpack(self, archive: str) -> str:

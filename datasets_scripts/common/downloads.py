@@ -3,6 +3,7 @@
 The download manager of `datasets` does so for files on the Hub alone; any other one it begins anew. KADID-10k has 3 GB.
 """
 
+import glob
 import hashlib
 import os
 from typing import Any
@@ -14,8 +15,8 @@ CHUNK = 16 * 2**20
 def resumable_download(url: str, folder: str) -> str | None:
     """Download a file unless that was done before.
 
-    What has arrived is kept beside the file under a name that tells the server's version of it (its ETag), so that
-    parts of two versions are never put together.
+    What has arrived is kept beside the file under a name that tells the server's version of it (its ETag, or else when
+    it was last changed), so that parts of two versions are never put together.
 
     Args:
         url: Address of the file, by HTTP or HTTPS.
@@ -34,7 +35,7 @@ def resumable_download(url: str, folder: str) -> str | None:
     from filelock import FileLock
     from fsspec.core import url_to_fs
 
-    target = os.path.join(folder, hashlib.sha256(url.encode()).hexdigest())
+    target = _target(url, folder)
     if os.path.isfile(target):
         return target
     if config.HF_HUB_OFFLINE:
@@ -46,9 +47,10 @@ def resumable_download(url: str, folder: str) -> str | None:
             return target
         files, place = url_to_fs(url)
         about = files.info(place)
-        if not (about.get("size") and about.get("ETag")):
+        told = about.get("ETag") or about.get("Last-Modified")
+        if not (about.get("size") and told):
             return None
-        version = hashlib.sha256(about["ETag"].encode()).hexdigest()[:16]
+        version = hashlib.sha256(told.encode()).hexdigest()[:16]
         part = f"{target}.{version}.incomplete"
         try:
             _append_rest(files, place, about["size"], part)
@@ -58,6 +60,16 @@ def resumable_download(url: str, folder: str) -> str | None:
             return None
         os.replace(part, target)
     return target
+
+
+def has_part(url: str, folder: str) -> bool:
+    """Whether a part of a file has arrived, from which `resumable_download` goes on."""
+    parts = glob.glob(f"{glob.escape(_target(url, folder))}.*.incomplete")
+    return any(os.path.getsize(part) for part in parts)
+
+
+def _target(url: str, folder: str) -> str:
+    return os.path.join(folder, hashlib.sha256(url.encode()).hexdigest())
 
 
 def _append_rest(files: Any, place: str, size: int, part: str) -> None:

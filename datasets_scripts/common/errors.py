@@ -118,6 +118,10 @@ class StoreError(EyechartError):
     """The store of answers cannot be read or written; what it holds is kept."""
 
 
+class MiniDataWarning(UserWarning):
+    """Scores are of a mini release, whose items are synthetic."""
+
+
 def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError:
     """Make the error for a name that does not exist.
 

@@ -63,6 +63,10 @@ class QualityBuilder(BenchmarkBuilder):
     HOW_TO_GET: ClassVar[str]
     """What to download, from whom, and where to put it."""
 
+    def by_hand(self) -> str:
+        """The whole release, unless it is downloaded."""
+        return "" if self.DOWNLOADS else self.HOW_TO_GET
+
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         suffixes = tuple({".csv", ".json", ".txt", *(os.path.splitext(name)[1] for name in self.SCORE_FILES)})
         chosen = chosen_data_files(self.config, suffixes)
@@ -76,8 +80,8 @@ class QualityBuilder(BenchmarkBuilder):
             return self._splits(files, data_dir or os.path.dirname(files[0]))
         if data_dir is not None:
             return self._splits(self._score_files(data_dir), data_dir)
-        if not self.DOWNLOADS:
-            raise MissingFileError(f"subset {self.name!r} needs data_dir. {self.HOW_TO_GET}")
+        if self.by_hand():
+            raise MissingFileError(f"subset {self.name!r} needs data_dir. {self.by_hand()}")
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the release's images are one archive. {self.HOW_TO_GET}")
         if self.config.images == "skip" and "scores" in self.DOWNLOADS:

@@ -196,6 +196,15 @@ class TwoAfc(BenchmarkBuilder):
             citation=_CITATION,
         )
 
+    def by_hand(self) -> str:
+        """The images, but for those that are in the authors' repository; or what the release of `source` needs."""
+        self.config.check()
+        if self.config.source is not None:
+            return self._source.by_hand()
+        in_repository = self.config.databases and {*self.config.databases} <= {*MIXED, MIXED_POOL}
+        is_there = self.config.images == "skip" or (self.config.name == "coarse" and in_repository)
+        return "" if is_there else _HOW_TO_GET
+
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         self.config.check()
         if self.config.source is not None:
@@ -216,9 +225,8 @@ class TwoAfc(BenchmarkBuilder):
         name = LABEL_FILES[self.config.name]
         if self.config.images == "skip":
             return Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())
-        chosen = set(self.config.databases)
-        if self.config.name != "coarse" or not chosen or not chosen <= {*MIXED, MIXED_POOL}:
-            raise MissingFileError(f"subset {self.name!r} needs data_dir. {_HOW_TO_GET}")
+        if self.by_hand():
+            raise MissingFileError(f"subset {self.name!r} needs data_dir. {self.by_hand()}")
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the images are one archive. {_HOW_TO_GET}")
         archive = self._fetch(dl_manager, _ARCHIVE, _HOW_TO_GET)

@@ -90,7 +90,8 @@ def read_blind_run(folder: str | Path, task: str, split: str, pass_counts: Mappi
     held = [f"{r.task} ({r.split}{', blind' if _is_blind(r) else ''})" for r in results.tasks]
     raise UsageError(
         f"without_blind={str(folder)!r} has no scores of {task} ({split}) without images, but: "
-        f"{', '.join(held) or 'nothing'}. Make them with `eyechart run {task} --split {split} --blind --out FOLDER`"
+        f"{', '.join(held) or 'nothing'}. Make them with `eyechart run {task} --model MODEL --split {split} --blind "
+        "--out FOLDER`"
     )
 
 

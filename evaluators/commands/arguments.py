@@ -23,7 +23,10 @@ class BackendKind(Enum):
     OPENAI = "openai"
 
 
-Subset = Annotated[str | None, typer.Option(help="Data set to run on; the task's own by default.")]
+Subset = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Data set to run on; the task's own by default. Repeatable."),
+]
 Split = Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first so many items.")]
 _SEED = "Seed of the bootstrap intervals and of random choices"
@@ -35,8 +38,11 @@ DataDirs = Annotated[
     typer.Option(
         "--data-dir",
         metavar="[SUBSET=]PATH",
-        help="Folder of the real release; without it a mini release is made. Repeatable.",
+        help="Folder of the release; without it, the official one is downloaded where that is possible. Repeatable.",
     ),
+]
+Mini = Annotated[
+    bool, typer.Option("--mini", help="Use synthetic data, a mini release, for data sets without --data-dir.")
 ]
 DataOptions = Annotated[
     list[str] | None,

@@ -12,6 +12,7 @@ from eyechart.evaluators.commands.arguments import SkipBad
 from eyechart.evaluators.commands.arguments import SkipMissing
 from eyechart.evaluators.commands.arguments import parse_options
 from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import printable
 from eyechart.evaluators.runs.plan import parse_data_dirs
 
 
@@ -25,12 +26,13 @@ def export(
         list[str] | None,
         typer.Option(
             metavar="[CONFIG=]PATH",
-            help="Folder of the real release; without it the mini release is exported. Repeatable.",
+            help="Folder of the release; without it, the official one is downloaded where it can be. Repeatable.",
         ),
     ] = None,
+    mini: Annotated[bool, typer.Option("--mini", help="Export the mini release, which holds synthetic items.")] = False,
     option: DataOptions = None,
     push_to_hub: Annotated[
-        str | None, typer.Option(metavar="REPO", help="Upload to this data set repository; needs --data-dir.")
+        str | None, typer.Option(metavar="REPO", help="Upload to this data set repository; not with --mini.")
     ] = None,
     public: Annotated[bool, typer.Option("--public", help="Make a new repository public instead of private.")] = False,
     i_have_the_rights: Annotated[
@@ -42,7 +44,7 @@ def export(
         typer.Option(
             "--benchmark",
             help="Also write eval.yaml, with which the Hub shows a leaderboard, once Hugging Face has listed the "
-            "framework and the repository; needs --data-dir.",
+            "framework and the repository; not with --mini.",
         ),
     ] = False,
     skip_bad: SkipBad = False,
@@ -50,27 +52,30 @@ def export(
 ) -> None:
     """Write a data set as Parquet with its images and a card, for plain `datasets.load_dataset`."""
 
-    def write() -> Path:
-        from eyechart.datasets_scripts import mini
+    def write() -> tuple[Path, str]:
         from eyechart.datasets_scripts.export import export as export_subset
+        from eyechart.datasets_scripts.mini import is_release
+        from eyechart.datasets_scripts.mini import release
         from eyechart.evaluators.publishing.benchmark import benchmark as make_benchmark
         from eyechart.evaluators.publishing.benchmark import write_benchmark
 
-        if push_to_hub is not None and not data_dir:
-            raise UsageError("--push-to-hub needs --data-dir: a mini release is not the benchmark")
+        if mini and data_dir:
+            raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
         if public and push_to_hub is None:
             raise UsageError("--public says how to make the repository of --push-to-hub, which is not given")
         configs = config or find_subset(subset).configs
         # Made first, so that nothing is exported where it cannot be.
         contents = make_benchmark(subset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
-        folders = parse_data_dirs(data_dir or [f"{mini.release(subset)}"], tuple(configs), "config")
-        if benchmark and (not data_dir or any(map(mini.is_release, folders.values()))):
-            raise UsageError("--benchmark needs --data-dir: a mini release is not the benchmark")
+        folders = parse_data_dirs([str(release(subset))] if mini else data_dir or [], tuple(configs), "config")
+        if any(map(is_release, folders.values())):
+            for name, value in {"--push-to-hub": push_to_hub, "--benchmark": benchmark}.items():
+                if value:
+                    raise UsageError(f"{name} is for the benchmark, which a mini release is not; leave out --mini")
         written = export_subset(
             subset,
             config,
             out=out,
-            data_dir=folders.get("", folders),
+            data_dir=folders.get("", folders or None),
             options=parse_options(option or []),
             i_have_the_rights=i_have_the_rights,
             skip_bad=skip_bad,
@@ -78,10 +83,12 @@ def export(
         )
         if contents is not None:
             write_benchmark(written, contents)
-        return written
+        if any(map(is_release, folders.values())):
+            return written, "a mini release, whose items are synthetic"
+        return written, ", ".join(folders.values()) or "the official release"
 
-    folder = checked(write)
-    print(f"Exported to {folder}")
+    folder, source = checked(write)
+    print(printable(f"Exported {source}, to {folder}"))
     if push_to_hub is not None:
         from eyechart.datasets_scripts import hub
 

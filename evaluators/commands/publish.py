@@ -45,6 +45,13 @@ def publish(
     allow_left_out: Annotated[
         bool, typer.Option("--allow-left-out", help="Publish although rows were left out; the card says how many.")
     ] = False,
+    as_own_data: Annotated[
+        bool,
+        typer.Option(
+            "--as-own-data",
+            help="The data are your own, not a benchmark's: publish under the name of their folder.",
+        ),
+    ] = False,
 ) -> None:
     """Put results into a model's card and repository on the Hub: shows the difference, and writes it with --push.
 
@@ -61,7 +68,7 @@ def publish(
         if create_pr and not push:
             raise UsageError("--create-pr says how to --push, which is not given")
         repos = _data_repos(dataset_repo or [])
-        published = select(runs, task or [], allow_left_out=allow_left_out)
+        published = select(runs, task or [], allow_left_out=allow_left_out, as_own_data=as_own_data)
         check_model(published, model_repo, same_model)
         held = _held(model_repo, card)
         return changes(published, model_repo, held.files, data_repos=repos, source=source_url), held

@@ -24,6 +24,7 @@ from eyechart.evaluators.commands.arguments import HumanLetters
 from eyechart.evaluators.commands.arguments import Inference
 from eyechart.evaluators.commands.arguments import Limit
 from eyechart.evaluators.commands.arguments import Marking
+from eyechart.evaluators.commands.arguments import Mini
 from eyechart.evaluators.commands.arguments import NoStore
 from eyechart.evaluators.commands.arguments import OptionalSeed
 from eyechart.evaluators.commands.arguments import Out
@@ -50,6 +51,8 @@ from eyechart.evaluators.commands.judge import judge_options
 from eyechart.evaluators.commands.running import execute_plan
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.data import check_data
+from eyechart.evaluators.runs.data import check_mini
 from eyechart.evaluators.runs.plan import Planned
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.suites import list_suites
@@ -111,6 +114,7 @@ def run(
         bool, typer.Option("--trust-remote-code", help="Run the code that the model's repository brings.")
     ] = False,
     data_dir: DataDirs = None,
+    mini: Mini = False,
     out: Out = None,
     skip_bad: SkipBad = False,
     skip_missing: SkipMissing = False,
@@ -155,7 +159,9 @@ def run(
         int | None, typer.Option(min=1, help="The longest reply, in tokens.", rich_help_panel=HOW)
     ] = None,
 ) -> None:
-    """Evaluate a model; without arguments, the bundled tiny model on mini data."""
+    """Evaluate a model on the real data; where no model is named, the bundled tiny model on synthetic ones."""
+    # Synthetic data are never what somebody evaluates a model of their own on without having asked for them.
+    is_model_named = model is not None or backend is not None or base_url is not None
 
     def plan_run() -> "tuple[Suite | None, list[Planned]]":
         given = TaskOptions(
@@ -181,19 +187,24 @@ def run(
             raise UsageError(f"--suite {suite} and the tasks {', '.join(tasks)} are both given; leave out one")
         if suite is not None and suite not in list_suites():
             own = {"--subset": subset, "--split": split, "--data-dir": data_dir, "--option": option, "--limit": limit}
-            own |= {"--seed": seed}
+            own |= {"--seed": seed, "--mini": mini or None}
             own |= {f"--{name.replace('_', '-')}": value for name, value in given.given().items()}
-            return _read_suite(suite, [name for name, value in own.items() if value is not None])
-        return None, make_plan(
+            given_too = [name for name, value in own.items() if value is not None]
+            return _read_suite(suite, given_too, is_mini=not is_model_named)
+        plan = make_plan(
             tasks or [],
             among=TASKS if suite is None else suite_tasks(suite),
             subset=subset,
             split=split,
             data_dirs=data_dir or [],
+            is_mini=mini or not is_model_named,
             data_options=parse_options(option or []),
             options=given,
             limit=limit,
         )
+        if mini:
+            check_mini(plan)
+        return None, plan
 
     suite_file, plan = checked(plan_run)
 
@@ -210,6 +221,7 @@ def run(
         )
     )
     endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))
+    checked(lambda: check_data(plan))
 
     def make_backend(own_device: str | None) -> "Backend":
         from eyechart.evaluators.backends import resolve_backend
@@ -228,7 +240,7 @@ def run(
     execute_plan(plan, make_backend, options, out, judging, use_store=not no_store)
 
 
-def _read_suite(path: str, given: list[str]) -> "tuple[Suite, list[Planned]]":
+def _read_suite(path: str, given: list[str], *, is_mini: bool) -> "tuple[Suite, list[Planned]]":
     """A suite file, which says itself what the options in `given` would say."""
     from eyechart.evaluators.runs.suite_file import read_suite
 
@@ -236,7 +248,7 @@ def _read_suite(path: str, given: list[str]) -> "tuple[Suite, list[Planned]]":
         raise UsageError(f"{unknown_name('suite', path, list_suites())}; nor is there a file of that name")
     if given:
         raise UsageError(f"{', '.join(given)} cannot be given with the suite file {path}; write it into the file")
-    return read_suite(path)
+    return read_suite(path, is_mini=is_mini)
 
 
 def _endpoint(

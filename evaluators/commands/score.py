@@ -17,6 +17,7 @@ from eyechart.evaluators.commands.arguments import HumanLetters
 from eyechart.evaluators.commands.arguments import Inference
 from eyechart.evaluators.commands.arguments import Limit
 from eyechart.evaluators.commands.arguments import Marking
+from eyechart.evaluators.commands.arguments import Mini
 from eyechart.evaluators.commands.arguments import NoStore
 from eyechart.evaluators.commands.arguments import Out
 from eyechart.evaluators.commands.arguments import Rounds
@@ -41,6 +42,8 @@ from eyechart.evaluators.commands.judge import judge_options
 from eyechart.evaluators.commands.running import execute_plan
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.data import check_data
+from eyechart.evaluators.runs.data import check_mini
 from eyechart.evaluators.runs.plan import Planned
 from eyechart.evaluators.runs.plan import make_plan
 
@@ -68,6 +71,7 @@ def score(
     limit: Limit = None,
     seed: Seed = 0,
     data_dir: DataDirs = None,
+    mini: Mini = False,
     out: Out = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out malformed rows and items without a prediction; list them.")
@@ -114,15 +118,19 @@ def score(
             fallback=fallback,
             rounds=rounds,
         )
-        return make_plan(
+        plan = make_plan(
             [task],
             subset=subset,
             split=split,
             data_dirs=data_dir or [],
+            is_mini=mini,
             data_options=parse_options(option or []),
             options=given,
             limit=limit,
         )
+        if mini:
+            check_mini(plan)
+        return plan
 
     plan = checked(plan_scoring)
 
@@ -138,6 +146,8 @@ def score(
             judge_prices,
         )
     )
+
+    checked(lambda: check_data(plan, images="skip"))
 
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from eyechart.evaluators.publishing.benchmark import task_id
-from eyechart.evaluators.publishing.data_cards import pretty_name
 from eyechart.evaluators.publishing.headlines import headlines
 from eyechart.evaluators.publishing.selection import Published
 from eyechart.evaluators.publishing.selection import left_out_public
-from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.tasks import get_task
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ def index_entries(published: Sequence[Published], repos: Mapping[str, str], sour
 
     entries: list[dict[str, Any]] = []
     for one in published:
-        results = [] if one.is_average else _eval_results(one.result, repos.get(one.result.subset), source)
+        results = [] if one.is_average else _eval_results(one, repos.get(one.result.subset), source)
         # One by one: together, the library would join tasks on the same data.
         entries += eval_results_to_model_index("", results)[0]["results"] if results else []
     return entries
@@ -75,20 +73,20 @@ def hub_entries(
             notes=_notes(one),
         )
         for one in published
-        if one.result.subset in repos and (scores := headlines(one.result))
+        if not one.own_data and one.result.subset in repos and (scores := headlines(one.result))
     ]
 
 
-def _eval_results(result: TaskResult, repo: str | None, source: str | None) -> "list[EvalResult]":
+def _eval_results(one: Published, repo: str | None, source: str | None) -> "list[EvalResult]":
     from huggingface_hub import EvalResult
 
-    scores = result.scores or {}
+    result, scores = one.result, one.result.scores or {}
     return [
         EvalResult(
             task_type=TASK_TYPE,
             task_name=f"{get_task(result.task).name}{_OURS}",
-            dataset_type=repo or result.subset,
-            dataset_name=pretty_name(result.subset),
+            dataset_type=one.own_data or repo or result.subset,
+            dataset_name=one.data_name,
             dataset_config=result.settings["data"].get("config"),
             dataset_split=result.split,
             metric_type=headline.key,

@@ -14,7 +14,6 @@ from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
-from eyechart.evaluators.publishing.data_cards import pretty_name
 from eyechart.evaluators.publishing.selection import Published
 from eyechart.evaluators.publishing.selection import left_out_public
 from eyechart.evaluators.results import with_nan
@@ -65,7 +64,7 @@ def _code(value: Any) -> str:
 
 def _data(one: Published) -> str:
     config = one.result.settings["data"].get("config")
-    name = "average over databases" if one.is_average else pretty_name(one.result.subset)
+    name = "average over databases" if one.is_average else one.data_name
     return markdown(f"{name}{f', {config}' if config else ''} ({one.result.split})")
 
 
@@ -123,6 +122,8 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
     yield "Compare only with scores of the same prompt, settings, split and data; the protocol above says which."
     for one in published:
         task = f"{_code(one.result.task)} on {_data(one)}"
+        if one.own_data:
+            yield f"{task}: these are data of the publisher's own, not a benchmark's."
         count = len(left_out_public(one.result))
         if count:
             yield f"{task}: {count} rows have no part in the scores: they could not be read, or had no image."

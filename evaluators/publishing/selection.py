@@ -1,15 +1,17 @@
 """Which results of a run are published, and why some must not be.
 
 Refused are results that do not say what a published number says: out of range, other than what the predictions beside
-them give, of made-up data, of a part of the data, of answers that are private, or judged by a comparison of words.
-Nothing allows these. Rows that could not be read or whose image was absent are left out only where that is said to be
-meant, and the card then tells how many these are.
+them give, of synthetic data, of a part of the data, of answers that are private, or judged by a comparison of words.
+Nothing allows these. Data of one's own are told by their number of items; they are published under the name of their
+folder, never under that of a benchmark, and only where that is said to be meant. Rows that could not be read or whose
+image was absent are left out only where that is said to be meant too, and the card then tells how many these are.
 """
 
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from eyechart.datasets_scripts import mini
@@ -17,15 +19,22 @@ from eyechart.datasets_scripts.common.errors import ContradictionError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.subsets import SUBSETS
 from eyechart.evaluators.asking import PRIVATE
 from eyechart.evaluators.comparison.items import item_scores
+from eyechart.evaluators.official import official_items
+from eyechart.evaluators.official import scored_items
+from eyechart.evaluators.publishing.data_cards import pretty_name
 from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.report.runs import Run
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.score_ranges import range_misfits
+from eyechart.evaluators.types import GIVEN
 from eyechart.evaluators.types import LEXICAL
+from eyechart.evaluators.types import MINI
+from eyechart.evaluators.types import OFFICIAL
 
 
 @dataclass(frozen=True)
@@ -35,20 +44,35 @@ class Published:
     result: TaskResult
     environment: dict[str, Any]
     """When, where and with which versions it was made."""
+    own_data: str = ""
+    """Name of the folder of the publisher's own data; "" where it is of a benchmark."""
 
     @property
     def is_average(self) -> bool:
         """Whether it is an average over databases, which is no data set's."""
         return self.result.subset == AVERAGE
 
+    @property
+    def data_name(self) -> str:
+        """What its data are called."""
+        return self.own_data or pretty_name(self.result.subset)
 
-def select(runs: Sequence[str | Path], tasks: Sequence[str] = (), *, allow_left_out: bool = False) -> list[Published]:
+
+def select(
+    runs: Sequence[str | Path],
+    tasks: Sequence[str] = (),
+    *,
+    allow_left_out: bool = False,
+    as_own_data: bool = False,
+) -> list[Published]:
     """Read runs and choose what is published.
 
     Args:
         runs: Folders of finished runs of one model.
         tasks: Names of tasks; all that the runs hold if empty.
         allow_left_out: Publish results although rows were left out.
+        as_own_data: Publish them as of data of one's own, under the names of their folders; averages over databases
+            are then passed over.
 
     Returns:
         The results, in the order of the runs.
@@ -64,25 +88,31 @@ def select(runs: Sequence[str | Path], tasks: Sequence[str] = (), *, allow_left_
         if name not in known:
             raise unknown_name("task in these runs", name, known)
     chosen = [(run, key) for run in read for key in run.tasks if not tasks or key.task in tasks]
+    if as_own_data:
+        chosen = [(run, key) for run, key in chosen if key.subset != AVERAGE]
     if not chosen:
         raise UsageError("there is no result to publish: no task of these runs finished")
     results = [run.tasks[key] for run, key in chosen]
     _check_one_each(results)
     reasons = [
-        why_not(run.tasks[key], allow_left_out=allow_left_out) or _contradiction(run, key) for run, key in chosen
+        why_not(run.tasks[key], allow_left_out=allow_left_out, as_own_data=as_own_data) or _contradiction(run, key)
+        for run, key in chosen
     ]
     _check_allowed(results, reasons)
-    return [Published(run.tasks[key], run.results.environment) for run, key in chosen]
+    names = [_own_folder(result) if as_own_data else "" for result in results]
+    return [
+        Published(run.tasks[key], run.results.environment, name) for (run, key), name in zip(chosen, names, strict=True)
+    ]
 
 
-def why_not(result: TaskResult, *, allow_left_out: bool = False) -> str:
+def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bool = False) -> str:
     """Why a result must not be published, and how to make one that may be; "" where it may be."""
     data, judge = _settings(result, "data"), _settings(result, "judge").get("name")
     count = len(left_out_public(result))
     if "is_mini" not in data or not _is_described(data):
         return "its settings do not tell its data; a results file is not to be edited, so repeat the run"
     if data["is_mini"] is not False or mini.is_release(data.get("source")):
-        return "it is of a mini release, which holds made-up items; repeat it on the real data with --data-dir"
+        return "it is of a mini release, which holds synthetic items; repeat it on the real data, without --mini"
     if result.settings.get("limit") is not None:
         return f"it is of the first {result.settings['limit']} items alone; repeat it without --limit"
     if result.scores is None:
@@ -96,7 +126,51 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False) -> str:
         return f"it was judged by `{LEXICAL}`, a comparison of words; repeat it with --judge, which asks no answer anew"
     if count and not allow_left_out:
         return f"{count} rows were left out; --allow-left-out publishes it with a note that says so"
+    if as_own_data:
+        return _not_own(result)
+    return _not_the_release(result, count)
+
+
+def _not_own(result: TaskResult) -> str:
+    """Why a result cannot be published under the name of its data's folder; "" where it can."""
+    name = _own_folder(result)
+    if not name:
+        source = _settings(result, "data").get("source")
+        return f"--as-own-data publishes under the name of the data's folder, and its data, {source!r}, tell none"
+    if _plain(name) in {_plain(taken) for subset in SUBSETS for taken in (subset, pretty_name(subset))}:
+        return f"the folder of its data is called {name!r}, as a benchmark's data are; give it a name of its own"
     return ""
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _not_the_release(result: TaskResult, left_out: int) -> str:
+    """Why a result cannot be of the official release as a whole; "" where it can."""
+    official, scored = official_items(result), scored_items(result.scores or {}) or 0
+    if _settings(result, "data").get("source") == GIVEN and result.subset in SUBSETS:
+        return (
+            f"it is of a `Dataset` object, which does not tell whether it is {result.subset}; give subset no such name"
+        )
+    if not official or scored in official or scored + left_out in official:
+        return ""
+    # An image that is left out takes all of its pairs with it.
+    if left_out and "n_pairs" in (result.scores or {}) and scored < official[0]:
+        return ""
+    expected = " or ".join(f"{count:,}" for count in official)
+    return (
+        f"it is of {scored:,} items, and {result.subset} ({result.split}) has {expected}; repeat it on the release as "
+        "its authors give it, or say --as-own-data, which publishes it under the name of the data's folder"
+    )
+
+
+def _own_folder(result: TaskResult) -> str:
+    """Name of the folder that a result's data were read from; "" where they were in none."""
+    source = _settings(result, "data").get("source")
+    if not isinstance(source, str) or source in (GIVEN, MINI, OFFICIAL):
+        return ""
+    return PurePath(source.replace("\\", "/")).name
 
 
 def left_out_public(result: TaskResult) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Any
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.types import MINI
+from eyechart.evaluators.types import OFFICIAL
 
 _LARGEST_SIDE = 112
 _QUALITY = 60
@@ -73,7 +74,7 @@ def add_images(
     source = settings.get("source")
     if not isinstance(source, str):
         return {}, "the settings do not name the data"
-    if source != MINI and not Path(source).is_dir():
+    if source not in (MINI, OFFICIAL) and not Path(source).is_dir():
         return {}, f"the data are not where the run found them: {source!r}"
     try:
         with _without_bars():
@@ -88,16 +89,20 @@ def add_images(
 
 
 def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
+    from eyechart.datasets_scripts.loading import prepared_dataset
     from eyechart.evaluators.data import load_data
     from eyechart.evaluators.tasks import get_task
 
-    source = settings["source"]
+    source, options = settings["source"], settings.get("options") or {}
+    if source == OFFICIAL:
+        return prepared_dataset(key.subset, get_task(key.task).config, split=key.split, options=options)
     return load_data(
         get_task(key.task),
         subset=key.subset,
         split=key.split,
         data_dir=None if source == MINI else source,
-        options=settings.get("options") or {},
+        is_mini=source == MINI,
+        options=options,
         # What the run left out is in no sample.
         skip_missing=True,
         skip_bad=True,

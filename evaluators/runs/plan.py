@@ -29,7 +29,9 @@ class Planned:
     subset: str
     split: str
     data_dir: str | None = None
-    """Folder of the release; None is the mini release."""
+    """Folder of the release; None is the official one, downloaded where that is possible."""
+    is_mini: bool = False
+    """Whether it runs on the mini release, which holds synthetic items; then there is no folder."""
     data_options: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the data set's own."""
     options: TaskOptions = field(default_factory=TaskOptions)
@@ -41,9 +43,10 @@ def make_plan(
     names: Sequence[str],
     *,
     among: Sequence[Task] = TASKS,
-    subset: str | None = None,
+    subset: str | Sequence[str] | None = None,
     split: str | None = None,
     data_dirs: Sequence[str] = (),
+    is_mini: bool = False,
     data_options: Mapping[str, Any] | None = None,
     options: TaskOptions | None = None,
     limit: int | None = None,
@@ -51,12 +54,13 @@ def make_plan(
     """Make a plan of what was given on the command line.
 
     Args:
-        names: Tasks; if empty, those of `among` that have the subset and the split.
+        names: Tasks; if empty, those of `among` that have one of the subsets, and the split.
         among: Tasks such as those of a suite; all by default.
-        subset: Data set to run on; by default those that each task names, or, where folders are given for some of
-            these, those alone.
+        subset: Data set to run on, or several; by default those that each task names, or, where folders are given for
+            some of these, those alone.
         split: Split to run on; each task's first by default.
         data_dirs: `[SUBSET=]PATH`, folders of releases.
+        is_mini: Run on mini releases wherever no folder is given.
         data_options: Settings of the data set's own, where all tasks run on one.
         options: Each goes to the tasks that take it.
         limit: Use only the first so many items.
@@ -66,18 +70,22 @@ def make_plan(
             the data set has no such setting.
     """
     tasks = [get_task(name) for name in dict.fromkeys(names)]
+    wanted = (subset,) if isinstance(subset, str) else tuple(dict.fromkeys(subset or ()))
     if not names:
-        tasks = [t for t in among if subset in (None, *t.subsets)]
+        tasks = [t for t in among if not wanted or not set(wanted).isdisjoint(t.subsets)]
         tasks = [t for t in tasks if split in (None, *t.splits)] or tasks
     known = tuple(dict.fromkeys(name for task in (tasks or among) for name in task.subsets))
-    if subset is not None and subset not in known:
-        raise unknown_name("subset", subset, known)
+    for one in wanted:
+        if one not in known:
+            raise unknown_name("subset", one, known)
     folders = parse_data_dirs(data_dirs, known)
     plan = []
     for task in tasks:
         given = tuple(name for name in task.subsets if name in folders)
-        for chosen in (subset,) if subset else given or task.default_subsets:
-            plan.append(plan_task(task, chosen, split, folders.get(chosen, folders.get("")), limit=limit))
+        own = tuple(name for name in wanted if name in task.subsets) or wanted[:1]
+        for chosen in own or given or task.default_subsets:
+            planned = plan_task(task, chosen, split, folders.get(chosen, folders.get("")), limit=limit)
+            plan.append(replace(planned, is_mini=is_mini and planned.data_dir is None))
     chosen_subsets = {planned.subset for planned in plan}
     if "" in folders and len(chosen_subsets) > 1:
         raise UsageError(

@@ -183,7 +183,9 @@ def _run_task(
     task = planned.task
     # Known before any data are loaded.
     backend.check(asker.wanted)
-    print_line(messages, f"{task.name}: loading {planned.subset} ({planned.split})")
+    is_official = planned.data_dir is None and not planned.is_mini
+    origin = ", downloaded unless that was done before" if is_official else ""
+    print_line(messages, f"{task.name}: loading {planned.subset} ({planned.split}){origin}")
 
     def load() -> LoadedData:
         return load_data(
@@ -191,6 +193,7 @@ def _run_task(
             subset=planned.subset,
             split=planned.split,
             data_dir=planned.data_dir,
+            is_mini=planned.is_mini,
             options=planned.data_options,
             skip_missing=options.skip_missing,
             skip_bad=options.skip_bad,
@@ -203,8 +206,8 @@ def _run_task(
         evaluation = _evaluate(asker, loaded, backend, planned.limit, options, messages, judge)
     told = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     seconds, stored = evaluation.timings["model_seconds"], evaluation.timings["answers_from_store"]
-    origin = f", {stored:.0f} of them from the store" if stored else ""
-    answers = f"{len(evaluation.predictions)} answers in {seconds:.1f} s{origin}"
+    reused = f", {stored:.0f} of them from the store" if stored else ""
+    answers = f"{len(evaluation.predictions)} answers in {seconds:.1f} s{reused}"
     lines = [answers, *(f"warning: {text}" for text in told)]
     for line in lines:
         print_line(messages, f"{task.name}: {line}")

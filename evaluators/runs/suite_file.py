@@ -5,9 +5,10 @@
     name: nightly                  # optional
     seed: 0                        # optional, of all tasks
     limit: 200                     # optional, of all tasks that give none themselves
+    mini: false                    # optional: true runs tasks that name no data_dir on synthetic data
     tasks:
       - task: q_bench/perception
-        data_dir: /data/LLVisionQA # without it, the mini release
+        data_dir: /data/LLVisionQA # without it, the official release, downloaded where that is possible
         options: {shuffle_seed: 7}
       - task: q_bench/assessment
         subset: koniq10k
@@ -49,7 +50,9 @@ class SuiteTask(BaseModel):
     """Data set to run on; each of the task's own where none is named."""
     split: str | None = Field(default=None, min_length=1)
     data_dir: str | None = Field(default=None, min_length=1)
-    """Folder of the release, relative to the suite file; the mini release where none is named."""
+    """Folder of the release, relative to the suite file; the official one is downloaded where none is named."""
+    mini: bool | None = None
+    """Whether to run on the mini release, which holds synthetic items; as the file says where the entry does not."""
     data_options: dict[str, Any] = {}
     """Settings of the data set's own."""
     options: dict[str, Any] = {}
@@ -65,14 +68,17 @@ class Suite(BaseModel):
     name: str | None = None
     seed: int = Field(default=0, ge=0)
     limit: int | None = Field(default=None, ge=1)
+    mini: bool | None = None
+    """Whether entries that name no folder run on mini releases; by default where no model is named either."""
     tasks: list[SuiteTask] = Field(min_length=1)
 
 
-def read_suite(path: str | Path) -> tuple[Suite, list[Planned]]:
+def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[Planned]]:
     """Read and check a suite file.
 
     Args:
         path: The file.
+        is_mini: Whether entries without a folder run on mini releases where the file does not say.
 
     Returns:
         Its contents and what is to run, in its order.
@@ -86,7 +92,7 @@ def read_suite(path: str | Path) -> tuple[Suite, list[Planned]]:
     plan: list[Planned] = []
     for number, entry in enumerate(suite.tasks, start=1):
         try:
-            plan += _plan_entry(entry, suite, path.parent)
+            plan += _plan_entry(entry, suite, path.parent, is_mini)
         except EyechartError as error:
             raise UsageError(f"{path}, task {number} ({entry.task}): {error}") from error
     names = [(planned.task.name, planned.subset) for planned in plan]
@@ -133,19 +139,22 @@ def _parse(path: Path) -> Suite:
         raise UsageError(f"{path} is not a suite file. " + "; ".join(problems)) from error
 
 
-def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path) -> list[Planned]:
+def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path, is_mini: bool) -> list[Planned]:
     task = get_task(entry.task)
     subsets = (entry.subset,) if entry.subset or entry.data_dir else task.default_subsets
     data_dir = None if entry.data_dir is None else _find("data_dir", entry.data_dir, folder)
     if data_dir is not None and entry.subset is None and len(task.default_subsets) > 1:
         raise UsageError(f"data_dir needs subset, one of: {', '.join(task.subsets)}")
+    if data_dir is not None and entry.mini:
+        raise UsageError(f"mini and data_dir {entry.data_dir!r} are both given; leave out one")
+    said = next((value for value in (entry.mini, suite.mini) if value is not None), is_mini)
     for name in entry.options:
         if name not in option_names():
             raise unknown_name("option", name, option_names())
     limit = entry.limit or suite.limit
     where = None if data_dir is None else str(data_dir)
     plan = [plan_task(task, subset, entry.split, where, limit=limit) for subset in subsets]
-    plan = [replace(planned, data_options=entry.data_options) for planned in plan]
+    plan = [replace(one, data_options=entry.data_options, is_mini=said and data_dir is None) for one in plan]
     for planned in plan:
         load_builder(planned.subset, task.config, data_dir=planned.data_dir, options=planned.data_options)
     options = TaskOptions(**_with_paths(entry.options, folder))

@@ -10,8 +10,11 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.circular_eval import MARKING
 from eyechart.evaluators.circular_eval import WITHOUT_BLIND
+from eyechart.evaluators.official import official_items
+from eyechart.evaluators.official import scored_items
 from eyechart.evaluators.results import FailedTask
 from eyechart.evaluators.results import task_folder
 from eyechart.evaluators.runs.console import printable
@@ -90,7 +93,7 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
         table.add_column(name, justify="right", no_wrap=True)
     groups = len(evaluations) <= _WITH_BREAKDOWN
     for evaluation in evaluations:
-        data = f"{evaluation.subset} ({evaluation.split}{', mini' if evaluation.settings['data']['is_mini'] else ''})"
+        data = f"{evaluation.subset} ({', '.join([evaluation.split, *_extent(evaluation)])})"
         name = evaluation.task
         for cells in _rows(evaluation, groups):
             table.add_row(name, *map(_shown, (data, *cells)))
@@ -100,6 +103,21 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
         reason = next(iter(failure.error.splitlines()), "")
         table.add_row(failure.task, failure.subset, f"[red]failed:[/red] {_shown(reason)}")
     return table
+
+
+def _extent(evaluation: Evaluation) -> Iterator[str]:
+    """Whether the data are synthetic, else how many of the official items they are; nothing where that is not known."""
+    if evaluation.settings["data"]["is_mini"]:
+        yield "mini"
+        return
+    count = _asked(evaluation) if evaluation.scores is None else scored_items(evaluation.scores)
+    official = in_official_terms(count or 0, official_items(evaluation))
+    if official:
+        yield official
+
+
+def _asked(evaluation: Evaluation) -> int:
+    return len({answer["id"] for answer in evaluation.predictions})
 
 
 def notes(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -120,8 +138,8 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
         lines += _own_notes(evaluation)
     if any(e.settings["data"]["is_mini"] for e in evaluations):
         lines.append(
-            f"A {MINI} holds procedurally drawn pictures, so these scores are not comparable with published ones. "
-            "Give the real data with --data-dir."
+            f"A {MINI} holds synthetic items, so these scores are not comparable with published ones. A run that names "
+            "a --model, and not --mini, is on the real data."
         )
     return lines
 
@@ -185,8 +203,8 @@ def _title(evaluations: Sequence[Evaluation]) -> str:
 def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str, str, str]]:
     scores = evaluation.scores
     if scores is None:
-        items = {answer["id"] for answer in evaluation.predictions}
-        yield ("no score, see below", "", "", "", f"{len(items):,}" if items else "")
+        items = _asked(evaluation)
+        yield ("no score, see below", "", "", "", f"{items:,}" if items else "")
         return
     yield from score_rows(scores)
     for name in _ASKED_FOR:

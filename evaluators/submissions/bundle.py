@@ -33,6 +33,7 @@ from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Kind
 from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.types import OFFICIAL
 from eyechart.evaluators.types import Loss
 from eyechart.evaluators.types import Request
 from eyechart.evaluators.types import Response
@@ -81,7 +82,7 @@ def make_bundles(
     if not wanted:
         raise UsageError(
             f"{run} has no answers to private questions; those to public ones are scored already. "
-            "Private are, for example: eyechart run q_bench/perception --split test"
+            "Private are, for example: eyechart run q_bench/perception --model MODEL --split test"
         )
     return [_bundle(read, key, data_dirs or {}) for key in wanted]
 
@@ -141,7 +142,7 @@ def _check_result(key: TaskKey, result: TaskResult, task: Task) -> None:
         takes = ", ".join(task.name for task in TASKS if takes_submissions(task))
         raise UsageError(f"{key.title}: the benchmark takes no answers to it; those that are taken: {takes}")
     if not isinstance(data, Mapping) or data.get("is_mini") is not False or mini.is_release(data.get("source")):
-        raise UsageError(f"{key.title}: it is of a mini release, not of the benchmark; run it with --data-dir")
+        raise UsageError(f"{key.title}: it is of a mini release, not of the benchmark; run it without --mini")
     if result.settings.get("limit") is not None:
         raise UsageError(
             f"{key.title}: it is of the first {result.settings['limit']} of {data.get('rows')} items alone; run it "
@@ -152,7 +153,9 @@ def _check_result(key: TaskKey, result: TaskResult, task: Task) -> None:
 def _load(key: TaskKey, result: TaskResult, task: Task, data_dirs: Mapping[str, str]) -> LoadedData:
     data = result.settings["data"]
     folder = data_dirs.get(key.subset, data_dirs.get("", data.get("source")))
-    if not isinstance(folder, str) or not Path(folder).is_dir():
+    if folder == OFFICIAL:
+        folder = None
+    elif not isinstance(folder, str) or not Path(folder).is_dir():
         raise MissingFileError(
             f"{key.title}: the release that the run read is not there; name its folder with --data-dir",
             path=str(folder),

@@ -49,7 +49,9 @@ def folder(name: str) -> Path:
 
 
 def subtasks(name: str) -> "list[SubTask]":
-    """What an `evaluate.EvaluationSuite` runs: each task of a suite on each of its data sets, as mini releases.
+    """What an `evaluate.EvaluationSuite` runs: each task of a suite on the mini release of each of its data sets.
+
+    Their items are synthetic, which each result says (`is_mini`).
 
     Raises:
         UsageError: There is no suite of that name.
@@ -60,7 +62,7 @@ def subtasks(name: str) -> "list[SubTask]":
 
     register()
     return [
-        SubTask(task.name, data=subset, subset=task.config, split=task.splits[0], args_for_task={})
+        SubTask(task.name, data=f"mini:{subset}", subset=task.config, split=task.splits[0], args_for_task={})
         for task in suite_tasks(name)
         for subset in task.default_subsets
     ]

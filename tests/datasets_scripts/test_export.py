@@ -92,8 +92,9 @@ def test_the_card_says_where_it_comes_from(tmp_path: Path, llvisionqa: Callable[
         "license: cc-by-nc-sa-4.0",
         "config_name: default",
         "teowu/LLVisionQA-QBench",
-        "- `dev`: 3 rows\n",
-        "- `test`: 3 rows; answers are private",
+        "Its source is a release that was given as a folder.",
+        "- `dev`: 3 rows (3 of 1,495 official items)\n",
+        "- `test`: 3 rows (3 of 1,495 official items); answers are private",
     ):
         assert text in card
 
@@ -105,7 +106,7 @@ def test_what_was_left_out_is_listed(tmp_path: Path, kadis: Callable[..., Path])
         export("kadis700k", out=tmp_path / "out", data_dir=source)
     assert not (tmp_path / "out").exists()
     folder = export("kadis700k", out=tmp_path / "out", data_dir=source, skip_missing=True, skip_bad=True)
-    assert "- `test`: 1 rows; 2 rows were left out" in card_of(folder)
+    assert "- `test`: 1 rows (1 of 100 official items); 2 rows were left out" in card_of(folder)
     listed = json.loads((folder / "left_out.json").read_text(encoding="utf-8"))
     # Nothing tells where the data were on this machine.
     assert [(item["config"], item["id"], item["path"]) for item in listed] == [
@@ -129,10 +130,13 @@ def test_private_answers_are_left_out_without_the_rights(
     read = datasets.load_dataset(str(folder))
     assert read["dev"]["answer"][:] == ["B"] * 3 and read["test"]["answer"][:] == [""] * 3
     assert read["test"]["options"][0] == ["Blur", "Noise", "None"] and read["test"][0]["images"][0].size == (10, 8)
-    assert "- `test`: 3 rows; 3 answers are private and were left out\n" in card_of(folder)
+    assert "- `test`: 3 rows (3 of 1,495 official items); 3 answers are private and were left out\n" in card_of(folder)
     folder = export("llvisionqa", out=tmp_path / "all", data_dir=source, i_have_the_rights=True)
     assert datasets.load_dataset(str(folder), split="test")["answer"][:] == ["B"] * 3
-    assert "- `dev`: 3 rows\n- `test`: 3 rows; answers are private, this copy is not for others\n" in card_of(folder)
+    assert (
+        "- `test`: 3 rows (3 of 1,495 official items); answers are private, this copy is not for others\n"
+        in card_of(folder)
+    )
 
 
 def test_of_mmbench_the_test_answers_of_version_1_1_are_public(tmp_path: Path) -> None:
@@ -145,7 +149,10 @@ def test_of_mmbench_the_test_answers_of_version_1_1_are_public(tmp_path: Path) -
     folder = export("mmbench", ["en", "en_v11"], out=tmp_path / "out", data_dir=source)
     assert set(datasets.load_dataset(str(folder), "en", split="test")["answer"]) == {""}
     assert "" not in datasets.load_dataset(str(folder), "en_v11", split="test")["answer"][:]
-    assert "- `en`, `test`: 20 rows; 20 answers are private and were left out\n" in card_of(folder)
+    assert (
+        "- `en`, `test`: 20 rows (20 of 1,784 official items); 20 answers are private and were left out\n"
+        in card_of(folder)
+    )
     assert "- `en_v11`, `test`: 20 rows\n" in card_of(folder)
     # The passes of a question hold its answer once more each.
     shutil.copy(mini.release("mmbench") / "MMBench_DEV_EN.tsv", source / "MMBench_TEST_EN.tsv")

@@ -86,13 +86,14 @@ def test_the_command_exports_and_uploads(hub: StandIn, tmp_path: Path, llvisionq
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--push-to-hub", "me/qa"], "--push-to-hub needs --data-dir: a mini release is not the benchmark"),
+        (["--mini", "--push-to-hub", "me/qa"], "--push-to-hub is for the benchmark, which a mini release is not"),
+        (["--mini", "--data-dir", "single=x"], "--mini and --data-dir single=x are both given; leave out one"),
         (["--public"], "--public says how to make the repository of --push-to-hub"),
         (["--config", "singel"], "did you mean 'single'?"),
         (["--data-dir", "dual=x"], "unknown config in --data-dir 'dual'"),
         (["--option", "refusal_position"], "--option 'refusal_position' is not NAME=VALUE"),
-        (["--option", "refusal_position=middle"], "refusal_position='middle' is none of 'last'"),
-        (["--option", "position=1"], "unknown option of subset 'llsavisionqa' 'position'"),
+        (["--mini", "--option", "refusal_position=middle"], "refusal_position='middle' is none of 'last'"),
+        (["--mini", "--option", "position=1"], "unknown option of subset 'llsavisionqa' 'position'"),
     ],
 )
 def test_wrong_usage_of_the_command(tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -11,9 +11,9 @@ from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.types import Evaluation
 
 MODEL = "acme/vlm"
-ACCURACY = {"accuracy": 0.75, "accuracy_ci95": [0.5, 0.875], "random_guess": 0.25, "n": 12, "fallback": "wrong"}
+ACCURACY = {"accuracy": 0.75, "accuracy_ci95": [0.5, 0.875], "random_guess": 0.25, "n": 1495, "fallback": "wrong"}
 _RECORD = {"pass": "main", "question": "?", "text": "A", "error": None, "score": None, "logits": None}
-_DATA = {"source": "/data/release", "config": None, "options": {}, "rows": 12, "is_mini": False}
+_DATA = {"source": "/data/release", "config": None, "options": {}, "rows": 1495, "is_mini": False}
 
 
 def evaluated(task: str = "q_bench/perception", subset: str = "llvisionqa", split: str = "dev", **fields: Any) -> Any:

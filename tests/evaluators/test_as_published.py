@@ -109,7 +109,7 @@ def test_a_judge_without_a_usable_reply_leaves_a_read_reply_undecided(questions)
 
 
 def test_what_the_judge_cannot_read_is_drawn_in_mmbench():
-    data = load_data(get_task("mmbench/en"))
+    data = load_data(get_task("mmbench/en"), is_mini=True)
     small = data.with_dataset(data.dataset.select(range(3)))
     found = run("mmbench/en", lambda messages: "some words", small, Judge("nothing to say"))
     assert found.scores["fallback"] == "random" and found.scores["extraction"]["random"] == 1.0
@@ -138,7 +138,7 @@ def test_an_unreadable_forced_reply_is_wrong_by_equation_3():
 
 @pytest.mark.filterwarnings("ignore:.*as every question was refused")
 def test_ql_bench_needs_no_judge():
-    rows = load_data(get_task("ql_bench/single")).dataset.select(range(4))
+    rows = load_data(get_task("ql_bench/single"), is_mini=True).dataset.select(range(4))
     said = {True: "I don't know", False: "hard to tell"}
 
     def model(messages):
@@ -263,8 +263,8 @@ def test_a_suite_file_runs_as_published_too(tmp_path):
 
 
 def test_compute_loads_the_papers_pairs():
-    default = evaluator("two_afc/fine_types").load_data("two_afc", subset="fine_types")
-    published = evaluator("two_afc/fine_types", options=PUBLISHED).load_data("two_afc", subset="fine_types")
+    default = evaluator("two_afc/fine_types").load_data("mini:two_afc", subset="fine_types")
+    published = evaluator("two_afc/fine_types", options=PUBLISHED).load_data("mini:two_afc", subset="fine_types")
     assert list(default["first_id"]) != list(published["first_id"])
 
 

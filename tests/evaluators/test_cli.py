@@ -97,7 +97,7 @@ def test_equal_runs_give_equal_scores_and_can_be_scored_again(main_job, tmp_path
     keys = ("id", "pass", "text", "options")
     lines = [{**{key: row[key] for key in keys}, "logits": dict(row["logits"] or {}) or None} for row in rows]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    given = ("--predictions", file, "--subset", result.subset, "--model", "again", "--out", tmp_path / "out")
+    given = ("--mini", "--predictions", file, "--subset", result.subset, "--model", "again", "--out", tmp_path / "out")
     done = invoke("score", task, *given)
     assert done.exit_code == 0, done.output
     (scored,) = read_results(tmp_path / "out").tasks
@@ -140,7 +140,7 @@ def test_wrong_usage_is_explained_with_exit_code_2(arguments, message):
 
 
 def test_a_model_that_cannot_be_used_is_an_error_before_data_is_loaded(tmp_path):
-    done = invoke("run", "--model", tmp_path / "nowhere", "--data-dir", "kadis700k=/does/not/exist")
+    done = invoke("run", "--mini", "--model", tmp_path / "nowhere", "--data-dir", "kadis700k=/does/not/exist")
     assert done.exit_code == 1
     assert "nowhere' does not exist" in done.output
     assert "loading" not in done.output
@@ -260,7 +260,7 @@ def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path
 def test_export_writes_what_plain_datasets_reads(tmp_path):
     import datasets
 
-    done = invoke("export", "kadis700k", "--out", tmp_path / "parquet")
+    done = invoke("export", "kadis700k", "--mini", "--out", tmp_path / "parquet")
     assert done.exit_code == 0, done.output
     data = datasets.load_dataset(str(tmp_path / "parquet"), split="test", cache_dir=str(tmp_path / "cache"))
     assert data.num_rows == 200 and data[0]["image"].size == (64, 64)

@@ -130,7 +130,7 @@ def test_what_gives_no_losses_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("task", ["q_bench/perception", "q_bench/perception_pairs"])
 def test_the_tiny_models_losses_are_those_of_a_plain_loop(task):
-    loaded = load_data(get_task(task))
+    loaded = load_data(get_task(task), is_mini=True)
     made = evaluator(task, options=TaskOptions(inference="closed-set"))
     found = made.run(made.prepare_pipeline(), loaded, limit=8)
     for line, row in zip(found.predictions, loaded.dataset, strict=False):

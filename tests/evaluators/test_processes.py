@@ -64,7 +64,7 @@ def answer(messages):
         raise RuntimeError("this process has a broken accelerator")
     return "A"
 
-plan = make_plan(["q_bench/perception"], limit=8)
+plan = make_plan(["q_bench/perception"], limit=8, is_mini=True)
 folder = Path(sys.argv[1])
 done = execute(plan, lambda: FunctionBackend(answer), RunOptions(), folder, processes=join_processes())
 sys.exit(0 if done else 1)

@@ -7,6 +7,7 @@ from eyechart.evaluators.leaderboard.boards.common import JUDGED
 from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
 from eyechart.evaluators.leaderboard.boards.common import RELEASE
 from eyechart.evaluators.leaderboard.boards.common import TYPES
+from eyechart.evaluators.leaderboard.boards.common import official_items
 from eyechart.evaluators.leaderboard.boards.common import rated
 from eyechart.evaluators.leaderboard.columns import Column
 from eyechart.evaluators.leaderboard.columns import broken_down
@@ -33,7 +34,7 @@ def _aesthetics(
         score_settings=NO_GUESS,
         columns=(ACCURACY, *parts),
         count="n",
-        items=2800,
+        items=official_items("aesbench", config, "test"),
         note=_PRIVATE,
     )
 
@@ -66,7 +67,7 @@ BOARDS = (
         score_settings={"template": ("aesbench",), "rounds": (5,)},
         columns=(number("mean", "Mean", "mean_ci95"), *rated("relevance", "precision", "completeness")),
         count="n",
-        items=2800,
+        items=official_items("aesbench", "interpretation", "test"),
         judged=True,
         note=f"{JUDGED} {_PRIVATE} The paper does not print its judge's instruction, so it is not the one used here.",
     ),

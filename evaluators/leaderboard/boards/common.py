@@ -1,5 +1,6 @@
 """What boards of several papers take and show."""
 
+from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.leaderboard.board import Settings
 from eyechart.evaluators.leaderboard.columns import Column
 from eyechart.evaluators.leaderboard.columns import percent
@@ -20,6 +21,11 @@ NO_GUESS: Settings = {"extraction.random": (0.0,)}
 TYPES = {"yes-or-no": "Yes or no", "what": "What", "how": "How"}
 ACCURACY = percent("accuracy", "Accuracy", "accuracy_ci95")
 JUDGED = "Scores of different judges are not ranked together."
+
+
+def official_items(subset: str, config: str | None, split: str) -> int | None:
+    """How many items the present release of a split has; None where that is not known."""
+    return next(iter(official_counts(subset, config, split)), None)
 
 
 def rated(*dimensions: str) -> tuple[Column, ...]:

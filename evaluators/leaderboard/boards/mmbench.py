@@ -7,6 +7,7 @@ from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.boards.common import LENGTHS
 from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
 from eyechart.evaluators.leaderboard.boards.common import RELEASE
+from eyechart.evaluators.leaderboard.boards.common import official_items
 from eyechart.evaluators.leaderboard.columns import broken_down
 from eyechart.evaluators.leaderboard.columns import percent
 
@@ -26,7 +27,7 @@ _PUBLIC = {
 """Since when the answers are public; the data set's card says from where."""
 
 
-def _circular(config: str, title: str, items: int | None, split: str = "dev") -> Board:
+def _circular(config: str, title: str, split: str = "dev") -> Board:
     by_ability = () if config == "cc" else broken_down(_CIRCULAR, "by ability", "by_l2_category", L2_CODES)
     parts = [replace(column, about=column.path[1]) for column in by_ability]
     public = f"The {split} answers are public since {_PUBLIC[config, split]}: later models may have seen them."
@@ -52,18 +53,17 @@ def _circular(config: str, title: str, items: int | None, split: str = "dev") ->
         score_settings={**NO_GUESS, "dropped": (0,)},
         columns=(_CIRCULAR, percent("vanilla_accuracy", "VanillaEval", "vanilla_ci95"), *parts),
         count="n_questions",
-        items=items,
+        items=official_items("mmbench", config, split),
         note=f"{public} Abilities: {_MEANINGS}." if parts else public,
     )
 
 
 BOARDS = (
-    _circular("en", "English", 1164),
-    _circular("cn", "Chinese", 1164),
-    # How many questions there are in version 1.1 is not fixed here.
-    _circular("en_v11", "English, version 1.1", None),
-    _circular("cn_v11", "Chinese, version 1.1", None),
-    _circular("en_v11", "English, version 1.1, test", None, "test"),
-    _circular("cn_v11", "Chinese, version 1.1, test", None, "test"),
-    _circular("cc", "CCBench", 510),
+    _circular("en", "English"),
+    _circular("cn", "Chinese"),
+    _circular("en_v11", "English, version 1.1"),
+    _circular("cn_v11", "Chinese, version 1.1"),
+    _circular("en_v11", "English, version 1.1, test", "test"),
+    _circular("cn_v11", "Chinese, version 1.1, test", "test"),
+    _circular("cc", "CCBench"),
 )

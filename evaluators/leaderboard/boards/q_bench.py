@@ -9,6 +9,7 @@ from eyechart.evaluators.leaderboard.boards.common import JUDGED
 from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
 from eyechart.evaluators.leaderboard.boards.common import RELEASE
 from eyechart.evaluators.leaderboard.boards.common import TYPES
+from eyechart.evaluators.leaderboard.boards.common import official_items
 from eyechart.evaluators.leaderboard.boards.common import rated
 from eyechart.evaluators.leaderboard.columns import Column
 from eyechart.evaluators.leaderboard.columns import broken_down
@@ -23,7 +24,7 @@ _CONCERNS = {
 _UNBIASED = Column("yes_no", "Yes/no, unbiased", ("yes_no", "mean"), scale=100, digits=2, unit="%")
 
 
-def _perception(name: str, title: str, about: str, subset: str, items: int, parts: tuple[Column, ...]) -> Board:
+def _perception(name: str, title: str, about: str, subset: str, parts: tuple[Column, ...]) -> Board:
     return Board(
         name=name,
         benchmark="Q-Bench",
@@ -36,7 +37,7 @@ def _perception(name: str, title: str, about: str, subset: str, items: int, part
         score_settings=NO_GUESS,
         columns=(ACCURACY, _UNBIASED, *parts),
         count="n",
-        items=items,
+        items=official_items(subset, None, "dev"),
     )
 
 
@@ -47,15 +48,13 @@ _PERCEPTION = (
         "A1 perception",
         "Multiple choice on the low-level look of single images.",
         "llvisionqa",
-        1495,
         (*_BY_TYPE, *broken_down(ACCURACY, "by concern", "by_concern", _CONCERNS)),
     ),
     _perception(
         "q_bench/perception_pairs",
         "A1 perception, pairs",
-        "The same on two images. Three of the 1,000 released questions cannot be asked.",
+        "The same on two images.",
         "llvisionqa_pairs",
-        997,
         _BY_TYPE,
     ),
 )
@@ -71,20 +70,20 @@ _DESCRIPTION = Board(
     score_settings={"template": ("q_bench",), "wording": ("published",), "rounds": (5,)},
     columns=(number("sum", "Sum", "sum_ci95"), *rated("completeness", "preciseness", "relevance")),
     count="n",
-    items=499,
+    items=official_items("lldescribe", None, "test"),
     judged=True,
     note=f"{JUDGED} The experts' texts are private: submissions come from those who hold them.",
 )
 _DATABASES = {
-    "koniq10k": ("KonIQ-10k", 10_073),
-    "spaq": ("SPAQ", 11_125),
-    "live_fb": ("LIVE-FB", 39_810),
-    "live_itw": ("LIVE-itw", 1_169),
-    "cgiqa6k": ("CGIQA-6K", 6_000),
-    "agiqa3k": ("AGIQA-3K", 2_982),
-    "kadid10k": ("KADID-10k", 10_125),
+    "koniq10k": "KonIQ-10k",
+    "spaq": "SPAQ",
+    "live_fb": "LIVE-FB",
+    "live_itw": "LIVE-itw",
+    "cgiqa6k": "CGIQA-6K",
+    "agiqa3k": "AGIQA-3K",
+    "kadid10k": "KADID-10k",
 }
-"""The databases of A3 with their numbers of images: Q-Bench, Table 1 and its lists."""
+"""The databases of A3 and what they are called."""
 _QUALITY: Settings = {
     "prompt_id": ("q_bench_a3/2",),
     "prefill": ("The quality of the image is",),
@@ -94,7 +93,6 @@ _QUALITY: Settings = {
     "ties": ("exact",),
 }
 _SRCC, _PLCC = number("srcc", "SRCC"), number("plcc", "PLCC")
-_NAMES = {key: name for key, (name, _) in _DATABASES.items()}
 _ASSESSMENT = (
     Board(
         name="q_bench/assessment",
@@ -107,11 +105,11 @@ _ASSESSMENT = (
         settings={**ALL, **_QUALITY, "average": ("plain mean over databases",), "databases": (list(_DATABASES),)},
         columns=(
             *(_SRCC, _PLCC, number("plcc_fitted", "PLCC, fitted")),
-            *broken_down(_SRCC, "SRCC by database", "by_database", _NAMES),
-            *broken_down(_PLCC, "PLCC by database", "by_database", _NAMES),
+            *broken_down(_SRCC, "SRCC by database", "by_database", _DATABASES),
+            *broken_down(_PLCC, "PLCC by database", "by_database", _DATABASES),
         ),
         count="n",
-        items=sum(images for _, images in _DATABASES.values()),
+        items=sum(official_items(key, None, "test") or 0 for key in _DATABASES),
         note="An average of databases has no interval, so only scores that are equal as printed share a rank.",
     ),
     *(
@@ -131,9 +129,9 @@ _ASSESSMENT = (
                 number("krcc", "KRCC"),
             ),
             count="n",
-            items=images,
+            items=official_items(key, None, "test"),
         )
-        for key, (name, images) in _DATABASES.items()
+        for key, name in _DATABASES.items()
     ),
 )
 BOARDS = (*_PERCEPTION, _DESCRIPTION, *_ASSESSMENT)

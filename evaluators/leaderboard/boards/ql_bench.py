@@ -5,6 +5,7 @@ from eyechart.evaluators.leaderboard.board import Settings
 from eyechart.evaluators.leaderboard.boards.common import CHOICE
 from eyechart.evaluators.leaderboard.boards.common import NO_GUESS
 from eyechart.evaluators.leaderboard.boards.common import TYPES
+from eyechart.evaluators.leaderboard.boards.common import official_items
 from eyechart.evaluators.leaderboard.columns import Column
 from eyechart.evaluators.leaderboard.columns import broken_down
 from eyechart.evaluators.leaderboard.columns import percent
@@ -22,7 +23,7 @@ def _points(name: str, label: str) -> Column:
 _AWARENESS = _points("score_sa", "Self-awareness")
 
 
-def _self_awareness(config: str, title: str, items: int) -> Board:
+def _self_awareness(config: str, title: str) -> Board:
     return Board(
         name=f"ql_bench/{config}",
         benchmark="QL-Bench",
@@ -48,8 +49,8 @@ def _self_awareness(config: str, title: str, items: int) -> Board:
             *broken_down(_AWARENESS, "by type", "by_question_type", TYPES),
         ),
         count="n",
-        items=items,
+        items=official_items("llsavisionqa", config, "dev"),
     )
 
 
-BOARDS = (_self_awareness("single", "Single images", 1495), _self_awareness("pair", "Pairs", 997))
+BOARDS = (_self_awareness("single", "Single images"), _self_awareness("pair", "Pairs"))

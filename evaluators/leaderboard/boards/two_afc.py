@@ -4,12 +4,12 @@ from eyechart.evaluators.leaderboard.board import Board
 from eyechart.evaluators.leaderboard.board import Settings
 from eyechart.evaluators.leaderboard.boards.common import ALL
 from eyechart.evaluators.leaderboard.boards.common import LENGTHS
+from eyechart.evaluators.leaderboard.boards.common import official_items
 from eyechart.evaluators.leaderboard.columns import number
 from eyechart.evaluators.leaderboard.columns import percent
 
-_ROUNDS = 12
 _PAIRING: Settings = {
-    "data.options.rounds": (_ROUNDS,),
+    "data.options.rounds": (12,),
     "data.options.pairing": ("random",),
     "data.options.seed": (0,),
     "data.options.databases": ([],),
@@ -17,17 +17,9 @@ _PAIRING: Settings = {
     "data.options.sample": (None,),
 }
 """How the pairs are drawn from the authors' label files."""
-_COARSE = (81, 160, 129, 30, 100, 160, 100, 100)
-"""Numbers of images of the databases in the authors' coarse list; the pool `mixed`, made of the last two again, has no
-part in the scores."""
 
 
-def _n_pairs(*pools: int) -> int:
-    """Pairs of pools of so many images: in a round every image meets one other, and of an odd number one sits out."""
-    return _ROUNDS * sum(images // 2 for images in pools)
-
-
-def _pairs(config: str, title: str, about: str, weights: str, items: int) -> Board:
+def _pairs(config: str, title: str, about: str, weights: str) -> Board:
     return Board(
         name=f"two_afc/{config}",
         benchmark="2AFC",
@@ -56,12 +48,9 @@ def _pairs(config: str, title: str, about: str, weights: str, items: int) -> Boa
             number("plcc", "PLCC", "plcc_ci95"),
         ),
         count="n_pairs",
-        items=items,
+        items=official_items("two_afc", config, "test"),
     )
 
-
-_CSIQ, _SPAQ = 20 * (5,), 4 * (25,)
-"""Numbers of images of the pools in the authors' fine lists."""
 
 BOARDS = (
     _pairs(
@@ -69,21 +58,18 @@ BOARDS = (
         "Coarse",
         "Which of two images of one database is better, asked in both orders.",
         "images",
-        _n_pairs(*_COARSE),
     ),
     _pairs(
         "fine_levels",
         "Fine, levels",
         "One content and distortion type at two levels (CSIQ).",
         "equal",
-        _n_pairs(*_CSIQ),
     ),
     _pairs(
         "fine_types",
         "Fine, types",
         "One content and level with two types of distortion (CSIQ).",
         "equal",
-        _n_pairs(*_CSIQ),
     ),
-    _pairs("fine_mos", "Fine, scores", "Two images with scores of one interval (SPAQ).", "equal", _n_pairs(*_SPAQ)),
+    _pairs("fine_mos", "Fine, scores", "Two images with scores of one interval (SPAQ).", "equal"),
 )

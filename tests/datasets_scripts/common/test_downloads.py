@@ -1,3 +1,4 @@
+import hashlib
 import threading
 import zipfile
 from collections.abc import Callable
@@ -10,10 +11,16 @@ from types import MappingProxyType
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts.common import checksums
 from eyechart.datasets_scripts.common import downloads
+from eyechart.datasets_scripts.common.checksums import check_sha256
+from eyechart.datasets_scripts.common.downloads import has_part
 from eyechart.datasets_scripts.common.downloads import resumable_download
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.kadid10k.kadid10k import Kadid10k
+from eyechart.datasets_scripts.koniq10k.koniq10k import Koniq10k
+from eyechart.datasets_scripts.two_afc.two_afc import _LABELS
+from eyechart.datasets_scripts.two_afc.two_afc import LABEL_FILES
 
 pytestmark = pytest.mark.datasets36
 
@@ -23,6 +30,7 @@ class Server(ThreadingHTTPServer):
 
     content = bytes(range(256)) * 40
     etag = '"first"'
+    changed = ""
     ranges = True
     fails_from: int | None = None
 
@@ -61,6 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(length))
         self.send_header("ETag", self.server.etag)
+        self.send_header("Last-Modified", self.server.changed)
         if part:
             self.send_header("Content-Range", part)
         self.end_headers()
@@ -104,6 +113,65 @@ def test_a_download_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("online")
+def test_without_an_etag_the_time_of_the_last_change_tells_versions_apart(server: Server, tmp_path: Path) -> None:
+    server.fails_from, server.etag, server.changed = 5000, "", "Mon, 01 Jan 2024 00:00:00 GMT"
+    with pytest.raises(Exception, match="503"):
+        resumable_download(server.url, str(tmp_path))
+    assert has_part(server.url, str(tmp_path)) and not has_part(server.url + "x", str(tmp_path))
+    server.fails_from, server.asked = None, []
+    path = resumable_download(server.url, str(tmp_path))
+    assert path is not None and Path(path).read_bytes() == server.content
+    assert server.asked and "bytes=0-" not in server.asked[0]
+    assert not has_part(server.url, str(tmp_path))
+
+
+@pytest.mark.usefixtures("online")
+def test_progress_is_shown(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[str, int]] = []
+
+    class Bar:
+        def __init__(self, *, total: int, desc: str, **_: object) -> None:
+            shown.append((desc, total))
+
+        def __enter__(self) -> "Bar":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def update(self, count: int) -> None:
+            shown.append(("arrived", count))
+
+    monkeypatch.setattr("datasets.utils.tqdm", Bar)
+    resumable_download(server.url, str(tmp_path))
+    (title, total), *steps = shown
+    assert (title, total) == ("Downloading images.zip", len(server.content))
+    assert len(steps) > 5 and sum(count for _, count in steps) == total
+
+
+@pytest.mark.usefixtures("online")
+def test_a_file_that_is_not_what_its_checksum_says_is_deleted(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = resumable_download(server.url, str(tmp_path))
+    assert path is not None
+    check_sha256(path, server.url)
+    monkeypatch.setattr(checksums, "PINNED", {server.url: hashlib.sha256(server.content).hexdigest()})
+    check_sha256(path, server.url)
+    Path(path).write_bytes(server.content[:-1] + b"?")
+    with pytest.raises(MissingFileError, match=r"images\.zip arrived damaged and was deleted: its SHA-256 checksum is"):
+        check_sha256(path, server.url)
+    assert not Path(path).exists()
+
+
+def test_pinned_checksums_are_those_of_the_authors_files(reference: Path) -> None:
+    places = {file.name: file for folder in ("two-afc", "iqa-annotations") for file in (reference / folder).iterdir()}
+    for url, checksum in checksums.PINNED.items():
+        assert hashlib.sha256(places[url.rpartition("/")[2]].read_bytes()).hexdigest() == checksum
+    assert set(checksums.PINNED) == {Koniq10k.DOWNLOADS["scores"], *(_LABELS + name for name in LABEL_FILES.values())}
+
+
+@pytest.mark.usefixtures("online")
 def test_parts_of_two_versions_are_not_put_together(server: Server, tmp_path: Path) -> None:
     server.fails_from = 5000
     with pytest.raises(Exception, match="503"):
@@ -126,10 +194,12 @@ def test_a_database_whose_download_broke_off(
     with zipfile.ZipFile(tmp_path / "kadid10k.zip", "w") as archive:
         archive.writestr("kadid10k/dmos.csv", "dist_img,ref_img,dmos,var\nI01_01_01.png,I01.png,4.5,0.5\n")
         archive.write(tmp_path / "I01_01_01.png", "kadid10k/images/I01_01_01.png")
-    server.content, server.etag, server.fails_from = (tmp_path / "kadid10k.zip").read_bytes(), etag, 500
+        archive.writestr("kadid10k/more.bin", bytes(5000))
+    server.content, server.etag, server.fails_from = (tmp_path / "kadid10k.zip").read_bytes(), etag, 4000
     monkeypatch.setattr(Kadid10k, "DOWNLOADS", MappingProxyType({"images": server.url}))
     if etag:
-        with pytest.raises(MissingFileError, match=r"/images\.zip cannot be downloaded \(.*503.*KADID-10k comes from"):
+        told = r"/images\.zip cannot be downloaded \(.*503.*goes on from there\. KADID-10k comes"
+        with pytest.raises(MissingFileError, match=told):
             load_dataset("kadid10k", cache_dir=tmp_path / "cache")
     server.fails_from = None
     part = load_dataset("kadid10k", cache_dir=tmp_path / "cache", split="test")

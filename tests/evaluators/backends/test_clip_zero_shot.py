@@ -296,7 +296,7 @@ def test_the_evaluator_takes_the_pipeline(clip_folder, photographs):
 def test_the_command_line_scores_a_folder_and_takes_a_second_run_from_the_store(clip_folder, tmp_path):
     results = []
     for run in ("first", "second"):
-        arguments = ["run", "q_bench/assessment", "--subset", "kadis700k", "--model", str(clip_folder)]
+        arguments = ["run", "q_bench/assessment", "--subset", "kadis700k", "--mini", "--model", str(clip_folder)]
         done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / run)])
         assert done.exit_code == 0, done.output
         (task,) = read_results(tmp_path / run).tasks
@@ -309,7 +309,17 @@ def test_the_command_line_scores_a_folder_and_takes_a_second_run_from_the_store(
 
 
 def test_the_baseline_is_scored_on_the_seven_databases_and_averaged(clip_folder, tmp_path):
-    arguments = ["run", "q_bench/assessment", "--model", str(clip_folder), "--limit", "8", "--out", str(tmp_path)]
+    arguments = [
+        "run",
+        "q_bench/assessment",
+        "--mini",
+        "--model",
+        str(clip_folder),
+        "--limit",
+        "8",
+        "--out",
+        str(tmp_path),
+    ]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     *databases, average = read_results(tmp_path).tasks
@@ -319,6 +329,6 @@ def test_the_baseline_is_scored_on_the_seven_databases_and_averaged(clip_folder,
 
 
 def test_the_command_line_says_which_tasks_a_dual_encoder_cannot_run(clip_folder, tmp_path):
-    done = CliRunner().invoke(app, ["run", "--model", str(clip_folder), "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(app, ["run", "--mini", "--model", str(clip_folder), "--out", str(tmp_path / "out")])
     assert done.exit_code != 0
     assert "gives logits of words but no text. Name tasks that need no more" in done.output.replace("\n", " ")

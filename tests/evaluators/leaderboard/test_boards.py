@@ -5,6 +5,7 @@ import pytest
 
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts import options_in_force
+from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.leaderboard.boards import BOARDS
 from eyechart.evaluators.leaderboard.boards import find_board
@@ -61,6 +62,12 @@ def test_a_run_with_no_options_has_the_settings_of_the_board(board):
     made = json.loads(json.dumps(made))
     for name, allowed in board.settings.items():
         assert look_up(made, name.split(".")) == allowed[0], name
+
+
+@pytest.mark.parametrize("board", named(board for board in BOARDS if board.subset != "average"))
+def test_its_number_of_items_is_that_of_the_present_release(board):
+    (config,) = board.settings.get("data.config", (None,))
+    assert board.items == next(iter(official_counts(board.subset, config, board.split)), None)
 
 
 def test_the_average_is_of_the_tasks_own_databases():

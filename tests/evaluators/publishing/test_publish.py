@@ -39,8 +39,8 @@ model-index:
 ---
 # A model
 """
-CIRCULAR = {"circular_accuracy": 0.5, "circular_ci95": [0.25, 0.75], "vanilla_accuracy": None, "n_questions": 8}
-QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [None, None], "n": 40}
+CIRCULAR = {"circular_accuracy": 0.5, "circular_ci95": [0.25, 0.75], "vanilla_accuracy": None, "n_questions": 1164}
+QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [None, None], "n": 10073}
 
 
 @pytest.fixture
@@ -83,13 +83,13 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
         ("koniq10k", None, "test", "plcc", 0.8),
     ]
     ours = card.data.eval_results[1]
-    assert ours.metric_args == {"n": 12, "ci95": [0.5, 0.875]} and ours.source_url == "https://example.org/run"
+    assert ours.metric_args == {"n": 1495, "ci95": [0.5, 0.875]} and ours.source_url == "https://example.org/run"
     (entry,) = parse_eval_result_entries(yaml.safe_load((tmp_path / "out" / ENTRIES).read_text()))
     assert (entry.dataset_id, entry.task_id, entry.value) == ("me/qa", "q_bench_perception", 0.75)
     assert entry.date == "2026-11-21T10:00:00+00:00" and entry.source_url == "https://example.org/run"
-    assert entry.notes.startswith("Accuracy, dev, n = 12; 95 % interval 0.5 to 0.875; prompt q_bench_a1/1; eyechart ")
+    assert entry.notes.startswith("Accuracy, dev, n = 1495; 95 % interval 0.5 to 0.875; prompt q_bench_a1/1; eyechart ")
     assert (
-        "| `q_bench/perception` | LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 to 87.50 | 25.00 % | 12 |"
+        "| `q_bench/perception` | LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 to 87.50 | 25.00 % | 1,495 |"
         in card.text
     )
     assert "| `mmbench/en` | MMBench, en (dev) | CircularEval | 50.00 % |" in card.text
@@ -114,8 +114,9 @@ def test_edited_results_are_refused(tmp_path: Path, fields: dict[str, Any], reas
     rows = [answer(f"q{place}", options=["x", "y"], answer="A", extracted="AAAB"[place % 4]) for place in range(12)]
     (tmp_path / "card.md").write_text(CARD)
     arguments = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
-    assert "value: 0.75" in call(write(tmp_path / "run", [evaluated(predictions=rows)]), *arguments)
-    edited = write(tmp_path / "edited", [evaluated(predictions=rows, **fields)])
+    own = {"subset": "own data", "predictions": rows}
+    assert "value: 0.75" in call(write(tmp_path / "run", [evaluated(**own)]), *arguments)
+    edited = write(tmp_path / "edited", [evaluated(**own, **fields)])
     assert reason in " ".join(call(edited, *arguments, code=2).split())
 
 
@@ -186,6 +187,9 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),
         ({"scores": {"sum": 1.0, "judge": "lexical"}}, "it was judged by `lexical`, a comparison of words"),
         ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; --allow-left-out"),
+        ({"scores": {**ACCURACY, "n": 400}}, "it is of 400 items, and llvisionqa (dev) has 1,495; repeat it on"),
+        ({"scores": {**ACCURACY, "n": 1496}}, "it is of 1,496 items, and llvisionqa (dev) has 1,495; repeat it on"),
+        ({"data": {"source": "given"}}, "it is of a `Dataset` object, which does not tell whether it is llvisionqa"),
     ],
 )
 def test_what_must_not_be_published(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
@@ -199,12 +203,70 @@ def test_what_must_not_be_published(tmp_path: Path, fields: dict[str, Any], reas
     call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--task", "mmbench/en")
 
 
+@pytest.mark.parametrize("count", [1164, 1176])
+def test_each_official_release_of_a_split_may_be_published(tmp_path: Path, count: int) -> None:
+    scores = {**CIRCULAR, "n_questions": count}
+    run = write(tmp_path, [evaluated("mmbench/en", "mmbench", scores=scores, data={"config": "en"})])
+    (tmp_path / "card.md").write_text(CARD)
+    assert f"| {count:,} |" in call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
+
+
+def test_an_average_is_of_all_images_of_its_databases(tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    names = ["koniq10k", "live_itw"]
+    for count, code in ((10_073 + 1_169, 0), (12, 2)):
+        settings = {"databases": names}
+        made = evaluated("q_bench/assessment", "average", "test", scores={**QUALITY, "n": count}, settings=settings)
+        del made.settings["data"]["source"]
+        run = write(tmp_path / str(count), [made])
+        shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", code=code)
+        assert ("it is of 12 items, and average (test) has 11,242" in shown) == bool(code)
+
+
+@pytest.fixture
+def photographs(tmp_path: Path) -> Path:
+    """A run of six photographs of one's own."""
+    data = {"source": "/home/me/my holidays", "rows": 6}
+    made = evaluated("q_bench/assessment", "kadis700k", "test", scores={**QUALITY, "n": 6}, data=data)
+    (tmp_path / "card.md").write_text(CARD)
+    return write(tmp_path / "run", [made])
+
+
+def test_own_data_are_published_under_the_name_of_their_folder_alone(photographs: Path, tmp_path: Path) -> None:
+    arguments = (photographs, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    shown = " ".join(call(*arguments, code=2).split())
+    assert "it is of 6 items, and kadis700k (test) has 100" in shown and "say --as-own-data" in shown
+    call(*arguments, "--as-own-data", "--dataset-repo", "kadis700k=me/kadis")
+    text = (tmp_path / "out" / "README.md").read_text()
+    ours = ModelCard.load(tmp_path / "out" / "README.md").data.eval_results[1]
+    assert (ours.dataset_type, ours.dataset_name) == ("my holidays", "my holidays")
+    assert "| my holidays (test) | SRCC |" in text and "data of the publisher's own, not a benchmark's" in text
+    assert "KADIS" not in text and "/home/me" not in text and not (tmp_path / "out" / ENTRIES).exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("official release", "under the name of the data's folder, and its data, 'official release', tell none"),
+        ("given", "its data, 'given', tell none"),
+        (".", "its data, '.', tell none"),
+        ("/data/LLVisionQA", "the folder of its data is called 'LLVisionQA', as a benchmark's data are"),
+        ("/data/koniq_10k/", "the folder of its data is called 'koniq_10k', as a benchmark's data are"),
+    ],
+)
+def test_own_data_are_in_a_folder_with_a_name_of_its_own(tmp_path: Path, source: str, reason: str) -> None:
+    run = write(tmp_path / "run", [evaluated(data={"source": source})])
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--as-own-data", code=2)
+    assert reason in shown
+
+
 def test_rows_left_out_are_told(tmp_path: Path) -> None:
     left_out = [
         {"id": "x", "path": None, "reason": "no image"},
         {"id": "y", "path": None, "reason": "its answer is private"},
     ]
-    run = write(tmp_path, [evaluated(left_out=left_out)])
+    run = write(tmp_path, [evaluated(left_out=left_out, scores={**ACCURACY, "n": 1494})])
     (tmp_path / "card.md").write_text(CARD)
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--allow-left-out")
     assert "1 rows have no part in the scores: they could not be read, or had no image." in shown

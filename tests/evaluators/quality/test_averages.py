@@ -120,6 +120,7 @@ def run_all(folder, **data_dirs):
     model = FunctionBackend(lambda messages, words: dict(zip(words, numbers.normal(size=len(words)), strict=True)))
     task = get_task("q_bench/assessment")
     plan = [plan_task(task, name, data_dir=data_dirs.get(name), limit=12) for name in DATABASES]
+    plan = [dataclasses.replace(planned, is_mini=planned.data_dir is None) for planned in plan]
     done = execute(plan, lambda: model, RunOptions(), folder)
     return done, read_results(folder).tasks
 

@@ -14,12 +14,12 @@ from eyechart.evaluators.tasks import get_task
 @pytest.fixture
 def score(tmp_path):
     """Scores answers to three questions, of which the last is wrong."""
-    rows = load_data(get_task("q_bench/perception")).dataset.select(range(3))
+    rows = load_data(get_task("q_bench/perception"), is_mini=True).dataset.select(range(3))
     wrong = "B" if rows["answer"][2] == "A" else "A"
     answers = zip(rows["id"], [*rows["answer"][:2], wrong], strict=True)
     file = tmp_path / "answers.jsonl"
     file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in answers))
-    command = ["score", "q_bench/perception", "--predictions", str(file), "--limit", "3"]
+    command = ["score", "q_bench/perception", "--mini", "--predictions", str(file), "--limit", "3"]
     return lambda out: CliRunner().invoke(app, [*command, "--out", str(out)])
 
 

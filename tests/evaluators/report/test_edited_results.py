@@ -43,7 +43,9 @@ def results():
     """The contents of a real results file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = [evaluator(name).run(FunctionBackend(answer), load_data(get_task(name))) for name in TASKS]
+        found = [
+            evaluator(name).run(FunctionBackend(answer), load_data(get_task(name), is_mini=True)) for name in TASKS
+        ]
     found[-1].extras.update(EXTRAS)
     found[-1].variants[WITHOUT_BLIND] = found[-1].scores
     return json.loads(collect(found, [], "2026-01-01T00:00:00+00:00").model_dump_json(by_alias=True))

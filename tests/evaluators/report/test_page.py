@@ -263,7 +263,7 @@ def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path):
     from eyechart.evaluators.data import load_data
     from eyechart.evaluators.tasks import get_task
 
-    loaded = load_data(get_task("q_bench/perception"))
+    loaded = load_data(get_task("q_bench/perception"), is_mini=True)
     ids = loaded.dataset["id"][:3]
     predictions = [choice(id, "A", extracted="A") for id in [*ids, "unknown"]]
     settings = {"data": loaded.describe()}

@@ -103,7 +103,7 @@ def test_both_images_of_a_pair_are_shown_in_the_order_of_the_pass(samples):
     from eyechart.evaluators.data import load_data
     from eyechart.evaluators.tasks import get_task
 
-    loaded = load_data(get_task("two_afc/coarse"))
+    loaded = load_data(get_task("two_afc/coarse"), is_mini=True)
     row = loaded.dataset[0]
     ids = [row["first_id"], row["second_id"]]
     predictions = [

@@ -17,7 +17,7 @@ HOSTILE = ["[red]", "[/red] and [/x]", "\x1b[2J\x07\x9b31m", "a\\", "a\\[b]", "[
 
 def printed(something):
     to = io.StringIO()
-    Console(file=to, width=200, force_terminal=True, color_system=None).print(something)
+    Console(file=to, width=240, force_terminal=True, color_system=None).print(something)
     return to.getvalue()
 
 
@@ -54,6 +54,55 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
     assert any(line.startswith("mmbench/en: judged by `lexical`") for line in below)
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"scores": ACCURACY | {"n": 400}}, "llvisionqa (dev, 400 of 1,495 official items)"),
+        ({}, "llvisionqa (dev, all 1,495 official items)"),
+        ({"scores": None, "predictions": [answer("1"), answer("2")]}, "llvisionqa (dev, 2 of 1,495 official items)"),
+        ({"data": {"is_mini": True}}, "llvisionqa (dev, mini)"),
+        ({"data": {"source": "given"}}, "llvisionqa (dev)"),
+        ({"subset": "own data"}, "own data (dev)"),
+        (
+            {
+                "task": "mmbench/en",
+                "subset": "mmbench",
+                "data": {"config": "en"},
+                "scores": ACCURACY | {"n_questions": 1176},
+            },
+            "mmbench (dev, all 1,176 official items)",
+        ),
+        (
+            {"task": "mmbench/en_v11", "subset": "mmbench", "data": {"config": "en_v11"}},
+            "mmbench (dev)",
+        ),
+        (
+            {
+                "task": "two_afc/fine_mos",
+                "subset": "two_afc",
+                "split": "test",
+                "data": {"config": "fine_mos", "options": {"rounds": 2}},
+                "scores": ACCURACY | {"n_pairs": 96, "n": 100},
+            },
+            "two_afc (test, all 96 official items)",
+        ),
+        (
+            {
+                "task": "q_bench/assessment",
+                "subset": "average",
+                "split": "test",
+                "settings": {"databases": ["koniq10k", "live_itw"]},
+                "scores": ACCURACY | {"n": 24},
+            },
+            "average (test, 24 of 11,242 official items)",
+        ),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_it_says_how_many_of_the_official_items_a_score_is_of(fields, expected):
+    assert f" {expected} " in " ".join(printed(score_table([evaluated(**fields)], [])).replace("│", " ").split()) + " "
+
+
 def test_a_private_split_counts_items_and_names_its_files():
     answers = [answer("1"), answer("1", **{"pass": "rotation:1"}), answer("2")]
     found = evaluated("mmbench/en", "mmbench", "test", scores=None, predictions=answers, files={"mmbench.xlsx": b""})
@@ -65,7 +114,7 @@ def test_a_private_split_counts_items_and_names_its_files():
     ("fields", "reason"),
     [
         ({"data": {"is_mini": True}}, "its items are made up"),
-        ({"settings": {"limit": 4}}, "it is of the first 4 of 12 items alone"),
+        ({"settings": {"limit": 4}}, "it is of the first 4 of 1,495 items alone"),
         ({"left_out": [{"id": "3", "path": None, "reason": "corrupt"}]}, "it lacks the items left out"),
     ],
 )

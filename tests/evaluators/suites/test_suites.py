@@ -3,6 +3,7 @@ import pytest
 from transformers import pipeline
 
 from eyechart import evaluators
+from eyechart.datasets_scripts.common.errors import MiniDataWarning
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import suites
 from eyechart.evaluators import tiny_vlm
@@ -51,6 +52,8 @@ def test_every_suite_loads_and_lists_its_tasks(name):
 @pytest.mark.slow
 def test_a_suite_runs_on_a_pipeline(pipe):
     suite = evaluate.EvaluationSuite.load(str(suites.folder("ql_bench")))
-    results = suite.run(pipe)
-    assert [result["task_name"] for result in results] == ["llsavisionqa/single", "llsavisionqa/pair"]
+    with pytest.warns(MiniDataWarning):
+        results = suite.run(pipe)
+    assert [result["task_name"] for result in results] == ["mini:llsavisionqa/single", "mini:llsavisionqa/pair"]
+    assert all(result["is_mini"] for result in results)
     assert all(0 <= result["score_sa"] <= 100 for result in results)

@@ -46,7 +46,7 @@ def run(name, model, dataset, judge=None, **options):
 
 
 def rows_of(name, count=None):
-    dataset = load_data(get_task(name)).dataset
+    dataset = load_data(get_task(name), is_mini=True).dataset
     return dataset if count is None else dataset.select(range(count))
 
 
@@ -227,7 +227,8 @@ class Recorder:
 
 def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp_path):
     recorder = Recorder(FunctionBackend(lambda messages: "A"))
-    assert execute(make_plan([INTERPRETATION, ASSESSMENT], limit=5), lambda: recorder, RunOptions(), tmp_path)
+    plan = make_plan([INTERPRETATION, ASSESSMENT], limit=5, is_mini=True)
+    assert execute(plan, lambda: recorder, RunOptions(), tmp_path)
     told = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
     assert told == [{False}, {True}]
     assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]
@@ -256,7 +257,7 @@ def test_even_asked_together_on_shared_images_an_assessment_sees_and_says_the_sa
 def test_a_server_gets_every_question_in_a_conversation_of_its_own(http, script, tmp_path):
     script.say(completion("B"))
     server = ("--base-url", http.url_for("/v1"), "--model", "m", "--no-store", "--out", tmp_path)
-    done = invoke("run", INTERPRETATION, ASSESSMENT, *server, "--limit", 4)
+    done = invoke("run", INTERPRETATION, ASSESSMENT, *server, "--mini", "--limit", 4)
     assert done.exit_code == 0, done.output
     assert [len(body["messages"]) for body in script.bodies] == [1] * 8
     assert [bool(LEVEL.search(json.dumps(body))) for body in script.bodies] == [False] * 4 + [True] * 4
@@ -296,7 +297,9 @@ def test_answers_made_elsewhere_are_scored(tmp_path):
     lines = [{"id": row["id"], "text": f"{row['answer']})"} for row in dataset]
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = invoke("score", "aes_bench/empathy", "--predictions", path, "--limit", 5, "--out", tmp_path / "out")
+    done = invoke(
+        "score", "aes_bench/empathy", "--mini", "--predictions", path, "--limit", 5, "--out", tmp_path / "out"
+    )
     assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path / "out").tasks
     assert result.scores["accuracy"] == 1.0 and list(result.scores["by_response"]) == ["explicit"]

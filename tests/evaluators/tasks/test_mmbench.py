@@ -32,7 +32,9 @@ def invoke(*arguments):
 
 def evaluate(config, model, **how):
     task = evaluator(f"mmbench/{config}")
-    return task.run(FunctionBackend(model), load_data(task.definition, split=how.pop("split", None)), **how)
+    return task.run(
+        FunctionBackend(model), load_data(task.definition, split=how.pop("split", None), is_mini=True), **how
+    )
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -110,7 +112,7 @@ def test_answers_made_elsewhere_are_scored(tmp_path):
     letters = tmp_path / "letters.csv"
     letters.write_text(f"id,letter\ndev-0,{rows[0]['answer']}\ndev-1,X\n", encoding="utf-8")
     done = invoke(
-        *("score", "mmbench/cn", "--predictions", file, "--human-letters", letters, "--out", tmp_path / "out")
+        *("score", "mmbench/cn", "--mini", "--predictions", file, "--human-letters", letters, "--out", tmp_path / "out")
     )
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path / "out").tasks
@@ -128,7 +130,7 @@ def test_a_blind_run_may_be_made_elsewhere(tmp_path):
     for line, (row, _) in zip(lines, asked, strict=True):
         line["text"] = line["text"] if int(row["question_id"]) % 2 else ""
     (tmp_path / "blind.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    score = ("score", "mmbench/en", "--predictions")
+    score = ("score", "mmbench/en", "--mini", "--predictions")
     done = invoke(*score, tmp_path / "blind.jsonl", "--blind", "--model", "gpt-4", "--out", tmp_path / "blind")
     assert done.exit_code == 0, done.output
     assert "mmbench/en: Asked without the images." in done.output
@@ -148,12 +150,12 @@ def test_servers_are_asked_with_early_stop(http, tmp_path):
 
     http.expect_request(PATH, method="POST").respond_with_handler(respond)
     server = ("--model", "m", "--base-url", http.url_for("/v1"))
-    done = invoke("run", "mmbench/en", *server, "--limit", 10, "--out", tmp_path)
+    done = invoke("run", "mmbench/en", "--mini", *server, "--limit", 10, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path).tasks
     assert task.settings["early_stop"] is True
     assert task.scores["n_passes"] == len(asked) == 10 + round(10 * task.scores["vanilla_accuracy"])
-    again = invoke("run", "mmbench/en", *server, "--limit", 10, "--no-early-stop", "--out", tmp_path)
+    again = invoke("run", "mmbench/en", "--mini", *server, "--limit", 10, "--no-early-stop", "--out", tmp_path)
     assert again.exit_code == 0, again.output
     (complete,) = read_results(tmp_path).tasks
     assert complete.scores["n_passes"] > len(asked) / 2
@@ -172,14 +174,14 @@ def test_a_judge_on_a_server_reads_what_exact_matching_leaves_open(http, tmp_pat
     http.expect_request(PATH, method="POST").respond_with_handler(respond)
     server = ("--model", "m", "--base-url", http.url_for("/v1"))
     judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"))
-    done = invoke("run", "mmbench/en", *server, *judge, "--limit", 10, "--out", tmp_path)
+    done = invoke("run", "mmbench/en", "--mini", *server, *judge, "--limit", 10, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path).tasks
     passes = task.scores["n_passes"]
     assert asked.count("m") == asked.count("judge") == passes == 10 + round(10 * task.scores["vanilla_accuracy"]) > 10
     assert task.scores["extraction"] == {"exact": 0.0, "judge": 1.0, "random": 0.0, "unmatched": 0.0}
     assert (task.scores["judge_asked"], task.complete) == (passes, True)
-    again = invoke("run", "mmbench/en", *server, *judge, "--limit", 10, "--out", tmp_path)
+    again = invoke("run", "mmbench/en", "--mini", *server, *judge, "--limit", 10, "--out", tmp_path)
     assert again.exit_code == 0, again.output
     assert len(asked) == 2 * passes
 
@@ -198,7 +200,7 @@ def test_the_test_split_gives_the_file_for_the_server(tmp_path):
 
 def test_a_file_for_the_server_is_scored_as_a_predictions_file(tmp_path):
     task = evaluator("mmbench/en")
-    data = load_data(task.definition)
+    data = load_data(task.definition, is_mini=True)
     wrong = {"dev-3", "dev-20"}
     passes = [
         AnsweredPass(row, one, one.answer if row["id"] not in wrong else "none")
@@ -246,7 +248,8 @@ def test_replies_to_another_order_are_written_in_the_releases_letters(tmp_path):
         lines[-1] |= dict(zip("ABCD", options, strict=False))
     (tmp_path / "answers.json").write_text(json.dumps(lines), encoding="utf-8")
     task = evaluator("mmbench/en")
-    done = task.run(PredictionsFileBackend(tmp_path / "answers.json"), load_data(task.definition, split="test"))
+    loaded = load_data(task.definition, split="test", is_mini=True)
+    done = task.run(PredictionsFileBackend(tmp_path / "answers.json"), loaded)
     path = tmp_path / "submission.xlsx"
     path.write_bytes(done.files["mmbench_en_test.xlsx"])
     released = {int(row["index"]): [row[name] for name in "ABCD" if row[name]] for row in rows}

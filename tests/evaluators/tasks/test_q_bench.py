@@ -89,7 +89,7 @@ def test_a_server_is_asked_for_texts(httpserver):
         ("q_bench/perception_pairs", 2, 32),
         ("q_bench/description", 1, 512),
     ):
-        found = evaluator(name).run(backend, load_data(get_task(name)), limit=2)
+        found = evaluator(name).run(backend, load_data(get_task(name), is_mini=True), limit=2)
         assert found.scores["n"] == 2
         content = script.bodies[-1]["messages"][0]["content"]
         assert [part["type"] for part in content].count("image_url") == images
@@ -107,7 +107,9 @@ def test_a_judge_on_a_server_is_asked_for_five_replies_at_once(httpserver):
     ):
         replies = iter(["Splendid", "Awful", "Odd"])
         made = evaluator(name, judge=judge.for_task())
-        found = made.run(FunctionBackend(lambda messages, of=replies: next(of)), load_data(get_task(name)), limit=3)
+        found = made.run(
+            FunctionBackend(lambda messages, of=replies: next(of)), load_data(get_task(name), is_mini=True), limit=3
+        )
         assert found.scores[score] == value and found.scores["rounds"] == 5
         assert found.scores["judge"] == "judge" and found.settings["judge"]["name"] == "judge"
         assert [body["n"] for body in script.bodies] == [5] * asked
@@ -121,12 +123,12 @@ def test_a_judge_on_a_server_is_asked_for_five_replies_at_once(httpserver):
 def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked, score, value):
     script = Script(httpserver)
     script.say(always("Score: 1"))
-    rows = load_data(get_task(name), images="skip").dataset.select(range(4))
+    rows = load_data(get_task(name), is_mini=True, images="skip").dataset.select(range(4))
     lines = [json.dumps({"id": row["id"], "text": f"Splendid {row['id']}"}) + "\n" for row in rows]
     (tmp_path / "answers.jsonl").write_text("".join(lines))
     judge = ("--judge", "judge", "--judge-base-url", httpserver.url_for("/v1"), "--rounds", 3)
     answers = ("--predictions", tmp_path / "answers.jsonl", "--limit", 4, "--out", tmp_path / "out")
-    done = invoke("score", name, *answers, *judge)
+    done = invoke("score", name, "--mini", *answers, *judge)
     assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path / "out").tasks
     assert (result.scores[score], result.scores["rounds"], result.complete) == (value, 3, True)
@@ -136,12 +138,12 @@ def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked,
 
 @pytest.mark.parametrize("name", ["q_bench/perception", "q_bench/perception_pairs", "q_bench/description"])
 def test_answers_made_elsewhere_are_scored(tmp_path, name):
-    rows = load_data(get_task(name), images="skip").dataset.select(range(9))
+    rows = load_data(get_task(name), is_mini=True, images="skip").dataset.select(range(9))
     right = "description" if name.endswith("description") else "answer"
     lines = [json.dumps({"id": row["id"], "text": row[right]}) + "\n" for row in rows]
     (tmp_path / "answers.jsonl").write_text("".join(lines))
     arguments = ("--predictions", tmp_path / "answers.jsonl", "--limit", 9, "--out", tmp_path / "out")
-    done = invoke("score", name, *arguments)
+    done = invoke("score", name, "--mini", *arguments)
     assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path / "out").tasks
     assert result.scores["n"] == 9

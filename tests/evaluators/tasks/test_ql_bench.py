@@ -62,7 +62,7 @@ def test_a_server_is_asked_again_only_where_it_refused(http, script, task, image
 
     script.say(answer)
     backend = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), concurrency=1, max_retries=0))
-    found = evaluator(task).run(backend, load_data(get_task(task)), limit=6)
+    found = evaluator(task).run(backend, load_data(get_task(task), is_mini=True), limit=6)
     assert found.scores["n_refused"] == 3 and len(script.bodies) == 9
     for body in script.bodies[6:]:
         kinds = [part["type"] for part in body["messages"][0]["content"]]
@@ -71,13 +71,13 @@ def test_a_server_is_asked_again_only_where_it_refused(http, script, task, image
 
 
 def test_answers_made_elsewhere_are_scored(tmp_path):
-    rows = load_data(get_task("ql_bench/single"), images="skip").dataset.select(range(6))
+    rows = load_data(get_task("ql_bench/single"), is_mini=True, images="skip").dataset.select(range(6))
     lines = [{"id": row["id"], "text": row["answer"]} for row in rows]
     lines[0]["text"] = REFUSAL
     lines.append({"id": rows[0]["id"], "pass": "forced", "text": "nothing that is asked"})
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = invoke("score", "ql_bench/single", "--predictions", path, "--limit", 6, "--out", tmp_path / "out")
+    done = invoke("score", "ql_bench/single", "--mini", "--predictions", path, "--limit", 6, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path / "out").tasks
     assert result.scores["score_cc"] == pytest.approx(500 / 6) and result.scores["forced_unmatched"] == 1

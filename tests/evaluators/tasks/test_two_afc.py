@@ -242,7 +242,7 @@ def test_a_server_gets_both_orders_of_each_pair(httpserver, tmp_path):
 
     httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(respond)
     server = ("--base-url", httpserver.url_for("/v1"), "--model", "m", "--no-store", "--concurrency", 1)
-    done = invoke("run", TASKS[0], *server, "--limit", 3, "--out", tmp_path)
+    done = invoke("run", TASKS[0], "--mini", *server, "--limit", 3, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     shown = [[part["image_url"]["url"] for part in _parts(body) if part["type"] == "image_url"] for body in bodies]
     assert len(shown) == 6 and all(len(images) == 2 for images in shown)

@@ -20,7 +20,7 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
     url = http.url_for("/v1")
     server = ("--base-url", url, "--model", "tiny", "--concurrency", 3)
-    server = (*server, "--data-dir", f"kadis700k={mini.release('kadis700k')}")
+    server = (*server, "--mini", "--data-dir", f"kadis700k={mini.release('kadis700k')}")
     done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 24, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     perception, assessment = read_results(tmp_path / "out").tasks
@@ -50,7 +50,7 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
 
 def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server, tmp_path):
     model_server.returns_logprobs = False
-    server = ("--backend", "openai", "--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store")
+    server = ("--backend", "openai", "--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store", "--mini")
     done = invoke("run", *server, "--limit", 3, "--out", tmp_path)
     assert done.exit_code == 1
     assert "returns no log-probabilities" in done.output
@@ -72,6 +72,6 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
     ],
 )
 def test_wrong_usage_is_explained_with_exit_code_2(arguments, message, tmp_path):
-    done = invoke("run", *arguments, "--out", tmp_path)
+    done = invoke("run", "--mini", *arguments, "--out", tmp_path)
     assert done.exit_code == 2
     assert message in done.output

@@ -25,7 +25,7 @@ def invoke(*arguments):
 def score(path, *arguments, task="q_bench/perception"):
     """The one task's result, on the mini release."""
     out = path.parent / "out"
-    done = invoke("score", task, "--predictions", path, "--out", out, *arguments)
+    done = invoke("score", task, "--mini", "--predictions", path, "--out", out, *arguments)
     assert done.exit_code == 0, done.output
     (task,) = read_results(out).tasks
     return task
@@ -84,7 +84,7 @@ def test_answers_that_name_no_option_are_counted_and_wrong(tmp_path, perception_
 def test_missing_items_are_an_error_or_left_out_and_counted(tmp_path, perception_rows):
     rows = [row for row in rows_with(perception_rows, right_letter) if row["index"] != 17]
     path = write_tsv(tmp_path / "a.tsv", rows)
-    done = invoke("score", "q_bench/perception", "--predictions", path, "--out", tmp_path / "failed")
+    done = invoke("score", "q_bench/perception", "--mini", "--predictions", path, "--out", tmp_path / "failed")
     assert done.exit_code == 1
     assert "no prediction for id 'dev-mini_dev_0017.png', pass 'main'" in done.output and "--skip-bad" in done.output
     task = score(path, "--skip-bad")
@@ -101,7 +101,9 @@ def test_items_that_nobody_asked_for_are_counted(tmp_path, perception_rows):
 
 def test_a_file_of_another_split_is_refused(tmp_path, perception_rows):
     path = write_jsonl(tmp_path / "a.jsonl", [{"id": row["id"], "text": "A"} for row in perception_rows])
-    done = invoke("score", "q_bench/perception", "--split", "test", "--predictions", path, "--out", tmp_path / "out")
+    done = invoke(
+        "score", "q_bench/perception", "--mini", "--split", "test", "--predictions", path, "--out", tmp_path / "out"
+    )
     assert done.exit_code == 1
     assert "the file has ids such as 'dev-mini_dev_0000.png'" in done.output
 
@@ -109,11 +111,13 @@ def test_a_file_of_another_split_is_refused(tmp_path, perception_rows):
 def test_duplicates_and_unknown_forms_are_refused_before_anything_is_loaded(tmp_path, perception_rows):
     rows = rows_with(perception_rows, right_letter)
     path = write_tsv(tmp_path / "a.tsv", [*rows, rows[0] | {"prediction": "nothing"}])
-    done = invoke("score", "q_bench/perception", "--predictions", path, "--out", tmp_path / "out")
+    done = invoke("score", "q_bench/perception", "--mini", "--predictions", path, "--out", tmp_path / "out")
     assert done.exit_code != 0
     assert f"row 182: id '{rows[0]['index']}', pass 'main' was already given in row 2" in done.output
     path.with_suffix(".jsonl").write_text(json.dumps({"answer": "A"}) + "\n")
-    done = invoke("score", "q_bench/perception", "--predictions", path.with_suffix(".jsonl"), "--out", tmp_path / "out")
+    done = invoke(
+        "score", "q_bench/perception", "--mini", "--predictions", path.with_suffix(".jsonl"), "--out", tmp_path / "out"
+    )
     assert done.exit_code != 0
     assert "holds 'answer', which is the form of no tool" in done.output
 
@@ -159,6 +163,8 @@ def test_scores_of_any_quality_measure(tmp_path):
 
 def test_lower_is_better_is_about_scores(tmp_path):
     path = write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "text": "A"}])
-    done = invoke("score", "q_bench/perception", "--predictions", path, "--lower-is-better", "--out", tmp_path / "out")
+    done = invoke(
+        "score", "q_bench/perception", "--mini", "--predictions", path, "--lower-is-better", "--out", tmp_path / "out"
+    )
     assert done.exit_code == 2
     assert "lower_is_better=True is about scores" in done.output

@@ -1,0 +1,63 @@
+"""Whether the data of a plan can be had, known before anything is downloaded or loaded."""
+
+from collections.abc import Sequence
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.loading import by_hand
+from eyechart.evaluators.runs.plan import Planned
+
+
+def check_mini(plan: Sequence[Planned]) -> None:
+    """Refuse `--mini` where every data set has a folder, so that it would have no effect.
+
+    Raises:
+        UsageError: Nothing runs on a mini release.
+    """
+    if plan and not any(planned.is_mini for planned in plan):
+        names = ", ".join(dict.fromkeys(planned.subset for planned in plan))
+        raise UsageError(
+            f"--mini has no effect, as --data-dir names a folder of all that is run, {names}; leave out one"
+        )
+
+
+def check_data(plan: Sequence[Planned], images: str = "load") -> None:
+    """Refuse a plan with data sets that have no folder and cannot be downloaded, naming all of them at once.
+
+    Args:
+        plan: What to run.
+        images: "skip" where annotations alone are needed.
+
+    Raises:
+        UsageError: There are such data sets; the message says what to get for each, and how to run without them.
+    """
+    lacking: dict[tuple[str, str], str] = {}
+    others: dict[str, None] = {}
+    for planned in plan:
+        if planned.is_mini or planned.data_dir is not None:
+            others[planned.subset] = None
+            continue
+        how = by_hand(planned.subset, planned.task.config, options=planned.data_options, images=images)
+        if how:
+            lacking.setdefault((planned.subset, how), planned.task.name)
+        else:
+            others[planned.subset] = None
+    if not lacking:
+        return
+    first, *more = dict.fromkeys(subset for subset, _ in lacking)
+    lines = [f"- {subset} (for {task}): {how}" for (subset, how), task in lacking.items()]
+    error = UsageError("\n".join([_cannot(first, more), *lines]))
+    error.add_note(
+        f"Name their folders: --data-dir {first}=PATH; a task then runs on the data sets alone that have one."
+    )
+    if others:
+        chosen = " ".join(f"--subset {name}" for name in others)
+        error.add_note(f"To run on the others alone, say {chosen}")
+    error.add_note("--mini runs on synthetic data, to try things out.")
+    raise error
+
+
+def _cannot(first: str, more: Sequence[str]) -> str:
+    if not more:
+        return f"the data set {first} cannot be downloaded, and no folder of it is named:"
+    names = ", ".join([first, *more])
+    return f"{1 + len(more)} data sets cannot be downloaded, and no folders of them are named: {names}"

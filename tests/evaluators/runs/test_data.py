@@ -1,0 +1,160 @@
+"""A model that is named runs on the real data, unless synthetic data is asked for."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import by_hand
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.results import read_results
+from eyechart.evaluators.runs.data import check_data
+from eyechart.evaluators.runs.data import check_mini
+from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.tasks.q_bench import DATABASES
+
+NAMED = ("--model", "acme/vlm")
+SERVER = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+BY_HAND = ("spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k")
+
+
+def invoke(*arguments, code=2):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("model", [NAMED, SERVER, ("--backend", "openai", "--model", "m")], ids=lambda given: given[0])
+def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tmp_path, model):
+    shown = invoke("run", "q_bench/assessment", *model, "--out", tmp_path / "out")
+    assert f"5 data sets cannot be downloaded, and no folders of them are named: {', '.join(BY_HAND)}\n" in shown
+    for name in BY_HAND:
+        how = by_hand(name)
+        assert "https://" in how and "data_dir" in how
+        assert f"\n- {name} (for q_bench/assessment): {how}\n" in shown
+    assert "Name their folders: --data-dir spaq=PATH; a task then runs on the data sets alone that have one.\n" in shown
+    assert "To run on the others alone, say --subset koniq10k --subset kadid10k\n" in shown
+    assert "--mini runs on synthetic data" in shown
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
+    shown = invoke("run", "--suite", "aes_bench", *NAMED, "--out", tmp_path / "out")
+    assert "the data set aesbench cannot be downloaded, and no folder of it is named:\n" in shown
+    assert shown.count("EAPD_release.zip") == 1 and "To run on the others" not in shown
+
+
+def test_what_is_chosen_can_be_had():
+    check_data(make_plan(["q_bench/assessment"], subset=["koniq10k", "kadid10k"]))
+    check_data(make_plan(["q_bench/assessment"], data_dirs=[f"{name}=x" for name in DATABASES]))
+    check_data(make_plan(["q_bench/assessment"], data_dirs=["spaq=x"]))
+    check_data(make_plan([], is_mini=True))
+    in_repository = {"databases": ["kadis700k", "SQAD", "mixed"]}
+    check_data(make_plan(["two_afc/coarse"], data_options=in_repository))
+    for options in ({}, {"databases": ["kadis700k", "CSIQ"]}):
+        with pytest.raises(UsageError, match=r"two_afc \(for two_afc/coarse\): Get the label files"):
+            check_data(make_plan(["two_afc/coarse"], data_options=options))
+    # What pairs are drawn from may be downloaded.
+    check_data(make_plan(["two_afc/coarse"], data_options={"source": "koniq10k"}))
+    with pytest.raises(UsageError, match="SPAQ comes from"):
+        check_data(make_plan(["two_afc/coarse"], data_options={"source": "spaq"}))
+    # Answers made elsewhere need the pairs alone, which the label files give.
+    check_data(make_plan(["two_afc/fine_mos"]), images="skip")
+
+
+def test_several_subsets_may_be_named():
+    plan = make_plan(["q_bench/assessment"], subset=["koniq10k", "kadis700k"], is_mini=True)
+    assert [(one.subset, one.is_mini) for one in plan] == [("koniq10k", True), ("kadis700k", True)]
+    plan = make_plan([], subset=["llvisionqa", "koniq10k"])
+    assert [(one.task.name, one.subset) for one in plan] == [
+        ("q_bench/perception", "llvisionqa"),
+        ("q_bench/assessment", "koniq10k"),
+    ]
+
+
+def test_a_folder_is_never_taken_for_synthetic_data():
+    plan = make_plan(["q_bench/assessment", "q_bench/perception"], data_dirs=["koniq10k=x"], is_mini=True)
+    assert [(one.subset, one.data_dir, one.is_mini) for one in plan] == [
+        ("koniq10k", "x", False),
+        ("llvisionqa", None, True),
+    ]
+    check_mini(plan)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", *NAMED),
+        ("run",),
+        ("score", "--predictions", "answers.jsonl"),
+    ],
+    ids=str,
+)
+def test_synthetic_data_and_a_folder_for_the_same_are_refused(command, tmp_path):
+    name, *more = command
+    shown = invoke(name, "q_bench/perception", *more, "--mini", "--data-dir", tmp_path)
+    assert "--mini has no effect, as --data-dir names a folder of all that is run, llvisionqa; leave out one" in shown
+
+
+def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('{"id": "dev-1.jpg", "text": "A"}\n')
+    shown = invoke("score", "q_bench/perception", "--predictions", answers, "--out", tmp_path / "out", code=1)
+    assert "LLVisionQA comes from https://huggingface.co/datasets/teowu/LLVisionQA-QBench" in shown
+    assert "images_llvisionqa.tar, llvisionqa_dev.json, llvisionqa_test.json" in shown and "data_dir" in shown
+    (failed,) = read_results(tmp_path / "out").failed
+    assert "cannot be downloaded (OfflineModeIsEnabled" in failed.error
+
+
+def test_scored_answers_are_compared_with_the_real_data_too(tmp_path):
+    (tmp_path / "answers.csv").write_text("image,score\na.jpg,1\n")
+    shown = invoke("score", "q_bench/assessment", "--predictions", tmp_path / "answers.csv", "--out", tmp_path / "out")
+    assert "5 data sets cannot be downloaded" in shown
+
+
+def write(folder, text):
+    (folder / "suite.yaml").write_text(text)
+    return folder / "suite.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "is_refused"),
+    [
+        ("tasks: [{task: aes_bench/perception}]", NAMED, True),
+        ("mini: true\ntasks: [{task: aes_bench/perception, mini: false}]", NAMED, True),
+        ("tasks: [{task: aes_bench/perception, mini: false}]", (), True),
+        ("mini: true\ntasks: [{task: aes_bench/perception}]", ("--model", "nowhere"), False),
+        ("tasks: [{task: aes_bench/perception, mini: true}]", ("--model", "nowhere"), False),
+    ],
+)
+def test_suite_files_follow_the_same_rule(tmp_path, text, model, is_refused):
+    arguments = ("run", "--suite", write(tmp_path, text), *model, "--out", tmp_path / "out")
+    shown = invoke(*arguments, code=2 if is_refused else 1)
+    # What is not refused gets to the model, which is not there.
+    assert ("aesbench cannot be downloaded" in shown) == is_refused
+    assert is_refused or "nowhere" in shown
+
+
+def test_a_suite_without_a_model_is_the_quickstart(tmp_path):
+    file = write(tmp_path, "tasks: [{task: q_bench/perception, limit: 2}]")
+    shown = invoke("run", "--suite", file, "--out", tmp_path / "out", code=0)
+    assert "llvisionqa (dev, mini)" in shown and "holds synthetic items" in shown
+    (task,) = json.loads((tmp_path / "out" / "results.json").read_text())["tasks"]
+    assert task["settings"]["data"]["is_mini"] is True and task["settings"]["data"]["source"] == "mini release"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tasks: [{task: q_bench/perception, data_dir: ., mini: true}]", "mini and data_dir '.' are both given"),
+        ("tasks: [{task: q_bench/perception, mini: 1}]", "tasks.0.mini: Input should be a valid boolean"),
+    ],
+)
+def test_suite_files_that_contradict_themselves(tmp_path, text, message):
+    assert message in invoke("run", "--suite", write(tmp_path, text))
+
+
+def test_the_command_line_cannot_change_a_suite_file(tmp_path):
+    shown = invoke("run", "--suite", write(tmp_path, "tasks: [{task: q_bench/perception}]"), "--mini")
+    assert "--mini cannot be given with the suite file" in shown

@@ -1,0 +1,154 @@
+"""The official release is downloaded where no folder is named: from what stands in for the Hub, in the real layout."""
+
+import json
+import shutil
+import tarfile
+from io import BytesIO
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import MiniDataWarning
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.loading import prepared_dataset
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.results import read_results
+
+ROWS = 5
+
+
+@pytest.fixture
+def official(hub, monkeypatch, tmp_path):
+    """LLVisionQA's repository with two JSON files and an archive of images; returns what the Hub holds."""
+    release = mini.release("llvisionqa")
+    files = {}
+    with BytesIO() as packed:
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for split in ("dev", "test"):
+                name = f"llvisionqa_{split}.json"
+                rows = json.loads((release / name).read_text(encoding="utf-8"))[:ROWS]
+                files[name] = json.dumps(rows).encode()
+                for row in rows:
+                    archive.add(next(release.rglob(row["img_path"])), f"images_llvisionqa/{row['img_path']}")
+        files["images_llvisionqa.tar"] = packed.getvalue()
+    hub.make("teowu/LLVisionQA-QBench", files)
+    monkeypatch.setattr("datasets.config.HF_ENDPOINT", hub.address)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return hub.repos["teowu/LLVisionQA-QBench"]["files"]
+
+
+def score(tmp_path, split="dev"):
+    answers = tmp_path / "answers.jsonl"
+    ids = [f"{split}-mini_{split}_{number:04d}.png" for number in range(ROWS)]
+    answers.write_text("".join(json.dumps({"id": one, "text": "A"}) + "\n" for one in ids))
+    command = ["score", "q_bench/perception", "--split", split, "--predictions", answers, "--out", tmp_path / "out"]
+    done = CliRunner().invoke(app, [str(argument) for argument in command])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(official, tmp_path):
+    shown = score(tmp_path)
+    assert "llvisionqa (dev, 5 of 1,495 " in shown and " official items) " in shown
+    assert "loading llvisionqa (dev), downloaded unless that was done before" in shown
+    assert ", mini)" not in shown and "synthetic" not in shown
+    (task,) = read_results(tmp_path / "out").tasks
+    told = {"source": "official release", "config": None, "options": {}, "rows": ROWS, "is_mini": False}
+    assert task.settings["data"] == told
+    # Answers made elsewhere are scored without images, so that the report has none to show; it downloads nothing.
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "as it was downloaded is not in the cache any more" in page
+
+
+def test_answers_to_its_private_questions_can_be_submitted(official, tmp_path):
+    assert "llvisionqa (test, 5 of 1,495 " in score(tmp_path, "test")
+    done = CliRunner().invoke(app, ["submit", str(tmp_path / "out"), "--out", str(tmp_path / "submission")])
+    assert done.exit_code == 0, done.output
+    assert f"q_bench/perception on llvisionqa (test): {ROWS} answers in " in done.output
+
+
+def test_in_python_the_name_of_a_data_set_is_its_release_and_mini_is_not(official):
+    seen = []
+
+    def model(messages):
+        seen.append(messages)
+        return "A"
+
+    task = evaluator("q_bench/perception")
+    for data in (None, "llvisionqa"):
+        scores = task.compute(model, data)
+        assert scores["n"] == ROWS and scores["is_mini"] is False
+    with pytest.warns(MiniDataWarning, match="the mini release of llvisionqa holds synthetic items"):
+        scores = task.compute(model, "mini")
+    assert scores["n"] == 180 and scores["is_mini"] is True
+
+
+def test_once_downloaded_it_is_there_without_the_hub(official):
+    with pytest.raises(MissingFileError, match=r"'llvisionqa' \(dev\) as it was downloaded is not in the cache"):
+        prepared_dataset("llvisionqa", split="dev")
+    whole = load_dataset("llvisionqa", split="dev", skip_bad=True)
+    assert whole[0]["images"][0].size
+    official.clear()
+    assert load_dataset("llvisionqa", split="dev", skip_bad=True)["id"][:] == whole["id"][:]
+    # Whatever was left out, as a report does not know that.
+    assert prepared_dataset("llvisionqa", split="dev")["id"][:] == whole["id"][:]
+
+
+def test_a_damaged_archive_is_noticed(official, monkeypatch):
+    load = load_dataset
+    from huggingface_hub import HfApi
+
+    whole = HfApi.hf_hub_download
+
+    def damaged(self, *arguments, **named):
+        path = whole(self, *arguments, **named)
+        with open(path, "r+b") as file:
+            file.write(b"?")
+        return path
+
+    monkeypatch.setattr(HfApi, "hf_hub_download", damaged)
+    with pytest.raises(MissingFileError, match=r"llvisionqa_dev\.json arrived damaged and was deleted: its SHA-256"):
+        load("llvisionqa", split="dev")
+    monkeypatch.setattr(HfApi, "hf_hub_download", whole)
+    assert len(load("llvisionqa", split="dev")) == ROWS
+
+
+@pytest.mark.parametrize("what", ["official", "mini", "folder"])
+def test_an_export_says_what_it_is_of(official, tmp_path, what):
+    folder, out = mini.release("llvisionqa"), tmp_path / "out"
+    if what == "folder":
+        folder = shutil.copytree(folder, tmp_path / "release")
+    given = {"official": [], "mini": ["--mini"], "folder": ["--data-dir", str(folder)]}[what]
+    done = CliRunner().invoke(app, ["export", "llvisionqa", *given, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    shown, told, rows = {
+        "official": (
+            "the official release",
+            "Its source is the official release, downloaded from where its authors put it.",
+            f"{ROWS} rows ({ROWS} of 1,495 official items)",
+        ),
+        "mini": (
+            "a mini release, whose items are synthetic",
+            "Its source is a mini release of eyechart: synthetic items",
+            "180 rows",
+        ),
+        "folder": (
+            str(folder),
+            "Its source is a release that was given as a folder.",
+            "180 rows (180 of 1,495 official items)",
+        ),
+    }[what]
+    assert f"Exported {shown}, to {out}\n" in done.output
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert told in card and f"- `dev`: {rows}\n" in card
+
+
+def test_an_export_of_what_is_got_by_hand_says_what_to_get(tmp_path):
+    done = CliRunner().invoke(app, ["export", "spaq", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1 and "subset 'spaq' needs data_dir. SPAQ comes from" in done.output
+    assert not (tmp_path / "out").exists()
