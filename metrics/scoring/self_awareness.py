@@ -165,7 +165,7 @@ def self_awareness_scores(
     check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
     forced_row = np.cumsum(passes.refused) - 1
     open_first, open_forced = _names_no_option(passes.first), _names_no_option(passes.forced)
-    apart = open_forced if unreadable_forced == "apart" else passes.silent
+    apart = open_forced if unreadable_forced == "apart" else open_forced & passes.silent
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         of_part = np.asarray(rows, dtype=np.int64)
