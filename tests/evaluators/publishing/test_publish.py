@@ -87,7 +87,7 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
     (entry,) = parse_eval_result_entries(yaml.safe_load((tmp_path / "out" / ENTRIES).read_text()))
     assert (entry.dataset_id, entry.task_id, entry.value) == ("me/qa", "q_bench_perception", 0.75)
     assert entry.date == "2026-11-21T10:00:00+00:00" and entry.source_url == "https://example.org/run"
-    assert entry.notes.startswith("Accuracy, dev, n = 1495; 95 % interval 0.5 to 0.875; prompt q_bench_a1/1; eyechart ")
+    assert entry.notes.startswith("Accuracy, dev, n = 1495; 95 % interval 0.5 to 0.875; prompt q_bench_a1/2; eyechart ")
     assert (
         "| `q_bench/perception` | LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 to 87.50 | 25.00 % | 1,495 |"
         in card.text
