@@ -34,7 +34,13 @@ _PAIR_NAMES = {
     "interval_75_100": "[75,100]",
 }
 """Parts of 2AFC's data as Tables II to V name them, in their order."""
-_AGGREGATORS = {"mle": "MLE", "perron": "Perron", "trueskill": "TrueSkill", "map": "MAP"}
+_AGGREGATORS = {
+    "mle": "MLE",
+    "mle_ridge=0.01": "MLE, ridge 0.01",
+    "perron": "Perron",
+    "trueskill": "TrueSkill",
+    "map": "MAP",
+}
 _PAIR_SCORES = {
     "consistency": "\N{GREEK SMALL LETTER KAPPA}",
     "accuracy_all": "\N{GREEK SMALL LETTER ALPHA}",

@@ -13,6 +13,7 @@ import openpyxl
 
 from eyechart.datasets_scripts.common.rotations import STRIDE
 from eyechart.datasets_scripts.common.rotations import rotate
+from eyechart.datasets_scripts.common.rotations import rotated_letter
 from eyechart.evaluators.types import Request
 
 Rows = Sequence[Mapping[str, Any]]
@@ -89,5 +90,4 @@ def vlmevalkit_row(row: Mapping[str, Any], index: int, prediction: Any, rotation
 
 def right_letter(row: Mapping[str, Any], rotation: int = 0) -> str:
     """The letter of the right option where the options are rotated."""
-    right = row["options"][ascii_uppercase.index(row["answer"])]
-    return ascii_uppercase[rotate(row["options"], rotation).index(right)]
+    return rotated_letter(row["answer"], rotation, len(row["options"]))

@@ -123,10 +123,11 @@ def test_duplicates_and_unknown_forms_are_refused_before_anything_is_loaded(tmp_
 
 
 def circular_rows(rows):
+    """A row for each pass of the release, in its options."""
     return [
-        vlmevalkit_row(row, int(row["question_id"]), right_letter(row, turn), turn)
+        vlmevalkit_row({**row, "options": one["options"]}, one["index"], one["answer"])
         for row in rows
-        for turn in range(len(row["options"]))
+        for one in row["passes"]
     ]
 
 
