@@ -36,7 +36,7 @@ _PAIR_NAMES = {
 """Parts of 2AFC's data as Tables II to V name them, in their order."""
 _AGGREGATORS = {
     "mle": "MLE",
-    "mle_ridge=0.01": "MLE, ridge 0.01",
+    "mle_ridge": "MLE, ridge {ridge}",
     "perron": "Perron",
     "trueskill": "TrueSkill",
     "map": "MAP",
@@ -57,7 +57,7 @@ def coarse(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         found = dict.fromkeys(name for pools in by_method.values() for name in pools)
         databases = sorted(found, key=_place_in_paper)
         rows = [
-            (_AGGREGATORS[method], *(decimal(3, pools, name, "plcc_fitted") for name in databases))
+            (method, *(decimal(3, pools, name, "plcc_fitted") for name in databases))
             for method, pools in by_method.items()
         ]
         title = f"2AFC, Table V: ranking methods, PLCC, of {label}"
@@ -105,9 +105,15 @@ def _place_in_paper(part: str) -> int:
 
 
 def _by_aggregator(result: TaskResult) -> dict[str, Any]:
+    """Scores by pool of each ranking method, by its name in the table."""
     own = str((result.scores or {}).get("aggregator"))
-    ways = {**result.variants, own: result.scores or {}}
-    return {name: ways[name].get("by_pool") or {} for name in _AGGREGATORS if name in ways}
+    # A variant's name holds its settings, as "mle_ridge=0.01".
+    ways = {name.partition("=")[0]: scores for name, scores in result.variants.items()} | {own: result.scores or {}}
+    return {
+        label.format(ridge=ways[name].get("ridge")): ways[name].get("by_pool") or {}
+        for name, label in _AGGREGATORS.items()
+        if name in ways
+    }
 
 
 def _average_over(result: TaskResult, over: tuple[str, ...]) -> dict[str, Any]:

@@ -115,6 +115,7 @@ def test_2afc_table_ii_has_each_average_below_its_parts(tables):
     ]
     scores = {"consistency": 0.7, "aggregator": "map", "by_pool": {"CSIQ": {"plcc_fitted": 0.764}}}
     variants = {"mle": {"by_pool": {"CSIQ": {"plcc_fitted": None}}}, "mixed": {"by_pool": {}}}
+    variants["mle_ridge=0.01"] = {"by_pool": {"CSIQ": {"plcc_fitted": 0.75}}, "ridge": 0.01}
     extras = {"table": table, "averages": averages}
     second, fifth = tables(scored("two_afc/coarse", "two_afc", scores, extras=extras, variants=variants))
     assert second.columns == ("Dataset", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"LLaVA-v1.5 {RHO}")
@@ -127,7 +128,7 @@ def test_2afc_table_ii_has_each_average_below_its_parts(tables):
         ("Weighted average", "0.850", "0.550", "0.750"),
     )
     assert fifth.columns == ("Method", "CSIQ")
-    assert fifth.rows == (("MLE", NONE), ("MAP", "0.764"))
+    assert fifth.rows == (("MLE", NONE), ("MLE, ridge 0.01", "0.750"), ("MAP", "0.764"))
 
 
 def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
