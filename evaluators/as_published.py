@@ -7,14 +7,18 @@ settings, and its result lists them, so that none of them changes a number witho
 from collections.abc import Collection
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import options_in_force
-from eyechart.evaluators.data import LoadedData
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.options import option_names
 from eyechart.evaluators.tasks.task import Task
+
+if TYPE_CHECKING:
+    # It imports datasets, which commands load when they run.
+    from eyechart.evaluators.data import LoadedData
 
 
 def published_task(task: Task, options: TaskOptions, taken: Collection[str]) -> tuple[Task, TaskOptions]:
@@ -54,7 +58,7 @@ def published_data_options(task: Task, options: TaskOptions, given: Mapping[str,
     return own | given
 
 
-def published_settings(task: Task, loaded: LoadedData) -> dict[str, dict[str, Any]]:
+def published_settings(task: Task, loaded: "LoadedData") -> dict[str, dict[str, Any]]:
     """What a result says of a run as published: each setting with the paper's value, the default and where it stands.
 
     Raises:

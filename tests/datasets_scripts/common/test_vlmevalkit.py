@@ -175,6 +175,7 @@ def test_aesbenchs_table_of_the_test(tmp_path: Path, aes_rows: list[Row]) -> Non
         "question_type": "yes-or-no",
         "dimension": "",
         "image_source": "artistic",
+        "released_options": "",
     }
     assert load_dataset("aesbench", "empathy", data_dir=folder, split="test")["question_type"][:] == ["how", "how"]
     with pytest.raises(BadAnnotationError, match="hold no interpretations"):
