@@ -26,7 +26,8 @@ _LLVISIONQA = OfficialSplit((1_495,), "Q-Bench, Sec. 2.2; dev counted in its fil
 _MMBENCH = "README of https://github.com/open-compass/MMBench"
 _MMBENCH_DEV = OfficialSplit((1_164, 1_176), f"{_MMBENCH}; the first file, mmbench_dev_20230712.tsv, has 1,176")
 _MMBENCH_TEST = OfficialSplit((1_784, 1_798), f"{_MMBENCH}; the first release had 2,974 questions in all, 1,176 in dev")
-_ROUNDS = 12
+ROUNDS = 12
+"""Rounds of 2AFC's matching: in each, an image is in one pair at most."""
 _TWO_AFC_POOLS: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {
         # The pool `mixed`, made of the last two again, has no part in the scores.
@@ -79,7 +80,7 @@ OFFICIAL: Mapping[tuple[str, str, str], OfficialSplit] = MappingProxyType(
         ("sqad", "default", "test"): OfficialSplit((100,), "the photographs that 2AFC has scores of"),
         **{
             ("two_afc", config, "test"): OfficialSplit(
-                (_pairs(config, _ROUNDS),), "12 rounds of the pools in 2AFC's label files"
+                (_pairs(config, ROUNDS),), "12 rounds of the pools in 2AFC's label files"
             )
             for config in _TWO_AFC_POOLS
         },
@@ -113,8 +114,9 @@ def official_counts(
         return ()
     key = (name, config or SUBSETS[name].configs[0], split)
     if name == "two_afc" and options and key in OFFICIAL:
-        rounds = options.get("rounds", _ROUNDS)
-        known = type(rounds) is int and not (options.get("databases") or options.get("source"))
+        rounds = options.get("rounds", ROUNDS)
+        # Pairs drawn from a source of one's own are none of the label files'.
+        known = type(rounds) is int and not options.get("source")
         return (_pairs(key[1], rounds),) if known else ()
     return OFFICIAL[key].counts if key in OFFICIAL else ()
 

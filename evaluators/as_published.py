@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from eyechart.evaluators.data import LoadedData
 
 
+_DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fallback")
+"""Options that the papers decide: their value is the task's own or one that it lists as published."""
+
+
 def published_task(task: Task, options: TaskOptions, taken: Collection[str]) -> tuple[Task, TaskOptions]:
     """A task and its options with the paper's settings in force.
 
@@ -35,7 +39,7 @@ def published_task(task: Task, options: TaskOptions, taken: Collection[str]) -> 
     idle = {name for name in option_names() if name not in taken}
     published = tuple(one for one in task.published if one.of_data or one.name not in idle)
     own = {one.name: one.value for one in published if not one.of_data}
-    for name, expected in {**own, "rounds": None}.items():
+    for name, expected in {**dict.fromkeys(_DECIDED), **own}.items():
         if (value := getattr(options, name, None)) not in (None, expected):
             raise UsageError(f"as_published and {name}={value!r} are both given; leave out one of them")
     in_options = {name: value for name, value in own.items() if name in option_names()}
@@ -52,9 +56,11 @@ def published_data_options(task: Task, options: TaskOptions, given: Mapping[str,
     """
     given = dict(given or {})
     own = {one.name: one.value for one in task.published if one.of_data} if options.as_published else {}
-    for name, value in own.items():
-        if given.get(name, value) != value:
-            raise UsageError(f"as_published and the data option {name}={given[name]!r} are both given; leave out one")
+    defaults = options_in_force(task.subsets[0], task.config) if options.as_published else {}
+    for name, value in given.items():
+        # Folders say where data are and nothing of how they are used.
+        if name in defaults and not name.endswith("_dir") and value != {**defaults, **own}[name]:
+            raise UsageError(f"as_published and the data option {name}={value!r} are both given; leave out one")
     return own | given
 
 

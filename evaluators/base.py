@@ -25,6 +25,7 @@ from eyechart.evaluators.asking import Progress
 from eyechart.evaluators.asking import explain_item
 from eyechart.evaluators.asking import left_out_item
 from eyechart.evaluators.data import LoadedData
+from eyechart.evaluators.data import undecoded_rows
 from eyechart.evaluators.evaluate_interface import EvaluateInterface
 from eyechart.evaluators.loop import evaluate_rows
 from eyechart.evaluators.options import TaskOptions
@@ -207,7 +208,7 @@ class Evaluator(EvaluateInterface):
         Returns:
             Scores, predictions, settings, what was left out, timings.
         """
-        if lacks_judge(self.definition, self.options, self.judge is not None):
+        if lacks_judge(self.definition, self.options, self.judge is not None) and self._has_public(loaded, limit):
             raise judge_needed(self.definition)
         # Data that are not the paper's are refused before a model is asked about them.
         self.published(loaded)
@@ -239,6 +240,10 @@ class Evaluator(EvaluateInterface):
             else:
                 usable[row["id"]] = row
         return list(usable.values()), left_out
+
+    def _has_public(self, loaded: LoadedData, limit: int | None) -> bool:
+        """Whether a row has a public answer, so that there are scores."""
+        return not all(map(self.is_private, undecoded_rows(loaded.dataset, limit)))
 
     def _check_columns(self, dataset: Dataset) -> None:
         for column in self.required_columns:

@@ -102,6 +102,8 @@ def load_data(
         data, is_mini = data.removeprefix(_MINI).removeprefix(":") or None, True
     if is_mini and data_dir is not None:
         raise UsageError(f"the mini release and the folder {data_dir} are both asked for; leave out one")
+    if is_mini and data is not None and data not in datasets_scripts.list_datasets():
+        raise unknown_name("data set after 'mini:'", data, datasets_scripts.list_datasets())
     if data is not None and data not in datasets_scripts.list_datasets():
         loaded = datasets.load_dataset(data, name=subset, split=split or task.splits[0])
         return LoadedData(loaded, subset or data, split or task.splits[0], data)

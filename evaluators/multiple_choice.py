@@ -36,6 +36,7 @@ from eyechart.evaluators.types import Wanted
 from eyechart.metrics.scoring.choices import extract_choice
 from eyechart.metrics.scoring.choices import moved_letter
 from eyechart.metrics.scoring.choices import moved_reply
+from eyechart.metrics.scoring.choices import unplaced_reply
 from eyechart.metrics.scoring.decisions import Extraction
 from eyechart.metrics.scoring.decisions import decide
 from eyechart.metrics.scoring.inputs import map_groups
@@ -192,7 +193,8 @@ class MultipleChoiceEvaluator(Evaluator):
         options = list(shown_options(response))
         answer = "" if self.is_private(answered.row) else right_letter(answered.row, options)
         if not self._is_closed_set:
-            reading = self._reading(answered.row["question"], response.text or "", options, answer)
+            reply = unplaced_reply(response.text or "", options, response.request.options)
+            reading = self._reading(answered.row["question"], reply, options, answer)
             return {"options": options, "answer": answer, **reading}
         losses = response.losses or ()
         return {
@@ -222,7 +224,7 @@ class MultipleChoiceEvaluator(Evaluator):
         """The text, or the letter of the option of lowest loss; where that stands several times, its right place."""
         response = answered.responses[0]
         if not self._is_closed_set:
-            return response.text or ""
+            return unplaced_reply(response.text or "", shown_options(response), response.request.options)
         shown, place = shown_options(response), lowest_loss(response.losses or (), loss)[0]
         right = "" if self.is_private(answered.row) else right_letter(answered.row, shown)
         is_right = bool(right) and shown[ascii_uppercase.index(right)] == shown[place]

@@ -173,9 +173,8 @@ class PairedComparisonEvaluator(Evaluator):
         if self.answer_settings(answered).get("mm21_quality") != "bitrate":
             return ""
         return (
-            "MM21's qualities are bitrates, which is what the authors' label file gives for its scores: accuracy and "
-            "correlations of MM21, and averages with it, are not about opinion scores. LICQA's lists give these "
-            "(--option mm21_dir=FOLDER)."
+            "MM21 is scored against bitrates, as in the authors' label file, not opinion scores, and so are averages "
+            "with it. For opinion scores add LICQA's lists: --option mm21_dir=FOLDER."
         )
 
     def record(self, answered: Answered, response: Response) -> dict[str, Any]:

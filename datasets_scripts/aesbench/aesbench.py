@@ -126,8 +126,8 @@ class AesBench(BenchmarkBuilder):
         )
 
     def by_hand(self) -> str:
-        """The whole release, which has a password."""
-        return _HOW_TO_GET
+        """The texts of interpretation, which are in the release alone; it has a password."""
+        return _HOW_TO_GET if self.config.name == "interpretation" else ""
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         chosen = chosen_data_files(self.config, (".json", SUFFIX))

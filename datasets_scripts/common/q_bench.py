@@ -177,6 +177,9 @@ class QuestionBuilder(BenchmarkBuilder):
             if question not in asked:
                 asked.append(question)
             place = asked.index(question) + 1
+            if raw.get("columns", {}).get("index") == key:
+                # The row's own number names no image that others could share; one given twice is reported.
+                place = 1
             keys.append(key if place == 1 else f"{key}-{place}")
         return keys
 
@@ -260,6 +263,8 @@ def _with_groups(rows: list[Row], path: str, concerns: Sequence[str]) -> list[Ro
                 raw["groups"][column] = codes[column][int(text)]
             elif plain(text) in known[column]:
                 raw["groups"][column] = known[column][plain(text)]
+            elif text:
+                unknown.add(text)
     warn_of_categories(path, unknown, "concern")
     return rows
 

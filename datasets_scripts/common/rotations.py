@@ -7,6 +7,7 @@ as the release has them.
 """
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
@@ -82,3 +83,15 @@ def _numbered(question: int, passes: Sequence[Pass]) -> dict[int, Pass]:
     if all(distance >= 0 and distance % STRIDE == 0 for distance in distances):
         return {distance // STRIDE: item for distance, item in zip(distances, ordered, strict=True)}
     return dict(enumerate(ordered))
+
+
+def are_whole(passes: Mapping[int, Pass]) -> bool:
+    """Whether a question's passes are there from the first on: one for each option, but for a last one that stays.
+
+    Args:
+        passes: By number, as `numbered_passes` gives them.
+    """
+    shown = [item.options for item in passes.values()]
+    count = len(shown[0])
+    stays = len(shown) > 1 and len({options[-1:] for options in shown}) == 1 and shown[0].count(shown[0][-1]) == 1
+    return list(passes) == list(range(len(passes))) and len(passes) >= count - stays

@@ -24,8 +24,8 @@ It is empty where a split holds first passes alone. Passes need not be rotations
 and options may repeat: what a release holds is taken as it is. The image is that of the first pass. `question_id` is
 the first pass's index (`g_index` where there is one), a row's id `<split>-<question_id>`.
 
-Errors of a question, which `skip_bad` leaves out: an index given twice with different contents, no first pass, and a
-pass whose answer names none of its options.
+Errors of a question, which `skip_bad` leaves out: an index given twice with different contents, no first pass, a pass
+whose answer names none of its options, and fewer passes than options that turn where a row of the file cannot be read.
 
 Files that are downloaded are compared with their published checksums, and an unknown one is a warning; those in
 `data_dir` are taken as they are.
@@ -49,6 +49,7 @@ import datasets
 from eyechart.datasets_scripts.common.abilities import ABILITIES
 from eyechart.datasets_scripts.common.abilities import CCBENCH_CATEGORIES
 from eyechart.datasets_scripts.common.abilities import find_ability
+from eyechart.datasets_scripts.common.base64_images import Base64Cell
 from eyechart.datasets_scripts.common.builder import Annotation
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
@@ -70,6 +71,7 @@ from eyechart.datasets_scripts.common.readers import ROW_ERROR
 from eyechart.datasets_scripts.common.readers import Row
 from eyechart.datasets_scripts.common.readers import clean_text
 from eyechart.datasets_scripts.common.rotations import Pass
+from eyechart.datasets_scripts.common.rotations import are_whole
 from eyechart.datasets_scripts.common.rotations import numbered_passes
 from eyechart.datasets_scripts.common.tsv import read_tsv_rows
 
@@ -209,13 +211,17 @@ class MMBench(BenchmarkBuilder):
     def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """The first pass of each question, with all of its passes; rows that cannot be read as they are."""
         rows: dict[int, tuple[str, int, dict[str, Any]]] = {}
+        doubtful: set[int] = set()
+        is_damaged = False
         for path, number, raw in super()._rows(annotation):
             if ROW_ERROR in raw:
+                is_damaged = True
                 yield path, number, raw
                 continue
             shown: Pass = raw["pass"]
             _, there, earlier = rows.setdefault(shown.index, (path, number, raw))
-            if (earlier["pass"], earlier["category"]) != (shown, raw["category"]):
+            if earlier is not raw and _contents(earlier) != _contents(raw):
+                doubtful.add(shown.question_id)
                 reason = f"index {shown.index} was already given in row {there}, with other contents"
                 yield path, number, {ROW_ERROR: reason}
         questions = numbered_passes(raw["pass"] for _, _, raw in rows.values())
@@ -224,8 +230,14 @@ class MMBench(BenchmarkBuilder):
         holds_passes = any(len(passes) > 1 for passes in questions.values())
         for question, passes in questions.items():
             path, number, raw = rows[passes[min(passes)].index]
+            if question in doubtful:
+                continue
             if 0 not in passes:
                 yield path, number, {ROW_ERROR: f"pass {min(passes)} of question {question}, which has no first pass"}
+                continue
+            if is_damaged and holds_passes and not are_whole(passes):
+                reason = f"question {question} may lack a pass, as a row of the file cannot be read"
+                yield path, number, {ROW_ERROR: reason}
                 continue
             image, problem = None, ""
             if self.config.images == "load":
@@ -316,6 +328,12 @@ def _fields(raw: dict[str, Any]) -> dict[str, Any]:
         }
     except ValueError as error:
         return {ROW_ERROR: str(error)}
+
+
+def _contents(raw: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What two rows of one index must share."""
+    image = raw["image"].load() if isinstance(raw["image"], Base64Cell) else raw["image"]
+    return raw["pass"], raw["category"], raw["l2_category"], image
 
 
 def _whole_number(raw: Mapping[str, Any], name: str) -> int | None:

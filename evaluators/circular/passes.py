@@ -12,6 +12,7 @@ from eyechart.evaluators.multiple_choice import shown_options
 from eyechart.evaluators.types import Response
 from eyechart.evaluators.types import Row
 from eyechart.metrics.scoring.choices import moved_letter
+from eyechart.metrics.scoring.choices import unplaced_reply
 
 MAIN = "main"
 """The first pass."""
@@ -110,7 +111,10 @@ def decision_columns(passes: Sequence[tuple[Row, Response]]) -> dict[str, Any]:
     asked = [of_row[row["id"]][response.request.pass_name] for row, response in passes]
     shown = [list(shown_options(response)) for _, response in passes]
     return {
-        "predictions": [response.text or "" for _, response in passes],
+        "predictions": [
+            unplaced_reply(response.text or "", options, one.options)
+            for (_, response), one, options in zip(passes, asked, shown, strict=True)
+        ],
         "references": [
             moved_letter(one.answer, one.options, options) for one, options in zip(asked, shown, strict=True)
         ],

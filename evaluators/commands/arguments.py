@@ -28,7 +28,7 @@ Subset = Annotated[
     typer.Option(metavar="NAME", help="Data set to run on; the task's own by default. Repeatable."),
 ]
 Split = Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Use only the first so many items.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Evaluate only the first N items.")]
 _SEED = "Seed of the bootstrap intervals and of random choices"
 Seed = Annotated[int, typer.Option(min=0, help=f"{_SEED}.")]
 OptionalSeed = Annotated[int | None, typer.Option(min=0, help=f"{_SEED} (default: 0).")]

@@ -29,7 +29,8 @@ def submit(
 ) -> None:
     """Make the files in which a benchmark's authors take answers to their private questions; nothing is sent.
 
-    A run of a mini release or of a part of the data, and one that lacks answers, is refused.
+    A run of a mini release or of a part of the data, and one that lacks answers, is refused. MMBench's server closed on
+    31 March 2026; the test answers of its version 1.1 are public, so that runs on them have scores.
     """
 
     def work() -> "list[tuple[Bundle, list[Path]]]":

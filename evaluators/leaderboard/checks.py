@@ -15,6 +15,7 @@ from eyechart.evaluators.leaderboard.consistency import inconsistencies
 from eyechart.evaluators.results import TaskResult
 from eyechart.evaluators.score_ranges import range_misfits
 from eyechart.evaluators.types import LEXICAL
+from eyechart.evaluators.types import OFFICIAL
 
 LONGEST_NAME = 160
 """In characters; the Hub's own names have at most 96 on each side of the slash."""
@@ -112,11 +113,18 @@ def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) 
     elif board.items is None:
         if count < 1:
             yield f"scores.{board.count} is {brief(count)}; expected at least 1"
+        source = look_up(result.settings, ("data", "source"))
+        if source != OFFICIAL:
+            yield (
+                f"settings.data.source is {brief(source)}; the board takes {OFFICIAL!r}, a download whose checksum was "
+                "compared, as the number of items of this split is not known"
+            )
         if result.left_out:
             first = result.left_out[0]
             yield f"{len(result.left_out)} items were left out; the first: {brief(first.id)}: {brief(first.reason)}"
     elif count != board.items:
-        yield f"scores.{board.count} is {brief(count)}; the board takes results on all {board.items:,} items"
+        expected = f"all {board.items:,} items of the present release"
+        yield f"scores.{board.count} is {brief(count)}; the board takes results on {expected}"
 
 
 def _judge_misfits(board: Board, result: TaskResult) -> Iterator[str]:

@@ -126,7 +126,8 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
             yield f"{task}: these are data of the publisher's own, not a benchmark's."
         count = len(left_out_public(one.result))
         if count:
-            yield f"{task}: {count} rows have no part in the scores: they could not be read, or had no image."
+            rows = "1 row is" if count == 1 else f"{count} rows are"
+            yield f"{task}: {rows} not in the scores: they could not be read, or had no image."
         model = one.result.settings.get("model")
         if isinstance(model, Mapping) and model.get("backend") == FROM_FILE:
             yield f"{task}: the answers were made elsewhere; that they are to this prompt is what their file claims."

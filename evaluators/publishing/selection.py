@@ -19,6 +19,7 @@ from eyechart.datasets_scripts.common.errors import ContradictionError
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.official import ROUNDS
 from eyechart.datasets_scripts.subsets import SUBSETS
 from eyechart.evaluators.asking import PRIVATE
 from eyechart.evaluators.comparison.items import item_scores
@@ -153,16 +154,23 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
         return (
             f"it is of a `Dataset` object, which does not tell whether it is {result.subset}; give subset no such name"
         )
-    if not official or scored in official or scored + left_out in official:
+    own = "use --as-own-data to publish it under your folder's name"
+    if not official:
+        # Nothing but its place tells that such data are the benchmark's.
+        if result.subset not in SUBSETS or not _own_folder(result):
+            return ""
+        return (
+            f"its data are of a folder, and how many items {result.subset} ({result.split}) has is not known; run it "
+            f"without --data-dir, so that the release is downloaded and its checksum compared, or {own}"
+        )
+    if scored in official or scored + left_out in official:
         return ""
-    # An image that is left out takes all of its pairs with it.
-    if left_out and "n_pairs" in (result.scores or {}) and scored < official[0]:
+    # An image that is left out takes all of its pairs with it: one in each round.
+    if left_out and "n_pairs" in (result.scores or {}) and official[0] - left_out * ROUNDS <= scored < official[0]:
         return ""
     expected = " or ".join(f"{count:,}" for count in official)
-    return (
-        f"it is of {scored:,} items, and {result.subset} ({result.split}) has {expected}; repeat it on the release as "
-        "its authors give it, or say --as-own-data, which publishes it under the name of the data's folder"
-    )
+    found = f"it is of {scored:,} items, and {result.subset} ({result.split}) has {expected}"
+    return f"{found}. Run the whole release, or {own}"
 
 
 def _own_folder(result: TaskResult) -> str:

@@ -47,11 +47,11 @@ def check_data(plan: Sequence[Planned], images: str = "load") -> None:
     lines = [f"- {subset} (for {task}): {how}" for (subset, how), task in lacking.items()]
     error = UsageError("\n".join([_cannot(first, more), *lines]))
     error.add_note(
-        f"Name their folders: --data-dir {first}=PATH; a task then runs on the data sets alone that have one."
+        f"Name their folders: --data-dir {first}=PATH; the task then runs only on data sets whose folder is named."
     )
-    if others:
-        chosen = " ".join(f"--subset {name}" for name in others)
-        error.add_note(f"To run on the others alone, say {chosen}")
+    missing = {subset for subset, _ in lacking}
+    if chosen := " ".join(f"--subset {name}" for name in others if name not in missing):
+        error.add_note(f"To run only on the others: {chosen}")
     error.add_note("--mini runs on synthetic data, to try things out.")
     raise error
 

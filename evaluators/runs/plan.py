@@ -11,6 +11,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.loading import options_in_force
+from eyechart.datasets_scripts.subsets import find_subset
 from eyechart.evaluators.as_published import judge_needed
 from eyechart.evaluators.as_published import lacks_judge
 from eyechart.evaluators.as_published import published_data_options
@@ -160,7 +161,9 @@ def check_judging(plan: Sequence[Planned], is_judged: bool) -> None:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
         raise UsageError(f"--judge has no effect on what is run, {names}, which puts nothing to a judge; leave it out")
     for planned in () if is_judged else asking:
-        if lacks_judge(planned.task, planned.options, is_judged):
+        # Private answers are scored by nobody here.
+        is_private = planned.split in find_subset(planned.subset).private_splits(planned.task.config or "")
+        if lacks_judge(planned.task, planned.options, is_judged) and not is_private:
             raise judge_needed(planned.task)
         if planned.options.rounds is not None:
             raise UsageError(

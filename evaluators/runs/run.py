@@ -184,7 +184,7 @@ def _run_task(
     # Known before any data are loaded.
     backend.check(asker.wanted)
     is_official = planned.data_dir is None and not planned.is_mini
-    origin = ", downloaded unless that was done before" if is_official else ""
+    origin = " (official release; downloaded if not yet cached)" if is_official else ""
     print_line(messages, f"{task.name}: loading {planned.subset} ({planned.split}){origin}")
 
     def load() -> LoadedData:

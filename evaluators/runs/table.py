@@ -139,7 +139,7 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
     if any(e.settings["data"]["is_mini"] for e in evaluations):
         lines.append(
             f"A {MINI} holds synthetic items, so these scores are not comparable with published ones. A run that names "
-            "a --model, and not --mini, is on the real data."
+            "a --model without --mini uses the real data."
         )
     return lines
 

@@ -238,17 +238,19 @@ def _mmbench_questions(path: Path) -> dict[int, dict[int, tuple[int, _Question]]
     """By question and number of the pass, the index of its row and what it shows."""
     # Cells hold images.
     csv.field_size_limit(_MOST_CELL_BYTES)
-    rows: list[Pass] = []
+    rows: dict[int, Pass] = {}
     categories: dict[int, str] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file, delimiter="\t"), 2):
             options = _cells(row[letter] for letter in "ABCD" if row.get(letter) not in (None, "", "nan"))
             _check_question(options, row["answer"], path, number)
             group = int(row["g_index"]) if row.get("g_index") else None
-            rows.append(Pass(int(row["index"]), row["question"], "", options, row["answer"], group))
-            categories[rows[-1].question_id] = row["category"]
+            one = Pass(int(row["index"]), row["question"], "", options, row["answer"], group)
+            if rows.setdefault(one.index, one) != one:
+                raise DataError("has an index that an earlier row has with other contents", path=path, row=number)
+            categories[one.question_id] = row["category"]
     found: dict[int, dict[int, tuple[int, _Question]]] = {}
-    for id, passes in numbered_passes(rows).items():
+    for id, passes in numbered_passes(rows.values()).items():
         groups = {"category": categories[id]}
         found[id] = {turn: (one.index, _Question(one.options, one.answer, groups)) for turn, one in passes.items()}
     if any(len(passes) > 1 for passes in found.values()):

@@ -48,10 +48,13 @@ def folder(name: str) -> Path:
     return _FOLDER / name
 
 
-def subtasks(name: str) -> "list[SubTask]":
-    """What an `evaluate.EvaluationSuite` runs: each task of a suite on the mini release of each of its data sets.
+def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
+    """What an `evaluate.EvaluationSuite` runs: each task of a suite on each of its data sets.
 
-    Their items are synthetic, which each result says (`is_mini`).
+    Args:
+        name: The suite.
+        is_mini: Run on mini releases, whose items are synthetic, which each result says (`is_mini`); otherwise on the
+            official ones, downloaded where that is possible.
 
     Raises:
         UsageError: There is no suite of that name.
@@ -62,7 +65,13 @@ def subtasks(name: str) -> "list[SubTask]":
 
     register()
     return [
-        SubTask(task.name, data=f"mini:{subset}", subset=task.config, split=task.splits[0], args_for_task={})
+        SubTask(
+            task.name,
+            data=f"mini:{subset}" if is_mini else subset,
+            subset=task.config,
+            split=task.splits[0],
+            args_for_task={},
+        )
         for task in suite_tasks(name)
         for subset in task.default_subsets
     ]

@@ -143,6 +143,27 @@ def moved_reply(text: str, shown: Sequence[str], options: Sequence[str]) -> str:
     return option if len(letters) > 1 else f"{moved_letter(letters, shown, options)}. {option}"
 
 
+def unplaced_reply(text: str, shown: Sequence[str], options: Sequence[str]) -> str:
+    """A reply to options in another order than `options`, in which a letter of a repeated text names no one place.
+
+    Nothing tells which of two equal texts stands where, so the letter of either is the text.
+
+    Args:
+        text: The reply.
+        shown: The options as the reply saw them.
+        options: The order in which they have letters.
+
+    Examples:
+        >>> unplaced_reply("A", ["x", "x", "y"], ["x", "y", "x"]), unplaced_reply("C", ["x", "x", "y"], ["x", "y", "x"])
+        ('x', 'C')
+    """
+    if list(shown) == list(options) or len(set(shown)) == len(shown):
+        return text
+    letters = named_letters(text, shown)
+    option = shown[ascii_uppercase.index(letters[0])] if letters else ""
+    return option if letters and list(shown).count(option) > 1 else text
+
+
 def check_options(options: Sequence[str], row: int | None = None) -> None:
     """Refuse more options than there are letters.
 

@@ -145,10 +145,14 @@ def _check_once(identifier: str, rows: Sequence[int], places: Sequence[int]) -> 
 
 def _moving(rows: Sequence[int], choices: Sequence[Sequence[str]]) -> int:
     """Number of passes of a question of which nothing but its rows is known."""
-    first = choices[rows[0]]
+    first = list(choices[rows[0]])
     if len(rows) == 1:
         return len(first)
-    fixed = sum(len(set(texts)) == 1 for texts in zip(*(choices[row] for row in rows), strict=False))
+    # Of a text that stands twice nothing tells whether it has moved.
+    fixed = sum(
+        len(set(texts)) == 1 and first.count(texts[0]) == 1
+        for texts in zip(*(list(choices[row]) for row in rows), strict=False)
+    )
     return max(len(first) - fixed, len(rows))
 
 

@@ -220,6 +220,9 @@ def test_a_paper_that_had_a_judge_is_not_repeated_without_one(questions):
         ("q_bench/assessment", {"ties": "exact"}, "as_published and ties='exact' are both given"),
         ("mmbench/en", {"fallback": "wrong"}, "as_published and fallback='wrong' are both given"),
         ("q_bench/perception", {"rounds": 1}, "as_published and rounds=1 are both given"),
+        ("q_bench/perception", {"shuffle_seed": 1}, "as_published and shuffle_seed=1 are both given"),
+        ("q_bench/assessment", {"temperature": 1.0}, r"as_published and temperature=1\.0 are both given"),
+        ("two_afc/coarse", {"aggregator": "trueskill"}, "as_published and aggregator='trueskill' are both given"),
         ("q_bench/perception", {"inference": "closed-set"}, "as_published=True is about replies"),
     ],
 )
@@ -230,7 +233,9 @@ def test_what_the_paper_decides_cannot_be_given_too(task, options, message):
 
 def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
     task = get_task("two_afc/fine_mos")
-    assert published_data_options(task, PUBLISHED, {"rounds": 3}) == {"pairing": "released", "rounds": 3}
+    assert published_data_options(task, PUBLISHED, {"mm21_dir": "x"}) == {"pairing": "released", "mm21_dir": "x"}
+    with pytest.raises(UsageError, match="as_published and the data option rounds=3 are both given"):
+        published_data_options(task, PUBLISHED, {"rounds": 3})
     assert published_data_options(task, TaskOptions(), {"rounds": 3}) == {"rounds": 3}
     with pytest.raises(UsageError, match="as_published and the data option pairing='random' are both given"):
         make_plan([task.name], data_options={"pairing": "random"}, options=PUBLISHED)

@@ -1,11 +1,11 @@
 """LLaVA's answers to MMBench (https://github.com/haotian-liu/LLaVA, `model_vqa_mmbench`): JSON Lines.
 
 An object has `question_id` (the row's index), `round_id` (the rotation), `prompt`, `text` (the answer), `options` as
-they were shown, and `option_char`, their letters, which later rounds turn together with the options.
+they were shown, and `option_char`, the letter that each option had in the first round. Prompts letter the options by
+their place.
 """
 
 from collections.abc import Mapping
-from string import ascii_uppercase
 from typing import Any
 
 from eyechart.evaluators.backends.predictions.cells import shortened
@@ -25,15 +25,11 @@ def parse(row: Mapping[str, Any]) -> Prediction:
     if not isinstance(row["options"], list):
         raise ValueError(f"'options' is {shortened(row['options'])}; expected a list of strings")
     options = tuple(text_of(option) for option in row["options"]) or None
-    letters = row.get("option_char")
-    by_letter = options
-    if options and isinstance(letters, list) and sorted(map(str, letters)) == list(ascii_uppercase[: len(options)]):
-        by_letter = tuple(option for _, option in sorted(zip(map(str, letters), options, strict=True)))
     return Prediction(
         names=(str(base),),
         pass_name=pass_name,
         text=text_of(row["text"]),
-        options=by_letter,
+        options=options,
         question=_question(text_of(row.get("prompt")), options),
         place=base,
     )

@@ -77,7 +77,7 @@ class Item:
 
 
 def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
-    """Put the rows about the same item together, in file order; one that says the same as an earlier one adds nothing.
+    """Put the rows about the same item together, in file order; duplicate rows are dropped.
 
     Raises:
         BadAnnotationError: Two rows about the same pass over the same item say different things.

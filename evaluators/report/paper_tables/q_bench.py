@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eyechart.evaluators.report.paper_tables.cells import QUESTION_TYPES
+from eyechart.evaluators.report.paper_tables.cells import UNDEFINED
 from eyechart.evaluators.report.paper_tables.cells import PaperTable
 from eyechart.evaluators.report.paper_tables.cells import Results
 from eyechart.evaluators.report.paper_tables.cells import choice_table
@@ -50,12 +51,14 @@ def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
     """Q-Bench, Table 8: questions whose right answer is yes or no."""
     # Those on single images have two options. One of the pairs has a single one.
-    rows = [("random guess", *["50.00%"] * 4)] if key.task == _SINGLE else []
-    for label, result in results:
+    rows = [("random guess", *["50.00%"] * 4, UNDEFINED)] if key.task == _SINGLE else []
+    means = [number(parts(result, "yes_no"), "mean") for _, result in results]
+    for (label, result), own in zip(results, means, strict=True):
         found = parts(result, "yes_no")
+        rank = UNDEFINED if math.isnan(own) else str(1 + sum(mean > own for mean in means))
         yes, no = (percent(found, side) for side in _SIDES)
-        rows.append((label, formatted(100 * _of_both(found), 2, "%"), yes, no, percent(found, "mean")))
-    columns = (_CORNER, "all", "correct answer: Yes", "correct answer: No", "mean")
+        rows.append((label, formatted(100 * _of_both(found), 2, "%"), yes, no, percent(found, "mean"), rank))
+    columns = (_CORNER, "all", "correct answer: Yes", "correct answer: No", "mean", "de-biased #")
     title = f"Q-Bench, Table 8: questions with correct answers as Yes or No{_of_pairs(key)}"
     return table(key, "table_8", title, columns, rows)
 

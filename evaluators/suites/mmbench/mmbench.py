@@ -6,7 +6,7 @@ from eyechart.evaluators.suites import subtasks
 
 
 class Suite(evaluate.EvaluationSuite):
-    """All tasks of MMBench, on mini releases, whose items are synthetic."""
+    """All tasks of MMBench, on the official releases."""
 
     def __init__(self, name: str) -> None:
         """List the tasks; nothing is loaded."""

@@ -6,7 +6,7 @@ from eyechart.evaluators.suites import subtasks
 
 
 class Suite(evaluate.EvaluationSuite):
-    """All tasks of Q-Bench, on mini releases, whose items are synthetic."""
+    """All tasks of Q-Bench, on the official releases."""
 
     def __init__(self, name: str) -> None:
         """List the tasks; nothing is loaded."""

@@ -238,6 +238,26 @@ def test_a_row_given_twice_counts_once(tmp_path: Path, rows: list[Row]) -> None:
     assert part["passes"][:] == plain["passes"][:]
 
 
+@pytest.mark.parametrize("damage", ["index", "fields"])
+def test_where_a_row_cannot_be_read_no_question_counts_with_fewer_passes(
+    tmp_path: Path, rows: list[Row], damage: str
+) -> None:
+    table = write(tmp_path / "release", rows) / "MMBench_DEV_EN.tsv"
+    lost = f"\n{STRIDE + 242}\t"
+    text = table.read_text(encoding="utf-8")
+    table.write_text(text.replace(lost, "\nx\t") if damage == "index" else text.replace(lost, lost + "a\t"))
+    part = load_dataset("mmbench", data_dir=tmp_path / "release", split="dev", skip_bad=True)
+    assert part["question_id"][:] == ["241", "7"]
+    assert "question 242 may lack a pass, as a row" in left_out(part)[1]["reason"]
+
+
+def test_a_row_given_twice_with_other_contents_costs_its_question(tmp_path: Path, rows: list[Row]) -> None:
+    for other in ({"answer": "C"}, {"l2-category": ""}, {"image": "7"}):
+        twice = [*rows, {**rows[3], **other}]
+        part = load_dataset("mmbench", data_dir=write(tmp_path / "r", twice), split="dev", skip_bad=True)
+        assert part["question_id"][:] == ["242", "7"] and "with other contents" in left_out(part)[0]["reason"]
+
+
 def test_a_pass_that_cannot_be_read_costs_its_question(tmp_path: Path, rows: list[Row]) -> None:
     folder = write(tmp_path / "release", changed(rows, STRIDE + 242, answer="C"))
     part = load_dataset("mmbench", data_dir=folder, split="dev", skip_bad=True)

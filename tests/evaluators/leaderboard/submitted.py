@@ -10,6 +10,7 @@ from eyechart.evaluators.leaderboard.boards import BOARDS
 from eyechart.evaluators.leaderboard.columns import Path as Keys
 from eyechart.evaluators.quality.averages import AVERAGE
 from eyechart.evaluators.quality.averages import AVERAGED_SCORES
+from eyechart.evaluators.types import OFFICIAL
 from eyechart.metrics.scoring.intervals import wilson_interval
 
 _NO_SHARES = ("mean", "sum", "score", "srcc", "plcc", "plcc_fitted", "krcc")
@@ -57,7 +58,7 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         for database in board.settings["databases"][0]:
             for name in AVERAGED_SCORES:
                 put(scores, ("by_database", database, name), round(score, 6))
-    settings: dict[str, Any] = {"seed": 0, "data": {"source": "/data", "rows": board.items}}
+    settings: dict[str, Any] = {"seed": 0, "data": {"source": OFFICIAL, "rows": board.items}}
     for name, allowed in board.settings.items():
         put(settings, tuple(name.split(".")), allowed[0])
     if board.judged:

@@ -145,3 +145,11 @@ def test_times_of_all_zones_can_be_compared():
     assert started_at({"started": "2026-05-01T14:00:00+02:00"}, NOW) == started_at(
         {"started": "2026-05-01T12:00:00+00:00"}, NOW
     )
+
+
+def test_where_the_number_of_items_is_not_known_the_board_takes_downloads_alone():
+    board = board_named("mmbench/en_v11")
+    result = result_on(board, "some/model")
+    result["settings"]["data"]["source"] = "/data"
+    (reason,) = reasons_for(board, result)
+    assert "settings.data.source is '/data'; the board takes 'official release'" in reason

@@ -1,6 +1,8 @@
 """The command and the files that it makes, read by the Hub's own library; uploads to what stands in for the Hub."""
 
+import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,11 @@ from huggingface_hub import parse_eval_result_entries
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.data import load_data
+from eyechart.evaluators.data import undecoded_rows
 from eyechart.evaluators.publishing.publication import ENTRIES
 from eyechart.evaluators.publishing.section import markdown
 from tests.evaluators.finished_runs import ACCURACY
@@ -187,8 +193,8 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),
         ({"scores": {"sum": 1.0, "judge": "lexical"}}, "it was judged by `lexical`, a comparison of words"),
         ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; --allow-left-out"),
-        ({"scores": {**ACCURACY, "n": 400}}, "it is of 400 items, and llvisionqa (dev) has 1,495; repeat it on"),
-        ({"scores": {**ACCURACY, "n": 1496}}, "it is of 1,496 items, and llvisionqa (dev) has 1,495; repeat it on"),
+        ({"scores": {**ACCURACY, "n": 400}}, "it is of 400 items, and llvisionqa (dev) has 1,495. Run"),
+        ({"scores": {**ACCURACY, "n": 1496}}, "it is of 1,496 items, and llvisionqa (dev) has 1,495. Run"),
         ({"data": {"source": "given"}}, "it is of a `Dataset` object, which does not tell whether it is llvisionqa"),
     ],
 )
@@ -235,7 +241,7 @@ def photographs(tmp_path: Path) -> Path:
 def test_own_data_are_published_under_the_name_of_their_folder_alone(photographs: Path, tmp_path: Path) -> None:
     arguments = (photographs, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
     shown = " ".join(call(*arguments, code=2).split())
-    assert "it is of 6 items, and kadis700k (test) has 100" in shown and "say --as-own-data" in shown
+    assert "it is of 6 items, and kadis700k (test) has 100" in shown and "use --as-own-data" in shown
     call(*arguments, "--as-own-data", "--dataset-repo", "kadis700k=me/kadis")
     text = (tmp_path / "out" / "README.md").read_text()
     ours = ModelCard.load(tmp_path / "out" / "README.md").data.eval_results[1]
@@ -269,7 +275,7 @@ def test_rows_left_out_are_told(tmp_path: Path) -> None:
     run = write(tmp_path, [evaluated(left_out=left_out, scores={**ACCURACY, "n": 1494})])
     (tmp_path / "card.md").write_text(CARD)
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--allow-left-out")
-    assert "1 rows have no part in the scores: they could not be read, or had no image." in shown
+    assert "1 row is not in the scores: they could not be read, or had no image." in shown
 
 
 def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
@@ -353,3 +359,50 @@ def test_results_without_settings_or_of_another_schema(run: Path, tmp_path: Path
     assert "its schema is 9" in call(run, *card, code=1)
     path.write_text("{")
     assert "cannot be read as results" in call(run, *card, code=1)
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "data", "reason"),
+    [
+        (
+            "mmbench/en_v11",
+            {},
+            "MMBench_DEV_EN_V11.tsv",
+            r"how many items mmbench \(dev\) has is not known; run it without",
+        ),
+        ("two_afc/coarse", {"databases": ["CSIQ"]}, "two-afc", r"it is of 180 items, and two_afc \(test\) has 5,148"),
+    ],
+)
+def test_a_part_of_a_benchmark_is_not_published_under_its_name(
+    reference: Path, tmp_path: Path, task: str, options: dict[str, Any], data: str, reason: str
+) -> None:
+    """Of real runs: six questions in the file of version 1.1, whose number is not known; one database of 2AFC."""
+    folder = reference / data
+    if task.startswith("mmbench"):
+        folder = tmp_path / "own"
+        folder.mkdir()
+        csv.field_size_limit(10**8)
+        with open(reference / "mmbench" / "MMBench_DEV_EN_20230712.tsv", encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file, delimiter="\t") if int(row["index"]) % 10**6 in range(1, 9)]
+        with open(folder / data, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]), delimiter="\t")
+            writer.writeheader()
+            writer.writerows(rows)
+    own = evaluator(task)
+    loaded = load_data(own.definition, data_dir=folder, options=options, images="skip")
+    done = own.run(PredictionsFileBackend(_answers(own, loaded, tmp_path)), loaded)
+    run = write(tmp_path / "run", [done])
+    (tmp_path / "card.md").write_text(CARD)
+    arguments = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert re.search(reason, " ".join(call(run, *arguments, code=2).split()))
+
+
+def _answers(own: Any, loaded: Any, folder: Path) -> Path:
+    """A letter for every request that the rows make."""
+    lines = [
+        json.dumps({"id": request.id, "pass": request.pass_name, "text": "A" if request.pass_name == "main" else "B"})
+        for row in undecoded_rows(loaded.dataset)
+        for request in own.requests(row)
+    ]
+    (folder / "answers.jsonl").write_text("\n".join(lines) + "\n")
+    return folder / "answers.jsonl"

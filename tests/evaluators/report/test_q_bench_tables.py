@@ -100,11 +100,18 @@ def test_q_bench_table_8_has_all_questions_between_the_two_answers(tables):
     other = perception(model="other", split="dev", scores={"accuracy": 0.7, "yes_no": yes_no(1.0, None, n_no=0)})
     _, table = tables(perception(split="dev", scores=scores), other=other)
     assert table.title.startswith("Q-Bench, Table 8: questions with correct answers as Yes or No")
-    assert table.columns == ("Model (variant)", "all", "correct answer: Yes", "correct answer: No", "mean")
+    assert table.columns == (
+        "Model (variant)",
+        "all",
+        "correct answer: Yes",
+        "correct answer: No",
+        "mean",
+        "de-biased #",
+    )
     assert table.rows == (
-        ("random guess", "50.00%", "50.00%", "50.00%", "50.00%"),
-        ("LLaVA-v1.5", "65.33%", "75.00%", "50.00%", "62.50%"),
-        ("other", "100.00%", "100.00%", NONE, NONE),
+        ("random guess", "50.00%", "50.00%", "50.00%", "50.00%", NONE),
+        ("LLaVA-v1.5", "65.33%", "75.00%", "50.00%", "62.50%", "1"),
+        ("other", "100.00%", "100.00%", NONE, NONE, NONE),
     )
 
 

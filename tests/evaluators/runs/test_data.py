@@ -33,8 +33,8 @@ def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tm
         how = by_hand(name)
         assert "https://" in how and "data_dir" in how
         assert f"\n- {name} (for q_bench/assessment): {how}\n" in shown
-    assert "Name their folders: --data-dir spaq=PATH; a task then runs on the data sets alone that have one.\n" in shown
-    assert "To run on the others alone, say --subset koniq10k --subset kadid10k\n" in shown
+    assert "--data-dir spaq=PATH; the task then runs only on data sets whose folder is named.\n" in shown
+    assert "To run only on the others: --subset koniq10k --subset kadid10k\n" in shown
     assert "--mini runs on synthetic data" in shown
     assert not (tmp_path / "out").exists()
 
@@ -42,7 +42,7 @@ def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tm
 def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
     shown = invoke("run", "--suite", "aes_bench", *NAMED, "--out", tmp_path / "out")
     assert "the data set aesbench cannot be downloaded, and no folder of it is named:\n" in shown
-    assert shown.count("EAPD_release.zip") == 1 and "To run on the others" not in shown
+    assert shown.count("EAPD_release.zip") == 1 and "To run only on the others" not in shown
 
 
 def test_what_is_chosen_can_be_had():
@@ -121,11 +121,11 @@ def write(folder, text):
 @pytest.mark.parametrize(
     ("text", "model", "is_refused"),
     [
-        ("tasks: [{task: aes_bench/perception}]", NAMED, True),
-        ("mini: true\ntasks: [{task: aes_bench/perception, mini: false}]", NAMED, True),
-        ("tasks: [{task: aes_bench/perception, mini: false}]", (), True),
-        ("mini: true\ntasks: [{task: aes_bench/perception}]", ("--model", "nowhere"), False),
-        ("tasks: [{task: aes_bench/perception, mini: true}]", ("--model", "nowhere"), False),
+        ("tasks: [{task: aes_bench/interpretation}]", NAMED, True),
+        ("mini: true\ntasks: [{task: aes_bench/interpretation, mini: false}]", NAMED, True),
+        ("tasks: [{task: aes_bench/interpretation, mini: false}]", (), True),
+        ("mini: true\ntasks: [{task: aes_bench/interpretation}]", ("--model", "nowhere"), False),
+        ("tasks: [{task: aes_bench/interpretation, mini: true}]", ("--model", "nowhere"), False),
     ],
 )
 def test_suite_files_follow_the_same_rule(tmp_path, text, model, is_refused):

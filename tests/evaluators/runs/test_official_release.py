@@ -55,7 +55,7 @@ def score(tmp_path, split="dev"):
 def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(official, tmp_path):
     shown = score(tmp_path)
     assert "llvisionqa (dev, 5 of 1,495 " in shown and " official items) " in shown
-    assert "loading llvisionqa (dev), downloaded unless that was done before" in shown
+    assert "loading llvisionqa (dev) (official release; downloaded if not yet cached)" in shown
     assert ", mini)" not in shown and "synthetic" not in shown
     (task,) = read_results(tmp_path / "out").tasks
     told = {"source": "official release", "config": None, "options": {}, "rows": ROWS, "is_mini": False}

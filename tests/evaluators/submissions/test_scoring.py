@@ -282,3 +282,13 @@ def test_a_small_group_alone_is_not_told_by_the_others(tmp_path: Path) -> None:
         row["type"] = 1 if row["img_path"] in ("1.jpg", "2.jpg") else 0
     found = json.loads(call(tmp_path, (name, json.dumps(given).encode(), held_name, json.dumps(rows))))
     assert "by_question_type" not in found
+
+
+def test_an_index_with_two_answers_is_refused_and_neither_is_told(tmp_path: Path) -> None:
+    name, content, held_name, held = mmbench(["A"] * 12)
+    first = held.split("\n")[1]
+    other = first.replace(f"\t{LETTERS[secret(0)]}\t", f"\t{LETTERS[(secret(0) + 1) % 3]}\t")
+    shown = call(tmp_path, (name, content, held_name, f"{held}\n{other}"), code=1)
+    assert "has an index that an earlier row has with other contents" in shown
+    # A row that is there twice counts once.
+    assert json.loads(call(tmp_path, (name, content, held_name, f"{held}\n{first}")))["n"] == 12

@@ -205,6 +205,21 @@ def test_predictions_of_every_tool_find_their_passes(table, loaded, tmp_path, wr
     assert done.scores["n_passes"] == 4377 and done.settings["model"]["predictions_unused"] == 0
 
 
+def test_letters_of_another_order_count_for_either_place_of_a_text_that_stands_twice(table, loaded, tmp_path):
+    """A tool that showed the options backwards, and an oracle that names the right text by its letter there."""
+    lines = []
+    for question, rows in table.items():
+        for turn, row in enumerate(rows):
+            options = row["options"][::-1]
+            right = options.index(row["options"]["ABCD".index(row["answer"])])
+            name = f"rotation:{turn}" if turn else "main"
+            lines.append({"id": f"dev-{question}", "pass": name, "text": "ABCD"[right], "options": options})
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = evaluator(TASK).run(PredictionsFileBackend(tmp_path / "a.jsonl"), loaded)
+    assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
+    assert all(row["correct"] for row in done.predictions)
+
+
 def test_the_store_keeps_every_pass(table, loaded, tmp_path):
     rule = RULES["the longest option"]
 

@@ -43,6 +43,9 @@ def test_passes_are_what_is_given() -> None:
         ([["x", "y", "z"], ["y", "x", "z"], ["x", "y", "z"]], 3),
         ([["x", "y", "y"], ["y", "x", "y"], ["y", "y", "x"]], 3),
         ([["x", "x"], ["x", "x"]], 2),
+        # MMBench 1211 with two of its three passes, and 855 with two of its four.
+        ([["left", "crash", "left", "both"], ["left", "left", "crash", "both"]], 3),
+        ([["officer", "athlete", "fireman", "athlete"], ["fireman", "athlete", "officer", "athlete"]], 4),
         ([["only"]], 1),
     ],
 )

@@ -41,15 +41,18 @@ def test_rounds_are_rotations(tmp_path, ability_rows):
     assert backend.settings()["format"] == "llava-mmbench"
 
 
-def test_letters_that_turn_with_their_options_are_those_of_the_first_round(tmp_path, ability_rows):
-    """As `--all-rounds` writes them: options and letters are turned by one place from round to round."""
+def test_letters_are_those_of_the_places_in_every_round(tmp_path, ability_rows):
+    """As `--all-rounds` writes them: options and `option_char` turn with each round, the prompt's letters stay."""
     row = next(row for row in ability_rows if len(set(row["options"])) == 4)
-    turned = {"options": [*row["options"][1:], row["options"][0]], "option_char": list("BCDA")}
-    lines = [f"{letter}. {text}" for letter, text in zip(turned["option_char"], turned["options"], strict=True)]
+    turned = [*row["options"][1:], row["options"][0]]
+    lines = [f"{letter}. {text}" for letter, text in zip("ABCD", turned, strict=True)]
     prompt = "\n".join([row["question"], *lines])
-    path = write_jsonl(tmp_path / "a.jsonl", [released_row(row, row["answer"], 1, prompt=prompt, **turned)])
+    right = "ABCD"[turned.index(row["options"]["ABCD".index(row["answer"])])]
+    released = released_row(row, right, 1, prompt=prompt, options=turned, option_char=list("BCDA"))
+    path = write_jsonl(tmp_path / "a.jsonl", [released])
     (response,) = PredictionsFileBackend(path).answer([ask(row, 1)])
-    assert response.error is None and list(response.options) == row["options"]
+    assert response.error is None and list(response.options) == turned
+    assert response.options["ABCD".index(response.text)] == row["options"]["ABCD".index(row["answer"])]
 
 
 def test_the_question_is_checked_against_the_prompt(tmp_path, ability_rows):
