@@ -66,6 +66,7 @@ from eyechart.datasets_scripts.common.readers import number_field
 from eyechart.datasets_scripts.common.readers import text_field
 from eyechart.datasets_scripts.csiq.csiq import WORST as CSIQ_WORST
 from eyechart.datasets_scripts.loading import load_builder
+from eyechart.datasets_scripts.mm21.mm21 import OFFICIAL_FILES
 from eyechart.datasets_scripts.mm21.mm21 import Mm21
 from eyechart.datasets_scripts.mm21.mm21 import official_lists
 from eyechart.datasets_scripts.subsets import SUBSETS
@@ -321,7 +322,11 @@ class TwoAfc(BenchmarkBuilder):
         own = os.path.join(self._release, BITRATES)
         if first_file(own, Mm21.SCORE_FILES):
             return own
-        return next((folder for folder in (own, self._release) if official_lists(folder)), None)
+        if official_lists(own):
+            return own
+        # A single test.csv in the release's own folder is anybody's.
+        has_all = all(first_file(self._release, [name]) for name in OFFICIAL_FILES)
+        return self._release if has_all else None
 
 
 def _is_scale(value: Any) -> bool:

@@ -313,6 +313,11 @@ def test_lists_of_which_one_is_missing_are_an_error(with_mm21: Path) -> None:
         load(with_mm21)
 
 
+def test_a_table_of_ones_own_beside_the_labels_is_no_list_of_licqa(with_mm21: Path) -> None:
+    (with_mm21 / "test.csv").write_text("a,b\n1,2\n")
+    assert set(members(load(with_mm21))["MM21"].values()) == {0.1, 0.2, 0.3}
+
+
 def test_the_real_coarse_labels_alone(reference: Path) -> None:
     """MM21 has the released values, which are the third column of LICQA's lists."""
     part = load(reference / "two-afc", images="skip", options={"databases": ["MM21"]})
