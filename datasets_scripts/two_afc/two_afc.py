@@ -66,7 +66,6 @@ from eyechart.datasets_scripts.common.readers import number_field
 from eyechart.datasets_scripts.common.readers import text_field
 from eyechart.datasets_scripts.csiq.csiq import WORST as CSIQ_WORST
 from eyechart.datasets_scripts.loading import load_builder
-from eyechart.datasets_scripts.mm21.mm21 import OFFICIAL_FILES
 from eyechart.datasets_scripts.mm21.mm21 import Mm21
 from eyechart.datasets_scripts.mm21.mm21 import official_lists
 from eyechart.datasets_scripts.subsets import SUBSETS
@@ -324,9 +323,11 @@ class TwoAfc(BenchmarkBuilder):
             return own
         if official_lists(own):
             return own
-        # A single test.csv in the release's own folder is anybody's.
-        has_all = all(first_file(self._release, [name]) for name in OFFICIAL_FILES)
-        return self._release if has_all else None
+        try:
+            return self._release if official_lists(self._release) else None
+        except MissingFileError:
+            # A test.csv outside MM21's folder may be anybody's.
+            return None
 
 
 def _is_scale(value: Any) -> bool:
