@@ -136,4 +136,5 @@ def _forced_text(answered: Answered) -> str | None:
     first = shown_options(answered.responses[0])
     expected, shown = without_refusal(first, _refusal(answered.row, first)), list(shown_options(forced))
     # Answers made elsewhere may have seen the options in another order, in which a letter means another one.
-    return moved_reply(forced.text or "", shown, expected)
+    # A model's empty reply is one that cannot be read; "" stands for none.
+    return moved_reply(forced.text or " ", shown, expected)

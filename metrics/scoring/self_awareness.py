@@ -49,7 +49,7 @@ class Passes:
         refused: Whether each of them is the refusal, shape (n,).
         forced: Of the replies given without it, to the refused questions alone; their letters are those of the lists
             without the refusal.
-        silent: Whether each of these is empty, as of a request that failed, shape (n refused,).
+        silent: Whether each of these is "", as of a request that failed, shape (n refused,).
     """
 
     first: Decisions
@@ -135,7 +135,7 @@ def decide_passes(
     )
     refused = np.zeros(len(predictions), dtype=bool)
     refused[rows] = True
-    return Passes(first, refused, forced, np.array([not reply.strip() for reply in replies], dtype=bool))
+    return Passes(first, refused, forced, np.array([not reply for reply in replies], dtype=bool))
 
 
 def self_awareness_scores(
@@ -153,7 +153,8 @@ def self_awareness_scores(
         choices: Option texts of each question, the refusal among them.
         groups: Group name to one value per question.
         unreadable_forced: What a forced reply that names no option is: "apart", counted and not in score_rc, or
-            "wrong", as in Eq. 3, by which all that is not the right answer is wrong. An empty one stays apart.
+            "wrong", as in Eq. 3, by which all that is not the right answer is wrong. "", which stands for a request
+            that failed, stays apart.
 
     Returns:
         The scores as plain Python, with `by_<group name>` for each group. `forced_extraction` is there where a question

@@ -45,7 +45,7 @@ Args:
     refusals (`list` of `str`): Letters of the refusal options in `choices`.
     forced_predictions (`list` of `str` or `None`): Raw replies to the same questions without the refusal option, the
         others in the same order; letters mean places in that shorter list. `None` where not asked, which is an error
-        where the first reply is the refusal. Read only there; "" for a failed or empty response.
+        where the first reply is the refusal. Read only there; "" for a request that failed, " " for an empty reply.
     questions (`list` of `str`, optional): Text of each question; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per question; adds `by_<group name>`.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
@@ -56,7 +56,7 @@ Args:
         and X.
     seed (`int`): Seed of the random choice. Default 0.
     unreadable_forced (`str`): What a forced reply that names no option is: "apart" (default), not in `score_rc`, or
-        "wrong", as the paper's Eq. 3 has it. An empty one stays apart.
+        "wrong", as the paper's Eq. 3 has it. "" stays apart.
 
 Returns:
     score_cc (`float`): Percent of questions answered right, from 0 to 100; higher is better.

@@ -134,6 +134,10 @@ def test_an_unreadable_forced_reply_is_wrong_by_equation_3():
     assert (apart["score_rc"], wrong["score_rc"]) == (25.0, 50.0)
     assert wrong["score_sa"] == 75.0 and wrong["forced_unmatched"] == apart["forced_unmatched"] == 2
     assert wrong["unreadable_forced"] == "wrong" and "unreadable_forced" not in apart
+    # An empty reply of a model is one, and no option.
+    rows["forced_predictions"][2] = " "
+    assert metric.compute(**rows, unreadable_forced="wrong")["score_rc"] == 75.0
+    assert metric.compute(**rows)["score_rc"] == 25.0
 
 
 @pytest.mark.filterwarnings("ignore:.*as every question was refused")
@@ -146,6 +150,8 @@ def test_ql_bench_needs_no_judge():
 
     found = run("ql_bench/single", model, rows)
     assert found.scores["score_rc"] == 100.0 and found.scores["unreadable_forced"] == "wrong"
+    said[False] = ""
+    assert run("ql_bench/single", model, rows).scores["score_rc"] == 100.0
     assert run("ql_bench/single", model, rows, as_published=None).scores["score_rc"] == 0.0
 
 
