@@ -10,6 +10,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from string import ascii_uppercase
 from typing import Any
 
@@ -107,7 +108,7 @@ def _item_scores(result: TaskResult, scores: Mapping[str, Any], answers: Answers
     readers: Mapping[Kind, Callable[[Mapping[str, dict[str, Row]]], ItemScores]] = {
         Kind.MULTIPLE_CHOICE: _choices,
         Kind.CIRCULAR_EVAL: _rotations,
-        Kind.SELF_AWARENESS: _refusals,
+        Kind.SELF_AWARENESS: partial(_refusals, unreadable_is_wrong=scores.get("unreadable_forced") == "wrong"),
         Kind.PAIRED_COMPARISON: _pairs,
     }
     found = readers[kind](_by_item(answers))
@@ -172,21 +173,25 @@ def _rotations(items: Mapping[str, dict[str, Row]]) -> ItemScores:
     return ItemScores(texts, shares)
 
 
-def _refusals(items: Mapping[str, dict[str, Row]]) -> ItemScores:
+def _refusals(items: Mapping[str, dict[str, Row]], unreadable_is_wrong: bool) -> ItemScores:
     """Answered right, or refused and then answered wrong (QL-Bench, Sec. III-C)."""
     rows = {item: passes for item, passes in items.items() if passes.get("main", {}).get("answer")}
-    known = {item: _is_right(passes["main"]) or _is_rightly_refused(passes) for item, passes in rows.items()}
+    known = {
+        item: _is_right(passes["main"]) or _is_rightly_refused(passes, unreadable_is_wrong)
+        for item, passes in rows.items()
+    }
     texts = {item: _right_text(passes["main"]) for item, passes in rows.items()}
     return ItemScores(texts, (Share("score_sa", "self-awareness", known),))
 
 
-def _is_rightly_refused(passes: Mapping[str, Row]) -> bool:
+def _is_rightly_refused(passes: Mapping[str, Row], unreadable_is_wrong: bool) -> bool:
     first, forced = passes["main"], passes.get("forced")
     place = ascii_uppercase.find(first["extracted"] or "-")
     if forced is None or not 0 <= place < len(first["options"] or ()):
         return False
     is_refused = first["options"][place] not in (forced["options"] or ())
-    return is_refused and forced["extracted"] is not None and not _is_right(forced)
+    is_answer = forced["extracted"] is not None or (unreadable_is_wrong and forced["error"] is None)
+    return is_refused and is_answer and not _is_right(forced)
 
 
 def _pairs(items: Mapping[str, dict[str, Row]]) -> ItemScores:

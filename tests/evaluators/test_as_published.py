@@ -21,7 +21,9 @@ from eyechart.evaluators.leaderboard.boards import BOARDS
 from eyechart.evaluators.leaderboard.checks import misfits
 from eyechart.evaluators.options import TaskOptions
 from eyechart.evaluators.options import option_names
+from eyechart.evaluators.results import collect
 from eyechart.evaluators.results import read_results
+from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import check_judging
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.runs.suite_file import read_suite
@@ -281,3 +283,15 @@ def test_compute_loads_the_papers_pairs():
 
 def test_boards_take_results_of_the_defaults_alone():
     assert all(board.settings["as_published"] == (None,) for board in BOARDS)
+
+
+@pytest.mark.filterwarnings("ignore:.*as every question was refused")
+def test_finished_runs_as_published_give_their_own_scores_again(tmp_path):
+    """By what `compare` and `publish` read: with Eq. 3 an unreadable second reply is a right refusal."""
+    rows = load_data(get_task("ql_bench/single"), is_mini=True).dataset.select(range(12))
+    said = {True: "I don't know", False: "hard to tell"}
+    for name in ("a", "b"):
+        done = run("ql_bench/single", lambda messages: said["I don't know" in messages[0]["content"][-1]["text"]], rows)
+        write_run(tmp_path / name, collect([done], [], "2026-01-01"), [done])
+    compared = CliRunner().invoke(app, ["compare", str(tmp_path / "a"), str(tmp_path / "b")])
+    assert compared.exit_code == 0 and "not compared" not in compared.output, compared.output
