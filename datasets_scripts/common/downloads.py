@@ -7,9 +7,13 @@ import glob
 import hashlib
 import os
 from typing import Any
+from urllib.request import Request
+from urllib.request import urlopen
 
 CHUNK = 16 * 2**20
 """Bytes that are asked for at once, and hence the most that is lost by an interruption."""
+_TIMEOUT = 30
+"""Seconds to wait for what a server says of a file."""
 
 
 def resumable_download(url: str, folder: str) -> str | None:
@@ -47,7 +51,7 @@ def resumable_download(url: str, folder: str) -> str | None:
             return target
         files, place = url_to_fs(url)
         about = files.info(place)
-        told = about.get("ETag") or about.get("Last-Modified")
+        told = about.get("ETag") or about.get("Last-Modified") or _last_changed(url)
         if not (about.get("size") and told):
             return None
         version = hashlib.sha256(told.encode()).hexdigest()[:16]
@@ -70,6 +74,16 @@ def has_part(url: str, folder: str) -> bool:
 
 def _target(url: str, folder: str) -> str:
     return os.path.join(folder, hashlib.sha256(url.encode()).hexdigest())
+
+
+def _last_changed(url: str) -> str | None:
+    """When a file was last changed, as its server says; older versions of fsspec leave that out of what they tell."""
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=_TIMEOUT) as answer:
+            changed: str | None = answer.headers.get("Last-Modified")
+    except OSError:
+        return None
+    return changed
 
 
 def _append_rest(files: Any, place: str, size: int, part: str) -> None:
