@@ -88,7 +88,7 @@ def published_settings(task: Task, loaded: "LoadedData") -> dict[str, dict[str, 
 
 
 def lacks_judge(task: Task, options: TaskOptions, is_judged: bool) -> bool:
-    """Whether a run as published is to be refused, as the paper's numbers are those of a judge, and there is none."""
+    """Whether a run as published is to be refused: its paper used a judge, and no judge is given."""
     return bool(options.as_published) and task.published_judge and not is_judged
 
 

@@ -60,7 +60,7 @@ class ChecksumWarning(UserWarning):
 
 
 def check_md5(path: str, known: Sequence[str], url: str) -> str:
-    """Compare a downloaded file with its published MD5 checksums, and warn if it is none of these files.
+    """Compare a downloaded file with its published MD5 checksums, and warn if it equals none of them.
 
     A release may change at its old address, so an unknown checksum is no error: what the file holds is checked when it
     is read.

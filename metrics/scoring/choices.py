@@ -124,7 +124,9 @@ def moved_letter(letter: str, options: Sequence[str], shown: Sequence[str]) -> s
 
 
 def moved_reply(text: str, shown: Sequence[str], options: Sequence[str]) -> str:
-    """A reply in the letters of another order of the same options; one that names none, or no letter, as it is.
+    """A reply in the letters of another order of the same options.
+
+    A reply that names no single option is returned unchanged.
 
     Args:
         text: The reply.

@@ -64,8 +64,8 @@ def find_questions(
         The questions, by first appearance.
 
     Raises:
-        InputError: An identifier, a rotation or a count is none; a rotation is repeated; a question has fewer passes
-            than are given, or two counts. The message names the row.
+        InputError: An identifier, a rotation or a count is malformed; a rotation is repeated; a question has fewer
+            passes than are given, or two counts. The message names the row.
 
     Examples:
         >>> passes = find_questions(["q", "q"], [0, 1], [["x", "y", "none"], ["y", "x", "none"]])

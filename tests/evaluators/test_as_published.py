@@ -132,7 +132,7 @@ def test_an_unreadable_forced_reply_is_wrong_by_equation_3():
         "forced_predictions": ["B", "neither of them", "", None],
     }
     apart, wrong = metric.compute(**rows), metric.compute(**rows, unreadable_forced="wrong")
-    # A reply that is not there is none.
+    # A missing reply counts as neither.
     assert (apart["score_rc"], wrong["score_rc"]) == (25.0, 50.0)
     assert wrong["score_sa"] == 75.0 and wrong["forced_unmatched"] == apart["forced_unmatched"] == 2
     assert wrong["unreadable_forced"] == "wrong" and "unreadable_forced" not in apart
