@@ -10,15 +10,9 @@ Three doors lead to the same data, on every version of `datasets` since 3.6:
 `mini.release(name)` writes a small release of any subset in its real layout, to try everything offline.
 """
 
+from eyechart.datasets_scripts.catalog import SUBSETS, Subset, list_datasets
 from eyechart.datasets_scripts.common.left_out import left_out
-from eyechart.datasets_scripts.loading import by_hand
-from eyechart.datasets_scripts.loading import load_builder
-from eyechart.datasets_scripts.loading import load_dataset
-from eyechart.datasets_scripts.loading import options_in_force
-from eyechart.datasets_scripts.loading import register
-from eyechart.datasets_scripts.subsets import SUBSETS
-from eyechart.datasets_scripts.subsets import Subset
-from eyechart.datasets_scripts.subsets import list_datasets
+from eyechart.datasets_scripts.loading import by_hand, load_builder, load_dataset, options_in_force, register
 
 __all__ = [
     "SUBSETS",

@@ -7,29 +7,19 @@ the images of gated subsets.
 
 import json
 import os
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.left_out import left_out
 from eyechart.datasets_scripts.common.paths import whole_folder
-from eyechart.datasets_scripts.export_card import Circumstances
-from eyechart.datasets_scripts.export_card import Origin
-from eyechart.datasets_scripts.export_card import WrittenConfig
-from eyechart.datasets_scripts.export_card import WrittenSplit
-from eyechart.datasets_scripts.export_card import write_card
+from eyechart.datasets_scripts.export_card import Circumstances, Origin, WrittenConfig, WrittenSplit, write_card
 from eyechart.datasets_scripts.loading import load_dataset
-from eyechart.datasets_scripts.subsets import find_subset
 
 if TYPE_CHECKING:
     import datasets

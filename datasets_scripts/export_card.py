@@ -1,20 +1,17 @@
 """The card of an exported data set: that of `hub_cards/datasets`, what its files hold and what was left out."""
 
 import json
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from eyechart.datasets_scripts.catalog import Subset
 from eyechart.datasets_scripts.common.left_out import SIDECAR
-from eyechart.datasets_scripts.official import in_official_terms
-from eyechart.datasets_scripts.official import official_counts
-from eyechart.datasets_scripts.subsets import Subset
+from eyechart.datasets_scripts.official import in_official_terms, official_counts
 
 if TYPE_CHECKING:
     import datasets

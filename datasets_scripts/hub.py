@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.errors import HubError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import HubError, UsageError
 
 
 def push_to_hub(folder: str | Path, repo: str, *, public: bool = False, endpoint: str | None = None) -> str:

@@ -8,23 +8,16 @@ that an edit of either is noticed.
 import importlib
 import os
 import re
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from importlib.util import find_spec
 from itertools import product
-from os import PathLike
-from os import fspath
-from typing import TYPE_CHECKING
-from typing import Any
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.catalog import SUBSETS, Subset, find_subset
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
-from eyechart.datasets_scripts.subsets import SUBSETS
-from eyechart.datasets_scripts.subsets import Subset
-from eyechart.datasets_scripts.subsets import find_subset
 
 if TYPE_CHECKING:
     import datasets

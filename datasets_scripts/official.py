@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from eyechart.datasets_scripts.subsets import SUBSETS
+from eyechart.datasets_scripts.catalog import SUBSETS
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,23 @@ nor transformers.
 """
 
 import importlib
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eyechart.evaluators.tasks import TASKS
-from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks import TASKS, get_task
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-    from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
-    from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-    from eyechart.evaluators.base import Evaluator
-    from eyechart.evaluators.circular_eval import CircularEvaluator
-    from eyechart.evaluators.description import DescriptionEvaluator
-    from eyechart.evaluators.multiple_choice import MultipleChoiceEvaluator
-    from eyechart.evaluators.options import TaskOptions
-    from eyechart.evaluators.paired_comparison import PairedComparisonEvaluator
-    from eyechart.evaluators.quality_assessment import QualityAssessmentEvaluator
-    from eyechart.evaluators.registration import register
-    from eyechart.evaluators.self_awareness import SelfAwarenessEvaluator
+    from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+    from eyechart.evaluators.evaluation.base import Evaluator
+    from eyechart.evaluators.evaluation.registration import register
+    from eyechart.evaluators.protocols.choice.circular_eval import CircularEvaluator
+    from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoiceEvaluator
+    from eyechart.evaluators.protocols.choice.self_awareness import SelfAwarenessEvaluator
+    from eyechart.evaluators.protocols.description import DescriptionEvaluator
+    from eyechart.evaluators.protocols.options import TaskOptions
+    from eyechart.evaluators.protocols.paired_comparison import PairedComparisonEvaluator
+    from eyechart.evaluators.protocols.quality.assessment import QualityAssessmentEvaluator
     from eyechart.evaluators.tasks.task import Task
     from eyechart.metrics.scoring.judging.replies import Judge
 
@@ -46,18 +44,18 @@ __all__ = [
 ]
 
 _MODULES = {
-    "CircularEvaluator": "eyechart.evaluators.circular_eval",
-    "DescriptionEvaluator": "eyechart.evaluators.description",
+    "CircularEvaluator": "eyechart.evaluators.protocols.choice.circular_eval",
+    "DescriptionEvaluator": "eyechart.evaluators.protocols.description",
     "EndpointOptions": "eyechart.evaluators.backends.endpoint.options",
-    "Evaluator": "eyechart.evaluators.base",
-    "MultipleChoiceEvaluator": "eyechart.evaluators.multiple_choice",
-    "OpenAIBackend": "eyechart.evaluators.backends.openai_endpoint",
-    "PairedComparisonEvaluator": "eyechart.evaluators.paired_comparison",
-    "PredictionsFileBackend": "eyechart.evaluators.backends.predictions_file",
-    "QualityAssessmentEvaluator": "eyechart.evaluators.quality_assessment",
-    "SelfAwarenessEvaluator": "eyechart.evaluators.self_awareness",
-    "TaskOptions": "eyechart.evaluators.options",
-    "register": "eyechart.evaluators.registration",
+    "Evaluator": "eyechart.evaluators.evaluation.base",
+    "MultipleChoiceEvaluator": "eyechart.evaluators.protocols.choice.multiple_choice",
+    "OpenAIBackend": "eyechart.evaluators.backends.endpoint.backend",
+    "PairedComparisonEvaluator": "eyechart.evaluators.protocols.paired_comparison",
+    "PredictionsFileBackend": "eyechart.evaluators.backends.predictions.backend",
+    "QualityAssessmentEvaluator": "eyechart.evaluators.protocols.quality.assessment",
+    "SelfAwarenessEvaluator": "eyechart.evaluators.protocols.choice.self_awareness",
+    "TaskOptions": "eyechart.evaluators.protocols.options",
+    "register": "eyechart.evaluators.evaluation.registration",
 }
 
 

@@ -6,9 +6,7 @@ and rich are loaded before a command runs.
 
 import typer
 
-from eyechart.evaluators.commands import leaderboard
-from eyechart.evaluators.commands import store
-from eyechart.evaluators.commands import text_to_score
+from eyechart.evaluators.commands import leaderboard, store, text_to_score
 from eyechart.evaluators.commands.compare import compare
 from eyechart.evaluators.commands.export import export
 from eyechart.evaluators.commands.publish import publish

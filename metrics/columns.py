@@ -4,13 +4,10 @@
 failed response to the text of an answer. Where it does refuse a value, it names neither the argument nor the row.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Integral
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from eyechart.metrics.scoring.errors import InputError

@@ -10,12 +10,10 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eyechart.metrics import load
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import ScoringWarning
+from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 from eyechart.metrics.scoring.inputs import check_member
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.hub_stand_in import StandIn
-from tests.hub_stand_in import stand_in
+from tests.hub_stand_in import StandIn, stand_in
 
 _HOME = tempfile.TemporaryDirectory(prefix="eyechart-tests-")
 # Set before datasets, evaluate or transformers is imported: they read these once.
@@ -60,7 +59,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 @pytest.fixture(autouse=True)
 def _no_stored_answers() -> None:
     """Tests share a home folder, as mini releases take time to draw, but not what models said in other tests."""
-    from eyechart.evaluators.responses import FILE
+    from eyechart.evaluators.requests.store import FILE
 
     for file in (Path(_HOME.name) / "eyechart").glob(f"{FILE}*"):
         file.unlink()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.evaluators import list_tasks
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.results.results_file import read_results
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("datasets_scripts", "evaluators", "hub_cards", "metrics")

@@ -7,13 +7,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts import SUBSETS
-from eyechart.datasets_scripts import load_builder
+from eyechart.datasets_scripts import SUBSETS, load_builder
 from eyechart.evaluators import list_tasks
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.runs.suite_file import read_suite
-from tests.evaluators.scripted_server import Script
-from tests.evaluators.scripted_server import always
+from tests.evaluators.scripted_server import Script, always
 from tests.evaluators.tasks.test_q_bench_assessment import PUBLISHED
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ What the release does not tell is told only where it is certain, and is "" elsew
 - `image_source`, from the image's name, which says from which data set of the paper's Table 1 it is;
 - `dimension` is "".
 
-All three can be given in `AesBench_groups.csv` in `data_dir`, see `eyechart.datasets_scripts.common.aesthetics`.
+All three can be given in `AesBench_groups.csv` in `data_dir`, see `eyechart.datasets_scripts.common.choice.aesthetics`.
 
 The question of `interpretation` states the true aesthetic level, which its `level` repeats. It must never be shown
 before the question of `assessment` on the same image has been answered, nor in the same conversation.
@@ -39,36 +39,27 @@ import warnings
 from collections.abc import Mapping
 from string import ascii_uppercase
 from types import MappingProxyType
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import datasets
 
-from eyechart.datasets_scripts.common.aesthetics import PARTS
-from eyechart.datasets_scripts.common.aesthetics import add_groups
-from eyechart.datasets_scripts.common.aesthetics import comparable
-from eyechart.datasets_scripts.common.aesthetics import image_source
-from eyechart.datasets_scripts.common.aesthetics import question_type
-from eyechart.datasets_scripts.common.aesthetics import read_question_table
-from eyechart.datasets_scripts.common.builder import Annotation
-from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
-from eyechart.datasets_scripts.common.builder import BenchmarkConfig
-from eyechart.datasets_scripts.common.checksums import check_md5
-from eyechart.datasets_scripts.common.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
+from eyechart.datasets_scripts.common.choice.aesthetics import (
+    PARTS,
+    add_groups,
+    comparable,
+    image_source,
+    question_type,
+    read_question_table,
+)
+from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, multiple_choice_features
+from eyechart.datasets_scripts.common.choice.vlmevalkit import SUFFIX
 from eyechart.datasets_scripts.common.description import description_features
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.multiple_choice import checked_letter
-from eyechart.datasets_scripts.common.multiple_choice import clean_options
-from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
-from eyechart.datasets_scripts.common.paths import first_file
-from eyechart.datasets_scripts.common.paths import release_folder
-from eyechart.datasets_scripts.common.readers import ROW_ERROR
-from eyechart.datasets_scripts.common.readers import Row
-from eyechart.datasets_scripts.common.readers import clean_text
-from eyechart.datasets_scripts.common.readers import read_json_object
-from eyechart.datasets_scripts.common.readers import text_field
-from eyechart.datasets_scripts.common.vlmevalkit import SUFFIX
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.files.checksums import check_md5
+from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_json_object, text_field
+from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
 GROUPS = ("question_type", "dimension", "image_source")
 ANNOTATION_FILES = ("AesBench_evaluation.json", "EAPD_release/AesBench_evaluation.json")

@@ -7,10 +7,8 @@ score, how well an image fits its prompt (`mos_align`), is not read. The one spl
 
 import datasets
 
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
-from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
 
 _HOMEPAGE = "https://github.com/lcysyzxdxc/AGIQA-3k-Database"
 _CITATION = """\

@@ -7,16 +7,13 @@ Q-Bench therefore scores the two apart and averages the results (Sec. A.2.3): `s
 configurations `game` and `movie` hold one each. The one split, `test`, holds all images of a configuration.
 """
 
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import datasets
 
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
-from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
 
 PARTS = ("game", "movie")
 """The two kinds of images; names begin with one of them and an underscore."""

@@ -4,34 +4,22 @@ import hashlib
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import datasets
 
-from eyechart.datasets_scripts.common.archives import image_folders
-from eyechart.datasets_scripts.common.archives import unpack
-from eyechart.datasets_scripts.common.base64_images import Base64Cell
-from eyechart.datasets_scripts.common.checksums import check_sha256
-from eyechart.datasets_scripts.common.downloads import has_part
-from eyechart.datasets_scripts.common.downloads import resumable_download
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
-from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
-from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
+from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
+from eyechart.datasets_scripts.common.files.base64_images import Base64Cell
+from eyechart.datasets_scripts.common.files.checksums import check_sha256
+from eyechart.datasets_scripts.common.files.downloads import has_part, resumable_download
+from eyechart.datasets_scripts.common.files.parquet import ParquetCell, ParquetCells
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
+from eyechart.datasets_scripts.common.fingerprint import files_fingerprint, folder_fingerprint, source_fingerprint
 from eyechart.datasets_scripts.common.left_out import LeftOut
-from eyechart.datasets_scripts.common.parquet import ParquetCell
-from eyechart.datasets_scripts.common.parquet import ParquetCells
-from eyechart.datasets_scripts.common.paths import find_image
-from eyechart.datasets_scripts.common.paths import is_inside
-from eyechart.datasets_scripts.common.paths import release_folder
-from eyechart.datasets_scripts.common.readers import ROW_ERROR
-from eyechart.datasets_scripts.common.readers import Row
+from eyechart.datasets_scripts.common.paths import find_image, is_inside, release_folder
 
 IMAGES = ("load", "skip")
 """Values of the setting `images`."""

@@ -2,8 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.paths import is_image
@@ -14,7 +13,7 @@ CONTENT_LIMIT = 16 * 2**20
 
 def source_fingerprint(*files: str | os.PathLike[str]) -> str:
     """Return a hash over everything in this folder and over `files`, by content."""
-    common = sorted(Path(__file__).parent.glob("*.py"))
+    common = sorted(Path(__file__).parent.rglob("*.py"))
     digest = hashlib.sha256()
     for file in [*common, *map(Path, files)]:
         digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())

@@ -8,8 +8,7 @@ import io
 import os
 import threading
 import warnings
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TypeVar
 

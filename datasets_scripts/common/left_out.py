@@ -5,10 +5,7 @@ import logging
 import os
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import MissingImagesError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingImagesError, UsageError
 
 SIDECAR = "left_out.json"
 """File beside the Arrow files of a prepared data set."""

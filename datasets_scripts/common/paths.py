@@ -3,11 +3,9 @@
 import os
 import tempfile
 import unicodedata
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from eyechart.datasets_scripts.common.errors import MissingFileError
 

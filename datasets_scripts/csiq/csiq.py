@@ -20,12 +20,9 @@ from typing import Any
 
 import datasets
 
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.readers import text_field
-from eyechart.datasets_scripts.common.score_forms import FORM
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
-from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.files.readers import text_field
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.score_file_formats import FORM, ScoreForm, list_forms
 
 DISTORTIONS = {
     "AWGN": "white noise",

@@ -12,11 +12,9 @@ from typing import Any
 
 import datasets
 
-from eyechart.datasets_scripts.common.kadid import kadid_facts
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
-from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.kadid import kadid_facts
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
 
 _HOMEPAGE = "https://database.mmsp-kn.de/kadid-10k-database.html"
 _CITATION = """\

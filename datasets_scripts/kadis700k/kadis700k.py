@@ -11,9 +11,8 @@ from typing import Any
 
 import datasets
 
-from eyechart.datasets_scripts.common.kadid import kadid_facts
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.kadid import kadid_facts
 
 _CITATION = """\
 @article{lin2020deepfl,

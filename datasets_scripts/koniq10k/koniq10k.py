@@ -21,12 +21,9 @@ import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.readers import clean_text
-from eyechart.datasets_scripts.common.readers import first_csv_fields
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
-from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.files.readers import clean_text, first_csv_fields
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
 
 RATINGS = ("c1", "c2", "c3", "c4", "c5")
 """Columns of the ratings 1 to 5: counts or shares."""

@@ -8,10 +8,8 @@ ten lie above 60). Names begin with a folder: `voc_emotic_ava/`, `blur_dataset/`
 
 import datasets
 
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
-from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
 
 _HOMEPAGE = "https://github.com/niu-haoran/FLIVE_Database"
 _CITATION = """\

@@ -11,20 +11,16 @@ one split, `test`, holds all images of a configuration.
 
 import os
 import re
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import datasets
 
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.matlab import read_mat_numbers
-from eyechart.datasets_scripts.common.matlab import read_mat_texts
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.readers import Row
-from eyechart.datasets_scripts.common.score_forms import FORM
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
+from eyechart.datasets_scripts.common.files.matlab import read_mat_numbers, read_mat_texts
+from eyechart.datasets_scripts.common.files.readers import Row
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.score_file_formats import FORM, ScoreForm
 
 _NAMES, _SCORES, _STDS = "AllImages_release", "AllMOS_release", "AllStdDev_release"
 _MAT_FORM = ScoreForm(image="name", score="mos", std="std")

@@ -19,23 +19,21 @@ from typing import Any
 
 import datasets
 
-from eyechart.datasets_scripts.common.archives import image_folders
-from eyechart.datasets_scripts.common.builder import Annotation
-from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
-from eyechart.datasets_scripts.common.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.description import description_features
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.files.archives import image_folders
+from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.files.readers import (
+    Row,
+    clean_text,
+    read_csv_rows,
+    read_json_rows,
+    read_jsonl_rows,
+    text_field,
+)
 from eyechart.datasets_scripts.common.left_out import LeftOut
-from eyechart.datasets_scripts.common.paths import is_image
-from eyechart.datasets_scripts.common.paths import release_folder
-from eyechart.datasets_scripts.common.readers import Row
-from eyechart.datasets_scripts.common.readers import clean_text
-from eyechart.datasets_scripts.common.readers import read_csv_rows
-from eyechart.datasets_scripts.common.readers import read_json_rows
-from eyechart.datasets_scripts.common.readers import read_jsonl_rows
-from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.datasets_scripts.common.paths import is_image, release_folder
 
 NAME_KEYS = ("img_path", "image", "id")
 """Keys of an image's name in a file of golden texts."""

@@ -13,17 +13,14 @@ import hashlib
 from dataclasses import dataclass
 from string import ascii_uppercase
 from types import MappingProxyType
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import datasets
 
-from eyechart.datasets_scripts.common.builder import Annotation
-from eyechart.datasets_scripts.common.builder import BenchmarkConfig
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
-from eyechart.datasets_scripts.common.q_bench import QuestionBuilder
+from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkConfig
+from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
+from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError
 from eyechart.datasets_scripts.llvisionqa import llvisionqa
 from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs
 

@@ -16,9 +16,8 @@ from types import MappingProxyType
 
 import datasets
 
-from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
-from eyechart.datasets_scripts.common.q_bench import QuestionBuilder
-from eyechart.datasets_scripts.common.q_bench import QuestionSet
+from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
+from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder, QuestionSet
 
 CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")
 """Meaning of `concern`, in code order (checked on the release: 514, 432, 304 and 245 questions in dev)."""

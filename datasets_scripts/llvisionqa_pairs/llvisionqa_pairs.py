@@ -18,9 +18,8 @@ from types import MappingProxyType
 
 import datasets
 
-from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
-from eyechart.datasets_scripts.common.q_bench import QuestionBuilder
-from eyechart.datasets_scripts.common.q_bench import QuestionSet
+from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
+from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder, QuestionSet
 
 CONCERNS = ("distortion", "concern 1", "concern 2", "concern 3")
 """What the codes of `concern` are called: that 0 is distortion was checked, what the others are is not known."""

@@ -8,10 +8,9 @@ import importlib
 import os
 from pathlib import Path
 
+from eyechart.datasets_scripts.catalog import find_subset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.paths import eyechart_home
-from eyechart.datasets_scripts.common.paths import whole_folder
-from eyechart.datasets_scripts.subsets import find_subset
+from eyechart.datasets_scripts.common.paths import eyechart_home, whole_folder
 
 MINI_SEED = 2026
 """First word of every seed used here; training of the bundled model uses seeds from 10,000,000 up."""

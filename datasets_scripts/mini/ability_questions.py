@@ -11,10 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from eyechart.datasets_scripts.mini.scenes import COLORS
-from eyechart.datasets_scripts.mini.scenes import POSITIONS
-from eyechart.datasets_scripts.mini.scenes import SHAPES
-from eyechart.datasets_scripts.mini.scenes import SIZES
+from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES
 
 TREATMENTS: Mapping[str, Mapping[str, tuple[str, int] | None]] = MappingProxyType(
     {

@@ -13,18 +13,10 @@ from uuid import UUID
 import numpy as np
 
 from eyechart.datasets_scripts.mini import MINI_SEED
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.distortions import distort
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort
 from eyechart.datasets_scripts.mini.lldescribe import describe
-from eyechart.datasets_scripts.mini.questions import CONCERNS
-from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS
-from eyechart.datasets_scripts.mini.questions import ask
-from eyechart.datasets_scripts.mini.questions import quality
-from eyechart.datasets_scripts.mini.questions import with_wrong
-from eyechart.datasets_scripts.mini.questions import yes_no
-from eyechart.datasets_scripts.mini.scenes import Scene
-from eyechart.datasets_scripts.mini.scenes import draw_scene
+from eyechart.datasets_scripts.mini.questions import CONCERNS, DISTORTION_OPTIONS, ask, quality, with_wrong, yes_no
+from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
 
 ITEMS = 72
 """Number of images, each with all four questions."""

@@ -10,8 +10,7 @@ import io
 from collections.abc import Callable
 
 import numpy as np
-from PIL import Image
-from PIL import ImageFilter
+from PIL import Image, ImageFilter
 
 LEVELS = (1, 2, 3, 4, 5)
 

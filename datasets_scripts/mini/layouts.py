@@ -4,19 +4,14 @@
 written.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from eyechart.datasets_scripts.mini.score_files import write_csv
-from eyechart.datasets_scripts.mini.score_files import write_mat
-from eyechart.datasets_scripts.mini.score_files import write_xlsx
-from eyechart.datasets_scripts.mini.shots import TYPE_CODES
-from eyechart.datasets_scripts.mini.shots import Shot
-from eyechart.datasets_scripts.mini.shots import scene_of
+from eyechart.datasets_scripts.mini.score_files import write_csv, write_mat, write_xlsx
+from eyechart.datasets_scripts.mini.shots import TYPE_CODES, Shot, scene_of
 
 Scored = Sequence[tuple[str, Shot]]
 """Image names as the score file gives them, with their shots."""

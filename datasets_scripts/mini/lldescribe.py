@@ -9,14 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from eyechart.datasets_scripts.mini import MINI_SEED
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.distortions import distort
-from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS
-from eyechart.datasets_scripts.mini.questions import quality
-from eyechart.datasets_scripts.mini.questions import severity
-from eyechart.datasets_scripts.mini.scenes import Scene
-from eyechart.datasets_scripts.mini.scenes import draw_scene
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort
+from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS, quality, severity
+from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
 
 ITEMS = 70
 """Number of images."""

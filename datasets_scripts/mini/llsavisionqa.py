@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from eyechart.datasets_scripts.mini import llvisionqa
-from eyechart.datasets_scripts.mini import llvisionqa_pairs
+from eyechart.datasets_scripts.mini import llvisionqa, llvisionqa_pairs
 
 
 def write(folder: Path) -> None:

@@ -12,12 +12,8 @@ from typing import Any
 import numpy as np
 
 from eyechart.datasets_scripts.mini import MINI_SEED
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.distortions import distort
-from eyechart.datasets_scripts.mini.questions import CONCERNS
-from eyechart.datasets_scripts.mini.questions import QUESTION_TYPES
-from eyechart.datasets_scripts.mini.questions import ask
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort
+from eyechart.datasets_scripts.mini.questions import CONCERNS, QUESTION_TYPES, ask
 from eyechart.datasets_scripts.mini.scenes import draw_scene
 
 ITEMS = {"dev": 180, "test": 72}

@@ -13,8 +13,7 @@ import numpy as np
 
 from eyechart.datasets_scripts.mini import MINI_SEED
 from eyechart.datasets_scripts.mini.distortions import distort
-from eyechart.datasets_scripts.mini.pair_questions import PAIR_CONCERNS
-from eyechart.datasets_scripts.mini.pair_questions import ask_pair
+from eyechart.datasets_scripts.mini.pair_questions import PAIR_CONCERNS, ask_pair
 from eyechart.datasets_scripts.mini.questions import QUESTION_TYPES
 
 ITEMS = {"dev": 96, "test": 24}

@@ -15,26 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
-from PIL import ImageDraw
-from PIL import ImageFont
+from PIL import Image, ImageDraw, ImageFont
 
-from eyechart.datasets_scripts.common.abilities import ABILITIES
-from eyechart.datasets_scripts.common.abilities import RELEASED_L2
-from eyechart.datasets_scripts.common.base64_images import SHORT_CELL
-from eyechart.datasets_scripts.common.rotations import STRIDE
-from eyechart.datasets_scripts.common.rotations import rotate
-from eyechart.datasets_scripts.common.rotations import rotated_letter
+from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
+from eyechart.datasets_scripts.common.choice.rotations import STRIDE, rotate, rotated_letter
+from eyechart.datasets_scripts.common.files.base64_images import SHORT_CELL
 from eyechart.datasets_scripts.mini import MINI_SEED
-from eyechart.datasets_scripts.mini.ability_questions import CCBENCH_QUESTIONS
-from eyechart.datasets_scripts.mini.ability_questions import FACTS
-from eyechart.datasets_scripts.mini.ability_questions import QUESTIONS
-from eyechart.datasets_scripts.mini.ability_questions import TREATMENTS
-from eyechart.datasets_scripts.mini.ability_questions import WARM_COLORS
-from eyechart.datasets_scripts.mini.ability_questions import AbilityQuestion
+from eyechart.datasets_scripts.mini.ability_questions import (
+    CCBENCH_QUESTIONS,
+    FACTS,
+    QUESTIONS,
+    TREATMENTS,
+    WARM_COLORS,
+    AbilityQuestion,
+)
 from eyechart.datasets_scripts.mini.distortions import distort
-from eyechart.datasets_scripts.mini.scenes import Scene
-from eyechart.datasets_scripts.mini.scenes import draw_scene
+from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
 
 ROUNDS = {"dev": 3, "test": 1, "cc": 9}
 """How often every ability is asked for in each part."""

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS
-from eyechart.datasets_scripts.mini.questions import SEVERITIES
-from eyechart.datasets_scripts.mini.questions import choose
-from eyechart.datasets_scripts.mini.questions import severity
-from eyechart.datasets_scripts.mini.questions import with_wrong
-from eyechart.datasets_scripts.mini.questions import yes_no
-from eyechart.datasets_scripts.mini.scenes import POSITIONS
-from eyechart.datasets_scripts.mini.scenes import SHAPES
-from eyechart.datasets_scripts.mini.scenes import SIZES
-from eyechart.datasets_scripts.mini.scenes import Scene
-from eyechart.datasets_scripts.mini.scenes import draw_scene
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
+from eyechart.datasets_scripts.mini.questions import (
+    DISTORTION_OPTIONS,
+    SEVERITIES,
+    choose,
+    severity,
+    with_wrong,
+    yes_no,
+)
+from eyechart.datasets_scripts.mini.scenes import POSITIONS, SHAPES, SIZES, Scene, draw_scene
 
 PAIR_CONCERNS = ("compared distortion", "compared other", "joint distortion", "joint other")
 

@@ -4,10 +4,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from eyechart.datasets_scripts.mini.layouts import LAYOUTS
-from eyechart.datasets_scripts.mini.layouts import Scored
-from eyechart.datasets_scripts.mini.shots import scene_of
-from eyechart.datasets_scripts.mini.shots import shots_of
+from eyechart.datasets_scripts.mini.layouts import LAYOUTS, Scored
+from eyechart.datasets_scripts.mini.shots import scene_of, shots_of
 
 
 def write(name: str, folder: Path) -> None:

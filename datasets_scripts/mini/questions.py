@@ -4,18 +4,13 @@ Types are yes-or-no, what and how; concerns are distortion, other, in-context di
 in-context question names the main object instead of the image.
 """
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.scenes import COLORS
-from eyechart.datasets_scripts.mini.scenes import POSITIONS
-from eyechart.datasets_scripts.mini.scenes import SHAPES
-from eyechart.datasets_scripts.mini.scenes import SIZES
-from eyechart.datasets_scripts.mini.scenes import Scene
+from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES, Scene
 
 QUESTION_TYPES = ("yes-or-no", "what", "how")
 CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")

@@ -7,8 +7,7 @@ Every fact that a question asks about is a field of `Scene`.
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image
-from PIL import ImageDraw
+from PIL import Image, ImageDraw
 
 SHAPES = ("circle", "square", "triangle", "star")
 COLORS = {

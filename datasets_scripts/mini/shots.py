@@ -11,10 +11,8 @@ import numpy as np
 from PIL import Image
 
 from eyechart.datasets_scripts.mini import MINI_SEED
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.distortions import distort
-from eyechart.datasets_scripts.mini.scenes import Scene
-from eyechart.datasets_scripts.mini.scenes import draw_scene
+from eyechart.datasets_scripts.mini.distortions import LEVELS, distort
+from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
 
 TYPE_CODES = {
     "blur": 1,

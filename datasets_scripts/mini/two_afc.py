@@ -7,18 +7,14 @@ are text.
 """
 
 import json
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.mini.distortions import LEVELS
 from eyechart.datasets_scripts.mini.score_files import write_csv
-from eyechart.datasets_scripts.mini.shots import TYPE_CODES
-from eyechart.datasets_scripts.mini.shots import Shot
-from eyechart.datasets_scripts.mini.shots import scene_of
-from eyechart.datasets_scripts.mini.shots import shots_of
+from eyechart.datasets_scripts.mini.shots import TYPE_CODES, Shot, scene_of, shots_of
 
 CSIQ_TYPES = {"white noise": "AWGN", "JPEG compression": "JPEG", "blur": "BLUR", "low contrast": "contrast"}
 """CSIQ's codes of the distortion types that are drawn for it."""

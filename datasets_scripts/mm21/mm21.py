@@ -19,10 +19,8 @@ import datasets
 
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.paths import first_file
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
-from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
 
 LIST_FOLDERS = ("train_files/exp1", "exp1", "")
 """Where the three official files may be."""

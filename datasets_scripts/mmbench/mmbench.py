@@ -19,7 +19,7 @@ Layouts that are read:
   `dev` here.
 
 A row is a question, its first pass. `passes` holds the release's own passes of it, in their order: `index`, `rotation`
-(the number of the pass), `question`, `hint`, `options` and `answer`; see `eyechart.datasets_scripts.common.rotations`.
+(the number of the pass), `question`, `hint`, `options` and `answer`; see `rotations` in `common/choice`.
 It is empty where a split holds first passes alone. Passes need not be rotations, nor be as many as there are options,
 and options may repeat: what a release holds is taken as it is. The image is that of the first pass. `question_id` is
 the first pass's index (`g_index` where there is one), a row's id `<split>-<question_id>`.
@@ -37,43 +37,25 @@ it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the las
 import math
 import os
 import warnings
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from string import ascii_uppercase
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import datasets
 
-from eyechart.datasets_scripts.common.abilities import ABILITIES
-from eyechart.datasets_scripts.common.abilities import CCBENCH_CATEGORIES
-from eyechart.datasets_scripts.common.abilities import find_ability
-from eyechart.datasets_scripts.common.base64_images import Base64Cell
-from eyechart.datasets_scripts.common.builder import Annotation
-from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
-from eyechart.datasets_scripts.common.builder import BenchmarkConfig
-from eyechart.datasets_scripts.common.checksums import ChecksumWarning
-from eyechart.datasets_scripts.common.checksums import check_md5
-from eyechart.datasets_scripts.common.data_files import chosen_data_files
-from eyechart.datasets_scripts.common.data_files import files_by_split
-from eyechart.datasets_scripts.common.data_files import split_parquet_files
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.multiple_choice import checked_letter
-from eyechart.datasets_scripts.common.multiple_choice import clean_options
-from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
-from eyechart.datasets_scripts.common.parquet import read_parquet_rows
-from eyechart.datasets_scripts.common.paths import first_file
-from eyechart.datasets_scripts.common.paths import release_folder
-from eyechart.datasets_scripts.common.readers import ROW_ERROR
-from eyechart.datasets_scripts.common.readers import Row
-from eyechart.datasets_scripts.common.readers import clean_text
-from eyechart.datasets_scripts.common.rotations import Pass
-from eyechart.datasets_scripts.common.rotations import are_whole
-from eyechart.datasets_scripts.common.rotations import numbered_passes
-from eyechart.datasets_scripts.common.tsv import read_tsv_rows
+from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
+from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH_CATEGORIES, find_ability
+from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, multiple_choice_features
+from eyechart.datasets_scripts.common.choice.rotations import Pass, are_whole, numbered_passes
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.files.base64_images import Base64Cell
+from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning, check_md5
+from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, split_parquet_files
+from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text
+from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
+from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
 FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "en": {

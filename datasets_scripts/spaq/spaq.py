@@ -9,10 +9,8 @@ one split, `test`, holds all images.
 
 import datasets
 
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
-from eyechart.datasets_scripts.common.score_forms import ScoreForm
-from eyechart.datasets_scripts.common.score_forms import list_forms
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
 
 _HOMEPAGE = "https://github.com/h4nwei/SPAQ"
 _WORKBOOK = "MOS and Image attribute scores.xlsx"

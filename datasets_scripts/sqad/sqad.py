@@ -8,8 +8,7 @@ images beside it, in `SQAD/` or in `images/`. The one split, `test`, holds all i
 
 import datasets
 
-from eyechart.datasets_scripts.common.quality import QualityBuilder
-from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
 
 _HOMEPAGE = "https://github.com/aiff22/SQAD"
 _CITATION = """\

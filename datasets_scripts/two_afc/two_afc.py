@@ -25,50 +25,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import datasets
 import numpy as np
 
-from eyechart.datasets_scripts.common.builder import Annotation
-from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
-from eyechart.datasets_scripts.common.builder import BenchmarkConfig
-from eyechart.datasets_scripts.common.data_files import chosen_data_files
-from eyechart.datasets_scripts.common.drawn_pools import SCALES
-from eyechart.datasets_scripts.common.drawn_pools import draw_coarse
-from eyechart.datasets_scripts.common.drawn_pools import draw_contents
-from eyechart.datasets_scripts.common.drawn_pools import draw_intervals
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.files.readers import Row, number_field, text_field
 from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
-from eyechart.datasets_scripts.common.label_pools import BITRATES
-from eyechart.datasets_scripts.common.label_pools import MIXED
-from eyechart.datasets_scripts.common.label_pools import MIXED_POOL
-from eyechart.datasets_scripts.common.label_pools import SEATS
-from eyechart.datasets_scripts.common.label_pools import read_label_rows
-from eyechart.datasets_scripts.common.label_pools import seated_pools
 from eyechart.datasets_scripts.common.left_out import LeftOut
-from eyechart.datasets_scripts.common.pairing import PAIRINGS
-from eyechart.datasets_scripts.common.pairing import ROUNDS
-from eyechart.datasets_scripts.common.pairing import draw_rounds
-from eyechart.datasets_scripts.common.pairing import pools_of_levels
-from eyechart.datasets_scripts.common.pairing import pools_of_types
-from eyechart.datasets_scripts.common.pairs import Pool
-from eyechart.datasets_scripts.common.pairs import pair_features
-from eyechart.datasets_scripts.common.pairs import pair_rows
-from eyechart.datasets_scripts.common.paths import first_file
-from eyechart.datasets_scripts.common.paths import release_folder
-from eyechart.datasets_scripts.common.readers import Row
-from eyechart.datasets_scripts.common.readers import number_field
-from eyechart.datasets_scripts.common.readers import text_field
+from eyechart.datasets_scripts.common.pairs.columns import Pool, pair_features, pair_rows
+from eyechart.datasets_scripts.common.pairs.drawn_pools import SCALES, draw_coarse, draw_contents, draw_intervals
+from eyechart.datasets_scripts.common.pairs.label_pools import (
+    BITRATES,
+    MIXED,
+    MIXED_POOL,
+    SEATS,
+    read_label_rows,
+    seated_pools,
+)
+from eyechart.datasets_scripts.common.pairs.pairing import (
+    PAIRINGS,
+    ROUNDS,
+    draw_rounds,
+    pools_of_levels,
+    pools_of_types,
+)
+from eyechart.datasets_scripts.common.paths import first_file, release_folder
 from eyechart.datasets_scripts.csiq.csiq import WORST as CSIQ_WORST
 from eyechart.datasets_scripts.loading import load_builder
-from eyechart.datasets_scripts.mm21.mm21 import Mm21
-from eyechart.datasets_scripts.mm21.mm21 import official_lists
-from eyechart.datasets_scripts.subsets import SUBSETS
+from eyechart.datasets_scripts.mm21.mm21 import Mm21, official_lists
 
 LABEL_FILES = MappingProxyType(
     {

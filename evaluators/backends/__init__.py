@@ -2,20 +2,19 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.types import Backend
+from eyechart.evaluators.requests.types import Backend
 
 if TYPE_CHECKING:
     from transformers import Pipeline
 
-    from eyechart.evaluators.backends.clip_zero_shot import ClipZeroShotBackend
+    from eyechart.evaluators.backends.clip import ClipZeroShotBackend
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+    from eyechart.evaluators.backends.local.backend import TransformersBackend
     from eyechart.evaluators.backends.local.loading import LoadOptions
-    from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
 
 
 def resolve_backend(
@@ -41,14 +40,13 @@ def resolve_backend(
         ModelError: The model cannot be loaded.
     """
     if endpoint is not None:
-        from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
+        from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 
         if not isinstance(model, str):
             raise UsageError(f"model_or_pipeline={model!r} is not supported with a server; allowed is a model's name.")
         return OpenAIBackend(model, endpoint)
     if model is None or isinstance(model, str | Path):
-        from eyechart.evaluators.backends.local.loading import LoadOptions
-        from eyechart.evaluators.backends.local.loading import model_task
+        from eyechart.evaluators.backends.local.loading import LoadOptions, model_task
 
         name = str(model or tiny_vlm.NAME)
         folder = str(tiny_vlm.folder()) if name == tiny_vlm.NAME else name
@@ -76,8 +74,8 @@ def resolve_backend(
 
 def _local_backend(task: str) -> "type[TransformersBackend | ClipZeroShotBackend]":
     """What runs models of this kind of pipeline."""
-    from eyechart.evaluators.backends.clip_zero_shot import ClipZeroShotBackend
+    from eyechart.evaluators.backends.clip import ClipZeroShotBackend
+    from eyechart.evaluators.backends.local.backend import TransformersBackend
     from eyechart.evaluators.backends.local.loading import ZERO_SHOT
-    from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
 
     return ClipZeroShotBackend if task == ZERO_SHOT else TransformersBackend

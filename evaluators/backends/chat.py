@@ -5,8 +5,7 @@ from typing import Any
 from PIL import Image
 
 from eyechart.datasets_scripts.common.images import open_image
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.requests.types import IMAGE, Request
 
 
 def decode_images(request: Request) -> list[Image.Image]:

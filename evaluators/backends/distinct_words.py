@@ -1,7 +1,6 @@
 """Words that can be told apart by the first token that each begins with."""
 
-from collections.abc import Collection
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from eyechart.datasets_scripts.common.errors import ModelError
 

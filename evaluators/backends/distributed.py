@@ -1,18 +1,14 @@
 """A backend in several processes: each answers a part of the requests, and every one gets all answers."""
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.backends.local.units import split_units
-from eyechart.evaluators.processes import Processes
-from eyechart.evaluators.types import Backend
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Response
-from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.backends.local.image_groups import split_units
+from eyechart.evaluators.backends.processes import Processes
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 # Requests of each process between two exchanges: often enough for a progress bar, seldom enough to fill batches.
 _REQUESTS_PER_ROUND = 512
@@ -32,16 +28,16 @@ class DistributedBackend:
         self._backend = backend
         self._processes = processes
         self.needs_images = backend.needs_images
-        self.asks_singly = backend.asks_singly
+        self.billed_per_request = backend.billed_per_request
 
     @property
     def name(self) -> str:
         """The model's id or folder."""
         return self._backend.name
 
-    def check(self, wanted: Wanted) -> None:
+    def check(self, output_type: OutputType) -> None:
         """Raise `ModelError` if the backend can't give this."""
-        self._backend.check(wanted)
+        self._backend.check(output_type)
 
     def for_data(self, subset: str) -> "DistributedBackend":
         """The same around what answers about the data set."""

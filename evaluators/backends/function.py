@@ -2,25 +2,17 @@
 
 import inspect
 import math
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadImageError
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.chat import decode_images
-from eyechart.evaluators.backends.chat import to_messages
-from eyechart.evaluators.backends.predictions.cells import is_unicode
-from eyechart.evaluators.backends.predictions.cells import shortened
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Response
-from eyechart.evaluators.types import Wanted
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
+from eyechart.evaluators.backends.chat import decode_images, to_messages
+from eyechart.evaluators.backends.predictions.cells import is_unicode, shortened
+from eyechart.evaluators.requests.types import OutputType, Request, Response
 
 _CALLS = {
-    Wanted.TEXT: (("messages",), "a string"),
-    Wanted.LOGITS: (("messages", "words"), "a dict from word to logit"),
+    OutputType.TEXT: (("messages",), "a string"),
+    OutputType.LOGITS: (("messages", "words"), "a dict from word to logit"),
 }
 """What a function is called with, and what it returns, by what is wanted."""
 
@@ -35,7 +27,7 @@ class FunctionBackend:
     """
 
     needs_images = True
-    asks_singly = False
+    billed_per_request = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """Keep the function."""
@@ -46,11 +38,11 @@ class FunctionBackend:
         """The function's name."""
         return getattr(self._function, "__qualname__", type(self._function).__qualname__)
 
-    def check(self, wanted: Wanted) -> None:
+    def check(self, output_type: OutputType) -> None:
         """Refuse losses, and a function that does not take what it is called with; what it gives is known then."""
-        if wanted is Wanted.LOSSES:
-            raise ModelError(f"{self.name} is a function, which gives text or logits but no {wanted.value}.")
-        arguments, returned = _CALLS[wanted]
+        if output_type is OutputType.LOSSES:
+            raise ModelError(f"{self.name} is a function, which gives text or logits but no {output_type.value}.")
+        arguments, returned = _CALLS[output_type]
         try:
             signature = inspect.signature(self._function)
         except ValueError:
@@ -73,8 +65,8 @@ class FunctionBackend:
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Call the function for one request after the other."""
-        for wanted in {request.wanted for request in requests}:
-            self.check(wanted)
+        for output_type in {request.output_type for request in requests}:
+            self.check(output_type)
         for request in requests:
             try:
                 messages = to_messages(request, decode_images(request))

@@ -3,8 +3,7 @@
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 

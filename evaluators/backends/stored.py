@@ -1,18 +1,13 @@
 """A backend that asks another one only what the response store does not hold."""
 
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadImageError
-from eyechart.evaluators.request_keys import RequestKeys
-from eyechart.evaluators.responses import ResponseStore
-from eyechart.evaluators.types import Backend
-from eyechart.evaluators.types import Loss
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Response
-from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.requests.keys import RequestKeys
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 # Looked up together, so that stored answers come without waiting for the keys of all requests.
 _REQUESTS_PER_LOOKUP = 256
@@ -38,16 +33,16 @@ class StoredBackend:
         self._backend = backend
         self._store = store
         self.needs_images = backend.needs_images
-        self.asks_singly = backend.asks_singly
+        self.billed_per_request = backend.billed_per_request
 
     @property
     def name(self) -> str:
         """The model's id or folder."""
         return self._backend.name
 
-    def check(self, wanted: Wanted) -> None:
+    def check(self, output_type: OutputType) -> None:
         """Raise `ModelError` if the backend can't give this."""
-        self._backend.check(wanted)
+        self._backend.check(output_type)
 
     def for_data(self, subset: str) -> "StoredBackend":
         """The same around what answers about the data set."""
@@ -120,12 +115,12 @@ def _value(response: Response) -> dict[str, Any]:
         "text": response.text,
         "logits": None if response.logits is None else dict(response.logits),
         "losses": None if losses is None else [[loss.total, loss.tokens] for loss in losses],
-        "floored": list(response.floored) or None,
+        "upper_bound_words": list(response.upper_bound_words) or None,
         "usage": dict(response.usage) or None,
         "options": response.options,
         "rendered_prompt": response.rendered_prompt,
         "images_downscaled": response.images_downscaled,
-        "told": dict(response.told) or None,
+        "response_metadata": dict(response.response_metadata) or None,
     }
     return {name: item for name, item in value.items() if item is not None}
 
@@ -137,11 +132,11 @@ def _response(request: Request, value: dict[str, Any]) -> Response:
         text=value.get("text"),
         logits=value.get("logits"),
         losses=None if losses is None else tuple(Loss(total, tokens) for total, tokens in losses),
-        floored=tuple(value.get("floored", ())),
+        upper_bound_words=tuple(value.get("upper_bound_words", ())),
         usage=value.get("usage", {}),
         options=None if options is None else tuple(options),
         rendered_prompt=value.get("rendered_prompt"),
         images_downscaled=value.get("images_downscaled"),
-        told=value.get("told", {}),
+        response_metadata=value.get("response_metadata", {}),
         stored=True,
     )

@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 

@@ -3,16 +3,12 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eyechart.evaluators.commands.arguments import Seed
-from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.console import console
-from eyechart.evaluators.runs.console import print_line
-from eyechart.evaluators.runs.console import printable
+from eyechart.evaluators.runs.console import checked, console, print_line, printable
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -5,14 +5,10 @@ from typing import Annotated
 
 import typer
 
+from eyechart.datasets_scripts.catalog import find_subset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.subsets import find_subset
-from eyechart.evaluators.commands.arguments import DataOptions
-from eyechart.evaluators.commands.arguments import SkipBad
-from eyechart.evaluators.commands.arguments import SkipMissing
-from eyechart.evaluators.commands.arguments import parse_options
-from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.console import printable
+from eyechart.evaluators.commands.arguments import DataOptions, SkipBad, SkipMissing, parse_options
+from eyechart.evaluators.runs.console import checked, printable
 from eyechart.evaluators.runs.plan import parse_data_dirs
 
 
@@ -54,10 +50,9 @@ def export(
 
     def write() -> tuple[Path, str]:
         from eyechart.datasets_scripts.export import export as export_subset
-        from eyechart.datasets_scripts.mini import is_release
-        from eyechart.datasets_scripts.mini import release
-        from eyechart.evaluators.publishing.benchmark import benchmark as make_benchmark
-        from eyechart.evaluators.publishing.benchmark import write_benchmark
+        from eyechart.datasets_scripts.mini import is_release, release
+        from eyechart.hub_cards.model_card.benchmark import benchmark as make_benchmark
+        from eyechart.hub_cards.model_card.benchmark import write_benchmark
 
         if mini and data_dir:
             raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")

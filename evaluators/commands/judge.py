@@ -5,14 +5,12 @@ typer reads a command's options from its signature, so each command names them a
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT, EndpointOptions
 from eyechart.evaluators.commands.arguments import JUDGE
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 import datetime
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +11,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.leaderboard.build import Outcome
+    from eyechart.hub_cards.leaderboard.build import Outcome
 
 app = typer.Typer(
     help="The leaderboard: a static Space made of submitted results.", no_args_is_help=True, add_completion=False
@@ -33,7 +32,7 @@ def build(
     """Check submissions and write the folder of the Space; the exit code is 1 if any was rejected."""
 
     def run() -> "Outcome":
-        from eyechart.evaluators.leaderboard.build import build as build_space
+        from eyechart.hub_cards.leaderboard.build import build as build_space
 
         try:
             return build_space(submissions, out, datetime.datetime.now(datetime.UTC))
@@ -63,8 +62,8 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes any free one.")] = 7860,
 ) -> None:
     """Show a built leaderboard on this machine until Ctrl-C."""
-    from eyechart.evaluators.leaderboard.build import check_built
-    from eyechart.evaluators.leaderboard.serve import make_server
+    from eyechart.hub_cards.leaderboard.build import check_built
+    from eyechart.hub_cards.leaderboard.serve import make_server
 
     checked(lambda: check_built(folder))
     with checked(lambda: make_server(folder, port)) as server:

@@ -1,21 +1,17 @@
 """`eyechart publish`: a model's card and results on the Hub."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.datasets_scripts.subsets import SUBSETS
-from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.console import printable
+from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
+from eyechart.evaluators.runs.console import checked, printable
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.publishing.hub import Held
-    from eyechart.evaluators.publishing.publication import Change
+    from eyechart.hub_cards.model_card.hub import Held
+    from eyechart.hub_cards.model_card.publication import Change
 
 
 def publish(
@@ -59,9 +55,8 @@ def publish(
     """
 
     def prepare() -> tuple["list[Change]", "Held"]:
-        from eyechart.evaluators.publishing.publication import changes
-        from eyechart.evaluators.publishing.publication import check_model
-        from eyechart.evaluators.publishing.selection import select
+        from eyechart.hub_cards.model_card.publication import changes, check_model
+        from eyechart.hub_cards.model_card.selection import select
 
         if push and card is not None:
             raise UsageError("--card is for a copy on disk, and --push changes the card on the Hub; leave one of them")
@@ -80,12 +75,12 @@ def publish(
         print("Nothing to change: the repository holds these results already")
         return
     if out is not None:
-        from eyechart.evaluators.publishing.publication import write_changes
+        from eyechart.hub_cards.model_card.publication import write_changes
 
         checked(lambda: write_changes(found, out))
         print(f"Written to {out}: {', '.join(change.path for change in found)}")
     if push:
-        from eyechart.evaluators.publishing.hub import push_files
+        from eyechart.hub_cards.model_card.hub import push_files
 
         files = {change.path: change.after for change in found}
         address = checked(lambda: push_files(model_repo, files, parent=held.revision, create_pr=create_pr))
@@ -95,10 +90,8 @@ def publish(
 
 
 def _held(repo: str, card: Path | None) -> "Held":
-    from eyechart.evaluators.publishing.hub import Held
-    from eyechart.evaluators.publishing.hub import read_files
-    from eyechart.evaluators.publishing.publication import CARD
-    from eyechart.evaluators.publishing.publication import ENTRIES
+    from eyechart.hub_cards.model_card.hub import Held, read_files
+    from eyechart.hub_cards.model_card.publication import CARD, ENTRIES
 
     if card is None:
         return read_files(repo, (CARD, ENTRIES))

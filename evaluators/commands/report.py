@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-from eyechart.evaluators.report import SAMPLES
-from eyechart.evaluators.report import SEVERAL_FOLDER
-from eyechart.evaluators.report import write_report
+from eyechart.evaluators.report import SAMPLES, SEVERAL_FOLDER, write_report
 from eyechart.evaluators.runs.console import checked
 
 

@@ -1,68 +1,65 @@
 """`eyechart run`: evaluate a model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_TIMEOUT
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.commands.arguments import HOW
-from eyechart.evaluators.commands.arguments import Aggregator
-from eyechart.evaluators.commands.arguments import AsPublished
-from eyechart.evaluators.commands.arguments import BackendKind
-from eyechart.evaluators.commands.arguments import Blind
-from eyechart.evaluators.commands.arguments import DataDirs
-from eyechart.evaluators.commands.arguments import DataOptions
-from eyechart.evaluators.commands.arguments import Fallback
-from eyechart.evaluators.commands.arguments import HumanLetters
-from eyechart.evaluators.commands.arguments import Inference
-from eyechart.evaluators.commands.arguments import Limit
-from eyechart.evaluators.commands.arguments import Marking
-from eyechart.evaluators.commands.arguments import Mini
-from eyechart.evaluators.commands.arguments import NoStore
-from eyechart.evaluators.commands.arguments import OptionalSeed
-from eyechart.evaluators.commands.arguments import Out
-from eyechart.evaluators.commands.arguments import Rounds
-from eyechart.evaluators.commands.arguments import SkipBad
-from eyechart.evaluators.commands.arguments import SkipMissing
-from eyechart.evaluators.commands.arguments import Split
-from eyechart.evaluators.commands.arguments import Subset
-from eyechart.evaluators.commands.arguments import Temperature
-from eyechart.evaluators.commands.arguments import Ties
-from eyechart.evaluators.commands.arguments import WithoutBlind
-from eyechart.evaluators.commands.arguments import Wording
-from eyechart.evaluators.commands.arguments import Words
-from eyechart.evaluators.commands.arguments import parse_options
-from eyechart.evaluators.commands.judge import JudgeConcurrency
-from eyechart.evaluators.commands.judge import JudgeCost
-from eyechart.evaluators.commands.judge import JudgeName
-from eyechart.evaluators.commands.judge import JudgePrices
-from eyechart.evaluators.commands.judge import JudgeTemperature
-from eyechart.evaluators.commands.judge import JudgeTimeout
-from eyechart.evaluators.commands.judge import JudgeTokens
-from eyechart.evaluators.commands.judge import JudgeUrl
-from eyechart.evaluators.commands.judge import judge_options
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, EndpointOptions
+from eyechart.evaluators.commands.arguments import (
+    HOW,
+    Aggregator,
+    AsPublished,
+    BackendKind,
+    Blind,
+    DataDirs,
+    DataOptions,
+    Fallback,
+    HumanLetters,
+    Inference,
+    Limit,
+    Marking,
+    Mini,
+    NoStore,
+    OptionalSeed,
+    Out,
+    Rounds,
+    SkipBad,
+    SkipMissing,
+    Split,
+    Subset,
+    Temperature,
+    Ties,
+    WithoutBlind,
+    Wording,
+    Words,
+    parse_options,
+)
+from eyechart.evaluators.commands.judge import (
+    JudgeConcurrency,
+    JudgeCost,
+    JudgeName,
+    JudgePrices,
+    JudgeTemperature,
+    JudgeTimeout,
+    JudgeTokens,
+    JudgeUrl,
+    judge_options,
+)
 from eyechart.evaluators.commands.running import execute_plan
-from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.evaluation.suites import list_suites, suite_tasks
+from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.data import check_data
-from eyechart.evaluators.runs.data import check_mini
-from eyechart.evaluators.runs.plan import Planned
-from eyechart.evaluators.runs.plan import make_plan
-from eyechart.evaluators.suites import list_suites
-from eyechart.evaluators.suites import suite_tasks
+from eyechart.evaluators.runs.data import check_data, check_mini
+from eyechart.evaluators.runs.plan import TaskRun, make_plan
 from eyechart.evaluators.tasks import TASKS
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.run import RunOptions
     from eyechart.evaluators.runs.suite_file import Suite
-    from eyechart.evaluators.types import Backend
 
 Tasks = Annotated[list[str] | None, typer.Argument(help="Tasks, as `eyechart tasks` lists them; all if none is given.")]
 
@@ -163,7 +160,7 @@ def run(
     # Synthetic data are never what somebody evaluates a model of their own on without having asked for them.
     is_model_named = model is not None or backend is not None or base_url is not None
 
-    def plan_run() -> "tuple[Suite | None, list[Planned]]":
+    def plan_run() -> "tuple[Suite | None, list[TaskRun]]":
         given = TaskOptions(
             as_published=as_published,
             shuffle_seed=shuffle_seed,
@@ -240,7 +237,7 @@ def run(
     execute_plan(plan, make_backend, options, out, judging, use_store=not no_store)
 
 
-def _read_suite(path: str, given: list[str], *, is_mini: bool) -> "tuple[Suite, list[Planned]]":
+def _read_suite(path: str, given: list[str], *, is_mini: bool) -> "tuple[Suite, list[TaskRun]]":
     """A suite file, which says itself what the options in `given` would say."""
     from eyechart.evaluators.runs.suite_file import read_suite
 

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import typer
 
 from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.plan import Planned
-from eyechart.evaluators.runs.plan import check_judging
+from eyechart.evaluators.runs.plan import TaskRun, check_judging
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
+    from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.run import RunOptions
-    from eyechart.evaluators.types import Backend
 
 
 def execute_plan(
-    plan: list[Planned],
+    plan: list[TaskRun],
     make_backend: "Callable[[str | None], Backend]",
     make_options: "Callable[[], RunOptions]",
     out: Path | None,
@@ -37,9 +36,9 @@ def execute_plan(
         judge: The judge on a server; None for none.
         use_store: Whether stored answers are used and new ones kept.
     """
+    from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import make_judge
-    from eyechart.evaluators.processes import join_processes
-    from eyechart.evaluators.responses import ResponseStore
+    from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.runs.run import execute
 
     folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")

@@ -1,55 +1,56 @@
 """`eyechart score`: score answers that were made elsewhere."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
-from eyechart.evaluators.commands.arguments import Aggregator
-from eyechart.evaluators.commands.arguments import AsPublished
-from eyechart.evaluators.commands.arguments import Blind
-from eyechart.evaluators.commands.arguments import DataDirs
-from eyechart.evaluators.commands.arguments import DataOptions
-from eyechart.evaluators.commands.arguments import Fallback
-from eyechart.evaluators.commands.arguments import HumanLetters
-from eyechart.evaluators.commands.arguments import Inference
-from eyechart.evaluators.commands.arguments import Limit
-from eyechart.evaluators.commands.arguments import Marking
-from eyechart.evaluators.commands.arguments import Mini
-from eyechart.evaluators.commands.arguments import NoStore
-from eyechart.evaluators.commands.arguments import Out
-from eyechart.evaluators.commands.arguments import Rounds
-from eyechart.evaluators.commands.arguments import Seed
-from eyechart.evaluators.commands.arguments import Split
-from eyechart.evaluators.commands.arguments import Subset
-from eyechart.evaluators.commands.arguments import Temperature
-from eyechart.evaluators.commands.arguments import Ties
-from eyechart.evaluators.commands.arguments import WithoutBlind
-from eyechart.evaluators.commands.arguments import Wording
-from eyechart.evaluators.commands.arguments import Words
-from eyechart.evaluators.commands.arguments import parse_options
-from eyechart.evaluators.commands.judge import JudgeConcurrency
-from eyechart.evaluators.commands.judge import JudgeCost
-from eyechart.evaluators.commands.judge import JudgeName
-from eyechart.evaluators.commands.judge import JudgePrices
-from eyechart.evaluators.commands.judge import JudgeTemperature
-from eyechart.evaluators.commands.judge import JudgeTimeout
-from eyechart.evaluators.commands.judge import JudgeTokens
-from eyechart.evaluators.commands.judge import JudgeUrl
-from eyechart.evaluators.commands.judge import judge_options
+from eyechart.evaluators.commands.arguments import (
+    Aggregator,
+    AsPublished,
+    Blind,
+    DataDirs,
+    DataOptions,
+    Fallback,
+    HumanLetters,
+    Inference,
+    Limit,
+    Marking,
+    Mini,
+    NoStore,
+    Out,
+    Rounds,
+    Seed,
+    Split,
+    Subset,
+    Temperature,
+    Ties,
+    WithoutBlind,
+    Wording,
+    Words,
+    parse_options,
+)
+from eyechart.evaluators.commands.judge import (
+    JudgeConcurrency,
+    JudgeCost,
+    JudgeName,
+    JudgePrices,
+    JudgeTemperature,
+    JudgeTimeout,
+    JudgeTokens,
+    JudgeUrl,
+    judge_options,
+)
 from eyechart.evaluators.commands.running import execute_plan
-from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.data import check_data
-from eyechart.evaluators.runs.data import check_mini
-from eyechart.evaluators.runs.plan import Planned
-from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.runs.data import check_data, check_mini
+from eyechart.evaluators.runs.plan import TaskRun, make_plan
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.run import RunOptions
-    from eyechart.evaluators.types import Backend
 
 
 def score(
@@ -102,7 +103,7 @@ def score(
 ) -> None:
     """Score answers that were made elsewhere."""
 
-    def plan_scoring() -> list[Planned]:
+    def plan_scoring() -> list[TaskRun]:
         given = TaskOptions(
             as_published=as_published,
             inference=inference,
@@ -150,7 +151,7 @@ def score(
     checked(lambda: check_data(plan, images="skip"))
 
     def backend(_: str | None) -> "Backend":
-        from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+        from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 
         return PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
 

@@ -2,24 +2,25 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
 from eyechart.evaluators.commands.arguments import Rounds
-from eyechart.evaluators.commands.judge import JudgeConcurrency
-from eyechart.evaluators.commands.judge import JudgeCost
-from eyechart.evaluators.commands.judge import JudgeName
-from eyechart.evaluators.commands.judge import JudgePrices
-from eyechart.evaluators.commands.judge import JudgeTemperature
-from eyechart.evaluators.commands.judge import JudgeTimeout
-from eyechart.evaluators.commands.judge import JudgeTokens
-from eyechart.evaluators.commands.judge import JudgeUrl
-from eyechart.evaluators.commands.judge import judge_options
-from eyechart.evaluators.json_values import without_nan
+from eyechart.evaluators.commands.judge import (
+    JudgeConcurrency,
+    JudgeCost,
+    JudgeName,
+    JudgePrices,
+    JudgeTemperature,
+    JudgeTimeout,
+    JudgeTokens,
+    JudgeUrl,
+    judge_options,
+)
+from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.runs.console import checked
 
 
@@ -49,8 +50,8 @@ def score_private(
     """
 
     def work() -> dict[str, Any]:
+        from eyechart.evaluators.answer_files.scoring import score_submission
         from eyechart.evaluators.judging import make_judge
-        from eyechart.evaluators.submissions.scoring import score_submission
 
         if out is not None and out.resolve() in (submission.resolve(), answers.resolve()):
             raise UsageError(f"--out is {out}, which is one of the files that are read; name another")

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators import responses
-from eyechart.evaluators.responses import ResponseStore
-from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.console import console
+from eyechart.evaluators.requests import store as responses
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.runs.console import checked, console
 
 app = typer.Typer(
     help="Stored answers of models, which `eyechart run` does not ask for again.",

@@ -1,17 +1,16 @@
 """`eyechart submit`: answers to private questions in the benchmark's own files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.datasets_scripts.subsets import SUBSETS
+from eyechart.datasets_scripts.catalog import SUBSETS
 from eyechart.evaluators.runs.console import checked
 from eyechart.evaluators.runs.plan import parse_data_dirs
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.submissions.bundle import Bundle
+    from eyechart.evaluators.answer_files.bundle import Bundle
 
 
 def submit(
@@ -34,8 +33,7 @@ def submit(
     """
 
     def work() -> "list[tuple[Bundle, list[Path]]]":
-        from eyechart.evaluators.submissions.bundle import make_bundles
-        from eyechart.evaluators.submissions.bundle import write_bundles
+        from eyechart.evaluators.answer_files.bundle import make_bundles, write_bundles
 
         folders = parse_data_dirs(data_dir or [], tuple(SUBSETS))
         bundles = make_bundles(run, task or [], folders)

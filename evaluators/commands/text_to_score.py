@@ -4,16 +4,12 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Annotated
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.console import console
-from eyechart.evaluators.runs.console import print_line
+from eyechart.evaluators.runs.console import checked, console, print_line
 from eyechart.evaluators.text_to_score.settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -102,10 +98,7 @@ def apply(
     """Turn descriptions into scores."""
 
     def work() -> int:
-        from eyechart.evaluators.text_to_score.files import LEVEL_TOLD
-        from eyechart.evaluators.text_to_score.files import make_parent
-        from eyechart.evaluators.text_to_score.files import read_texts
-        from eyechart.evaluators.text_to_score.files import write_scores
+        from eyechart.evaluators.text_to_score.files import LEVEL_TOLD, make_parent, read_texts, write_scores
         from eyechart.evaluators.text_to_score.regressor import TextToScore
 
         found = read_texts(texts, task)
@@ -149,9 +142,7 @@ def validate(
     """Cross-validate: how well scores of unseen images are predicted."""
 
     def work() -> "CrossValidation":
-        from eyechart.evaluators.text_to_score.files import make_parent
-        from eyechart.evaluators.text_to_score.files import read_pairs
-        from eyechart.evaluators.text_to_score.files import write_validation
+        from eyechart.evaluators.text_to_score.files import make_parent, read_pairs, write_validation
         from eyechart.evaluators.text_to_score.validation import cross_validate
 
         settings = TrainingSettings(
@@ -185,11 +176,7 @@ def _print_table(scores: dict[str, Any]) -> None:
 @contextlib.contextmanager
 def _shown(what: str) -> "Iterator[Progress]":
     """A bar on a terminal, which the progress given moves; warnings are told when the work is done."""
-    from rich.progress import BarColumn
-    from rich.progress import MofNCompleteColumn
-    from rich.progress import Progress
-    from rich.progress import TextColumn
-    from rich.progress import TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from transformers.utils import logging
 
     messages = console(stderr=True)

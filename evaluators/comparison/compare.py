@@ -1,24 +1,15 @@
 """Two runs, task by task."""
 
-from collections.abc import Collection
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.comparison.differences import Difference
-from eyechart.evaluators.comparison.differences import corrected
-from eyechart.evaluators.comparison.differences import differences
-from eyechart.evaluators.comparison.items import ItemScores
-from eyechart.evaluators.comparison.items import item_scores
-from eyechart.evaluators.comparison.settings import breaking_differences
-from eyechart.evaluators.comparison.settings import setting_names
-from eyechart.evaluators.quality.averages import AVERAGE
-from eyechart.evaluators.report.runs import Run
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import read_runs
+from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
+from eyechart.evaluators.comparison.differences import Difference, corrected, differences
+from eyechart.evaluators.comparison.items import ItemScores, item_scores
+from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
+from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.report.runs import Run, TaskKey, read_runs
 
 
 @dataclass(frozen=True)

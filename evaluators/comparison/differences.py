@@ -6,30 +6,28 @@ Holm's correction is over all tests of a comparison.
 """
 
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eyechart.evaluators.comparison.items import ItemScores
-from eyechart.evaluators.comparison.items import Marks
-from eyechart.evaluators.comparison.items import Qualities
-from eyechart.evaluators.comparison.items import Share
-from eyechart.metrics.scoring.correlation import plcc
-from eyechart.metrics.scoring.correlation import srcc
-from eyechart.metrics.scoring.dyadic import dyadic_mean_difference
+from eyechart.evaluators.comparison.items import ItemScores, Marks, Qualities, Share
 from eyechart.metrics.scoring.errors import ScoringError
-from eyechart.metrics.scoring.intervals import bootstrap_mean
-from eyechart.metrics.scoring.intervals import bootstrap_plcc_pairs
-from eyechart.metrics.scoring.intervals import part_generator
-from eyechart.metrics.scoring.intervals import percentile_interval
-from eyechart.metrics.scoring.significance import bootstrap_mean_difference
-from eyechart.metrics.scoring.significance import bootstrap_srcc_difference
-from eyechart.metrics.scoring.significance import holm
-from eyechart.metrics.scoring.significance import mcnemar
-from eyechart.metrics.scoring.significance import williams
+from eyechart.metrics.scoring.quality.correlation import plcc, srcc
+from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
+from eyechart.metrics.scoring.statistics.intervals import (
+    bootstrap_mean,
+    bootstrap_plcc_pairs,
+    part_generator,
+    percentile_interval,
+)
+from eyechart.metrics.scoring.statistics.significance import (
+    bootstrap_mean_difference,
+    bootstrap_srcc_difference,
+    holm,
+    mcnemar,
+    williams,
+)
 
 _NOT_RANKINGS = "the rankings and their correlations are not compared"
 

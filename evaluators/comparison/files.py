@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import Comparison
-from eyechart.evaluators.json_values import without_nan
+from eyechart.evaluators.requests.values import without_nan
 
 _COLUMNS = ("task", "subset", "split", "score", "id", "right_in")
 

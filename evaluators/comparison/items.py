@@ -6,9 +6,7 @@ in the results; such a score is not compared.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from string import ascii_uppercase
@@ -16,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.datasets_scripts.common.errors import ContradictionError
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.label_pools import MIXED_POOL
-from eyechart.evaluators.quality.word_pairs import find_pair
+from eyechart.datasets_scripts.common.errors import ContradictionError, DataError
+from eyechart.datasets_scripts.common.pairs.label_pools import MIXED_POOL
+from eyechart.evaluators.protocols.quality.word_pairs import find_pair
 from eyechart.evaluators.report.runs import Answers
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Kind
-from eyechart.metrics.scoring.correlation import srcc
 from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.quality.correlation import srcc
 
 _TOLERANCE = 1e-7
 _PERCENT = {"score_sa"}
@@ -174,7 +171,7 @@ def _rotations(items: Mapping[str, dict[str, Row]]) -> ItemScores:
 
 
 def _refusals(items: Mapping[str, dict[str, Row]], unreadable_is_wrong: bool) -> ItemScores:
-    """Answered right, or refused and then answered wrong (QL-Bench, Sec. III-C)."""
+    """RowResponses right, or refused and then answered wrong (QL-Bench, Sec. III-C)."""
     rows = {item: passes for item, passes in items.items() if passes.get("main", {}).get("answer")}
     known = {
         item: _is_right(passes["main"]) or _is_rightly_refused(passes, unreadable_is_wrong)
@@ -269,8 +266,7 @@ def _quality_scores(result: TaskResult, answers: Answers) -> ItemScores:
 
 def _pooled(result: TaskResult, rows: Sequence[Row]) -> tuple[list[Any], list[Any]]:
     """As the metric pools the logits of the words that the settings name: Q-Bench, Eq. 1 and 4."""
-    from eyechart.metrics.scoring.pooling import ensemble_logits
-    from eyechart.metrics.scoring.pooling import pool
+    from eyechart.metrics.scoring.quality.pooling import ensemble_logits, pool
 
     pair = find_pair(str(result.settings["words"]), get_task(result.task).word_pairs)
     logits = [dict(row["logits"]) for row in rows]

@@ -3,13 +3,10 @@
 A setting that stands in neither column is taken to matter, so that a new one is never overlooked.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.results.results_file import TaskResult
 
 MATTERS: Mapping[str, str] = {
     "as_published": "settings of the paper in place of the defaults",

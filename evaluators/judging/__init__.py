@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from eyechart.evaluators.judging.options import JudgeOptions
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.backends.processes import Processes
     from eyechart.evaluators.judging.distributed import DistributedJudge
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
-    from eyechart.evaluators.processes import Processes
-    from eyechart.evaluators.responses import ResponseStore
+    from eyechart.evaluators.requests.store import ResponseStore
 
 
 def make_judge(

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
-from eyechart.evaluators.judging.endpoint_judge import Progress
-from eyechart.evaluators.processes import Processes
+from eyechart.evaluators.backends.processes import Processes
+from eyechart.evaluators.judging.endpoint_judge import EndpointJudge, Progress
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 # Conversations between two exchanges: the other processes wait meanwhile, and what waits for long is given up.

@@ -16,25 +16,17 @@ why. A reply of another form than asked for is a reply: stored, and a failed rou
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import QuotaError
+from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.pool import map_unordered
-from eyechart.evaluators.judging.server import Conversed
-from eyechart.evaluators.judging.server import JudgeServer
-from eyechart.evaluators.judging.stored_replies import Reply
-from eyechart.evaluators.judging.stored_replies import from_value
-from eyechart.evaluators.judging.stored_replies import reply_keys
-from eyechart.evaluators.judging.stored_replies import sum_usage
-from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.judging.server import Conversed, JudgeServer
+from eyechart.evaluators.judging.stored_replies import Reply, from_value, reply_keys, sum_usage
+from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
 

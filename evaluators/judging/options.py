@@ -1,7 +1,6 @@
 """How a judge on a server is asked."""
 
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError

@@ -3,22 +3,14 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.endpoint.client import ChatClient
-from eyechart.evaluators.backends.endpoint.client import ServerRecord
-from eyechart.evaluators.backends.endpoint.client import read_key
-from eyechart.evaluators.backends.endpoint.client import resolve_address
-from eyechart.evaluators.backends.endpoint.completion import Completion
-from eyechart.evaluators.backends.endpoint.completion import Usage
-from eyechart.evaluators.judging.options import KEY_VARIABLE
-from eyechart.evaluators.judging.options import JudgeOptions
-from eyechart.evaluators.judging.prices import find_price
-from eyechart.evaluators.judging.prices import missing_price
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
+from eyechart.evaluators.backends.endpoint.client import ChatClient, ServerRecord, read_key, resolve_address
+from eyechart.evaluators.backends.endpoint.completion import Completion, Usage
+from eyechart.evaluators.judging.options import KEY_VARIABLE, JudgeOptions
+from eyechart.evaluators.judging.prices import find_price, missing_price
 from eyechart.evaluators.judging.spending import Spending
 from eyechart.evaluators.judging.stored_replies import Reply
 from eyechart.metrics.scoring.judging.prompts import Messages

@@ -1,13 +1,11 @@
 """A judge's replies as they are stored: each under a key of its own, so that what was had of some rounds is kept."""
 
 import hashlib
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from eyechart.evaluators.exact_json import encode
+from eyechart.evaluators.requests.exact_json import encode
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.report.folder import REPORT_FILE
-from eyechart.evaluators.report.folder import write_files
+from eyechart.evaluators.report.folder import REPORT_FILE, write_files
 
 SEVERAL_FOLDER = "eyechart_report"
 """Where a report of several runs goes by default: the folder of the first one has that run's own report."""
@@ -43,8 +42,7 @@ def write_report(
         BadResultsError: A file of a run cannot be read.
     """
     from eyechart.evaluators.report.drawing import draw
-    from eyechart.evaluators.report.page import Figure
-    from eyechart.evaluators.report.page import render
+    from eyechart.evaluators.report.page import Figure, render
     from eyechart.evaluators.report.paper_tables import paper_tables
     from eyechart.evaluators.report.runs import read_runs
     from eyechart.evaluators.report.samples import collect_samples

@@ -2,12 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from eyechart.evaluators.results import RESULTS_FILE
+from eyechart.evaluators.results.results_file import RESULTS_FILE
 
 _SCATTERED = 500
 """So many points of a scatter are drawn; more would only be a blot, and make a page slow."""

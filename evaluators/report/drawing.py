@@ -7,22 +7,14 @@ Texts are drawn as they are, never read as mathematics.
 import io
 import math
 import warnings
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eyechart.evaluators.report.charts import Chart
-from eyechart.evaluators.report.charts import Scatter
-from eyechart.evaluators.report.charts import Series
-from eyechart.evaluators.report.charts import drawable
-from eyechart.evaluators.report.charts import finite
+from eyechart.evaluators.report.charts import Chart, Scatter, Series, drawable, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,12 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.report.charts import Chart
-from eyechart.evaluators.report.charts import Series
-from eyechart.evaluators.report.runs import Scored
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import interval
-from eyechart.evaluators.report.runs import number
+from eyechart.evaluators.report.charts import Chart, Series
+from eyechart.evaluators.report.runs import Scored, TaskKey, interval, number
 
 _TRUTH = "right answers"
 _NONE = "none"

@@ -8,26 +8,18 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eyechart.evaluators.report.charts import Chart
-from eyechart.evaluators.report.charts import Scatter
+from eyechart.evaluators.report.charts import Chart, Scatter
 from eyechart.evaluators.report.paper_tables import PaperTable
 from eyechart.evaluators.report.runs import Run
-from eyechart.evaluators.report.samples import STEPS
-from eyechart.evaluators.report.samples import Samples
-from eyechart.evaluators.report.summary import failures_of
-from eyechart.evaluators.report.summary import left_out_of
-from eyechart.evaluators.report.summary import settings_of
-from eyechart.evaluators.report.summary import summarise
-from eyechart.evaluators.report.summary import versions_of
+from eyechart.evaluators.report.samples import STEPS, Samples
+from eyechart.evaluators.report.summary import failures_of, left_out_of, settings_of, summarise, versions_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -100,9 +92,7 @@ def render(runs: Sequence[Run], figures: Sequence[Figure], tables: Sequence[Pape
 
 @cache
 def _template() -> "Template":
-    from jinja2 import Environment
-    from jinja2 import FileSystemLoader
-    from jinja2 import StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),

@@ -6,14 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eyechart.evaluators.report.charts import Scatter
-from eyechart.evaluators.report.charts import evenly_spread
-from eyechart.evaluators.report.charts import shown
-from eyechart.evaluators.report.runs import Answers
-from eyechart.evaluators.report.runs import Run
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import number
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.report.charts import Scatter, evenly_spread, shown
+from eyechart.evaluators.report.runs import Answers, Run, TaskKey, number
+from eyechart.evaluators.results.results_file import TaskResult
 
 _FACTS = {"srcc": "SRCC", "plcc": "PLCC", "plcc_fitted": "PLCC, fitted", "krcc": "KRCC", "n": "images"}
 _CURVE_POINTS = 121
@@ -25,8 +20,7 @@ def predicted_quality(result: TaskResult, answers: Answers) -> list[float | None
     That is a score made elsewhere, a number read from a reply, or the softmax of two words' logits (Q-Bench, Eq. 1 and
     4) with the words and the temperature that the settings name.
     """
-    from eyechart.metrics.scoring.pooling import ensemble_logits
-    from eyechart.metrics.scoring.pooling import pool
+    from eyechart.metrics.scoring.quality.pooling import ensemble_logits, pool
 
     scores, logits = answers.column("score"), [dict(row or ()) for row in answers.column("logits")]
     read = [_float(text) for text in answers.column("extracted")]
@@ -81,9 +75,8 @@ def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None
 
 def _curve(pairs: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """Points of the logistic that the metric fits too, at even distances; empty where it is undefined."""
-    from eyechart.metrics.scoring.correlation import fit_logistic
-    from eyechart.metrics.scoring.correlation import logistic4
     from eyechart.metrics.scoring.errors import ScoringError
+    from eyechart.metrics.scoring.quality.correlation import fit_logistic, logistic4
 
     predicted = [predicted for predicted, _ in pairs]
     # Between the points themselves, where they are few, straight lines would be no logistic.

@@ -2,23 +2,15 @@
 
 import math
 import re
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eyechart.datasets_scripts.common.errors import BadResultsError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.predictions_table import PREDICTIONS_FILE
-from eyechart.evaluators.predictions_table import predictions_schema
-from eyechart.evaluators.results import Results
-from eyechart.evaluators.results import TaskResult
-from eyechart.evaluators.results import read_results
+from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, predictions_schema
+from eyechart.evaluators.results.results_file import Results, TaskResult, read_results
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -171,8 +163,7 @@ def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
 
 def _read_predictions(path: Path) -> "Table | None":
     import pyarrow
-    from pyarrow import ArrowException
-    from pyarrow import parquet
+    from pyarrow import ArrowException, parquet
 
     if not path.is_file():
         return None

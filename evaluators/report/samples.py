@@ -4,19 +4,14 @@ How a letter was found is the answer's `step`, where the run recorded it. Where 
 record: exact matching comes first and its letter stands, and without a judge and a random choice nothing follows it.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from eyechart.evaluators.report.quality import predicted_quality
-from eyechart.evaluators.report.runs import Answers
-from eyechart.evaluators.report.runs import Run
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import merged_keys
-from eyechart.evaluators.report.thumbnails import Album
-from eyechart.evaluators.report.thumbnails import add_images
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.report.runs import Answers, Run, TaskKey, merged_keys
+from eyechart.evaluators.report.thumbnails import Album, add_images
+from eyechart.evaluators.results.results_file import TaskResult
 
 EXACT, JUDGE, RANDOM, UNMATCHED = "exact", "judge", "random", "unmatched"
 LOWEST_LOSS, SCORED, TEXT, UNKNOWN = "lowest loss", "scored", "text", "not recorded"

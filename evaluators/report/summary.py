@@ -1,22 +1,15 @@
 """What the report says in tables: scores side by side, settings, versions, and what was left out."""
 
 import json
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.evaluators.report.runs import Run
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import merged_keys
-from eyechart.evaluators.results import TaskResult
-from eyechart.evaluators.results import with_nan
+from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.requests.types import LEXICAL, MINI
+from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.runs.table import score_rows
-from eyechart.evaluators.score_ranges import range_misfits
-from eyechart.evaluators.types import LEXICAL
-from eyechart.evaluators.types import MINI
 
 _LEFT_OUT = 50
 """So many items that were left out are listed by task and run."""

@@ -6,8 +6,7 @@ Spreadsheets take a text for a formula that begins as one. In CSV, such a text h
 import csv
 import io
 import re
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from eyechart.evaluators.report.paper_tables import PaperTable
 

@@ -1,29 +1,17 @@
 """Which charts the results of a task give."""
 
 import math
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from eyechart.datasets_scripts.common.abilities import L2_CODES
-from eyechart.evaluators.quality.averages import AVERAGE
-from eyechart.evaluators.report.charts import Chart
-from eyechart.evaluators.report.charts import Scatter
-from eyechart.evaluators.report.charts import Series
-from eyechart.evaluators.report.charts import finite
-from eyechart.evaluators.report.charts import readable
-from eyechart.evaluators.report.extraction_charts import agreement_with_people
-from eyechart.evaluators.report.extraction_charts import choice_distribution
+from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
+from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, readable
+from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.quality import quality_scatter
-from eyechart.evaluators.report.runs import Run
-from eyechart.evaluators.report.runs import Scored
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import interval
-from eyechart.evaluators.report.runs import merged_keys
-from eyechart.evaluators.report.runs import number
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.report.runs import Run, Scored, TaskKey, interval, merged_keys, number
+from eyechart.evaluators.results.results_file import TaskResult
 
 _CHOICE_GROUPS = ("question_type", "concern", "dimension", "image_source")
 _DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")

@@ -3,19 +3,15 @@
 import base64
 import hashlib
 import io
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.results import TaskResult
-from eyechart.evaluators.types import MINI
-from eyechart.evaluators.types import OFFICIAL
+from eyechart.evaluators.requests.types import MINI, OFFICIAL
+from eyechart.evaluators.results.results_file import TaskResult
 
 _LARGEST_SIDE = 112
 _QUALITY = 60
@@ -67,7 +63,7 @@ def add_images(
     Returns:
         The places of each item's images, None for one that cannot be read; and why there are none, "" if there are.
     """
-    from eyechart.evaluators.data import undecoded_rows
+    from eyechart.evaluators.evaluation.data import undecoded_rows
 
     settings = result.settings.get("data")
     settings = settings if isinstance(settings, dict) else {}
@@ -90,7 +86,7 @@ def add_images(
 
 def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
     from eyechart.datasets_scripts.loading import prepared_dataset
-    from eyechart.evaluators.data import load_data
+    from eyechart.evaluators.evaluation.data import load_data
     from eyechart.evaluators.tasks import get_task
 
     source, options = settings["source"], settings.get("options") or {}

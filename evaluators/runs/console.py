@@ -8,8 +8,7 @@ from typing import TypeVar
 import typer
 from rich.console import Console
 
-from eyechart.datasets_scripts.common.errors import EyechartError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 
 _PLAIN_WIDTH = 140
 # All but tab and line feed: what a terminal obeys instead of showing.

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import by_hand
-from eyechart.evaluators.runs.plan import Planned
+from eyechart.evaluators.runs.plan import TaskRun
 
 
-def check_mini(plan: Sequence[Planned]) -> None:
+def check_mini(plan: Sequence[TaskRun]) -> None:
     """Refuse `--mini` where every data set has a folder, so that it would have no effect.
 
     Raises:
@@ -20,7 +20,7 @@ def check_mini(plan: Sequence[Planned]) -> None:
         )
 
 
-def check_data(plan: Sequence[Planned], images: str = "load") -> None:
+def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
     """Refuse a plan with data sets that have no folder and cannot be downloaded, naming all of them at once.
 
     Args:

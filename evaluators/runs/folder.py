@@ -4,19 +4,14 @@ All are rewritten whole and moved into place after every task, so that a run tha
 """
 
 import os
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.predictions_table import PREDICTIONS_FILE
-from eyechart.evaluators.predictions_table import write_predictions
-from eyechart.evaluators.results import RESULTS_FILE
-from eyechart.evaluators.results import Results
-from eyechart.evaluators.results import read_results
-from eyechart.evaluators.results import task_folder
-from eyechart.evaluators.types import Evaluation
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, write_predictions
+from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, read_results, task_folder
 
 
 def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:

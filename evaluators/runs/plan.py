@@ -1,29 +1,22 @@
 """What a run is to do: which tasks, on which data, with which options, every name checked before anything starts."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.loading import options_in_force
-from eyechart.datasets_scripts.subsets import find_subset
-from eyechart.evaluators.as_published import judge_needed
-from eyechart.evaluators.as_published import lacks_judge
-from eyechart.evaluators.as_published import published_data_options
-from eyechart.evaluators.closed_set import CLOSED_SET
-from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.tasks import TASKS
-from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.protocols.choice.closed_set import CLOSED_SET
+from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.evaluators.tasks.as_published import judge_needed, lacks_judge, published_data_options
 from eyechart.evaluators.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class Planned:
+class TaskRun:
     """One task on one data set."""
 
     task: Task
@@ -51,7 +44,7 @@ def make_plan(
     data_options: Mapping[str, Any] | None = None,
     options: TaskOptions | None = None,
     limit: int | None = None,
-) -> list[Planned]:
+) -> list[TaskRun]:
     """Make a plan of what was given on the command line.
 
     Args:
@@ -110,7 +103,7 @@ def plan_task(
     data_dir: str | None = None,
     *,
     limit: int | None = None,
-) -> Planned:
+) -> TaskRun:
     """One task on one data set, the task's first subset and split by default.
 
     Raises:
@@ -121,10 +114,10 @@ def plan_task(
         raise unknown_name(f"subset of {task.name}", subset, task.subsets)
     if split not in task.splits:
         raise unknown_name(f"split of {task.name}", split, task.splits)
-    return Planned(task, subset, split, data_dir, limit=limit)
+    return TaskRun(task, subset, split, data_dir, limit=limit)
 
 
-def distribute_options(plan: Sequence[Planned], options: TaskOptions) -> list[Planned]:
+def distribute_options(plan: Sequence[TaskRun], options: TaskOptions) -> list[TaskRun]:
     """Give each option to the tasks that take it.
 
     Raises:
@@ -144,7 +137,7 @@ def distribute_options(plan: Sequence[Planned], options: TaskOptions) -> list[Pl
     ]
 
 
-def check_judging(plan: Sequence[Planned], is_judged: bool) -> None:
+def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
     """Refuse a judge whom no task asks, and what is said about one that is not there.
 
     Args:
@@ -172,11 +165,11 @@ def check_judging(plan: Sequence[Planned], is_judged: bool) -> None:
             )
 
 
-def _asks_judge(planned: Planned, takes: Sequence[str]) -> bool:
+def _asks_judge(planned: TaskRun, takes: Sequence[str]) -> bool:
     return "rounds" in takes and planned.options.inference != CLOSED_SET
 
 
-def in_asking_order(plan: Sequence[Planned]) -> list[Planned]:
+def in_asking_order(plan: Sequence[TaskRun]) -> list[TaskRun]:
     """The same tasks, each after those that its `after` names and otherwise in the order given.
 
     A task whose question tells what another one asks for, as AesBench's interpretation does of its assessment, is not
@@ -184,7 +177,7 @@ def in_asking_order(plan: Sequence[Planned]) -> list[Planned]:
     """
     last = {planned.task.name: place for place, planned in enumerate(plan)}
 
-    def key(numbered: tuple[int, Planned]) -> tuple[int, bool]:
+    def key(numbered: tuple[int, TaskRun]) -> tuple[int, bool]:
         place, planned = numbered
         first_free = max([place, *(last[name] for name in planned.task.after if name in last)])
         return first_free, first_free > place

@@ -5,43 +5,30 @@ import shlex
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn
-from rich.progress import MofNCompleteColumn
-from rich.progress import Progress
-from rich.progress import TextColumn
-from rich.progress import TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from eyechart.datasets_scripts.common.errors import EyechartError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.distributed import DistributedBackend
+from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.base import Evaluator
-from eyechart.evaluators.data import LoadedData
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.processes import Processes
-from eyechart.evaluators.quality.averages import with_averages
-from eyechart.evaluators.responses import ResponseStore
-from eyechart.evaluators.results import FailedTask
-from eyechart.evaluators.results import collect
-from eyechart.evaluators.runs.console import console
-from eyechart.evaluators.runs.console import print_line
+from eyechart.evaluators.evaluation.averages import with_averages
+from eyechart.evaluators.evaluation.base import Evaluator
+from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Backend
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.results_file import FailedTask, collect
+from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.runs.plan import Planned
-from eyechart.evaluators.runs.plan import in_asking_order
-from eyechart.evaluators.runs.table import notes
-from eyechart.evaluators.runs.table import score_table
-from eyechart.evaluators.types import Backend
-from eyechart.evaluators.types import Evaluation
+from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
+from eyechart.evaluators.runs.table import notes, score_table
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.distributed import DistributedJudge
@@ -63,7 +50,7 @@ class RunOptions:
 
 
 def execute(
-    plan: Sequence[Planned],
+    plan: Sequence[TaskRun],
     make_backend: Callable[[], Backend],
     options: RunOptions,
     folder: Path,
@@ -172,7 +159,7 @@ def _disable_progress_bars() -> None:
 
 
 def _run_task(
-    planned: Planned,
+    planned: TaskRun,
     asker: Evaluator,
     backend: Backend,
     options: RunOptions,
@@ -182,7 +169,7 @@ def _run_task(
 ) -> Evaluation:
     task = planned.task
     # Known before any data are loaded.
-    backend.check(asker.wanted)
+    backend.check(asker.output_type)
     is_official = planned.data_dir is None and not planned.is_mini
     origin = " (official release; downloaded if not yet cached)" if is_official else ""
     print_line(messages, f"{task.name}: loading {planned.subset} ({planned.split}){origin}")

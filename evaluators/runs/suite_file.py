@@ -21,23 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel
-from pydantic import ConfigDict
-from pydantic import Field
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eyechart.datasets_scripts.common.errors import EyechartError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, unknown_name
 from eyechart.datasets_scripts.loading import load_builder
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.as_published import published_data_options
-from eyechart.evaluators.options import PATHS
-from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.options import option_names
-from eyechart.evaluators.runs.plan import Planned
-from eyechart.evaluators.runs.plan import plan_task
+from eyechart.evaluators.protocols.options import PATHS, TaskOptions, option_names
+from eyechart.evaluators.runs.plan import TaskRun, plan_task
 from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.as_published import published_data_options
 
 
 class SuiteTask(BaseModel):
@@ -73,7 +65,7 @@ class Suite(BaseModel):
     tasks: list[SuiteTask] = Field(min_length=1)
 
 
-def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[Planned]]:
+def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[TaskRun]]:
     """Read and check a suite file.
 
     Args:
@@ -89,7 +81,7 @@ def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[
     """
     path = Path(path)
     suite = _parse(path)
-    plan: list[Planned] = []
+    plan: list[TaskRun] = []
     for number, entry in enumerate(suite.tasks, start=1):
         try:
             plan += _plan_entry(entry, suite, path.parent, is_mini)
@@ -139,7 +131,7 @@ def _parse(path: Path) -> Suite:
         raise UsageError(f"{path} is not a suite file. " + "; ".join(problems)) from error
 
 
-def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path, is_mini: bool) -> list[Planned]:
+def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path, is_mini: bool) -> list[TaskRun]:
     task = get_task(entry.task)
     subsets = (entry.subset,) if entry.subset or entry.data_dir else task.default_subsets
     data_dir = None if entry.data_dir is None else _find("data_dir", entry.data_dir, folder)

@@ -1,9 +1,7 @@
 """The table that a run prints: one row per score, with interval, random-guess level and n."""
 
 import math
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
-from eyechart.evaluators.circular_eval import MARKING
-from eyechart.evaluators.circular_eval import WITHOUT_BLIND
-from eyechart.evaluators.official import official_items
-from eyechart.evaluators.official import scored_items
-from eyechart.evaluators.results import FailedTask
-from eyechart.evaluators.results import task_folder
+from eyechart.evaluators.protocols.choice.circular_eval import MARKING, WITHOUT_BLIND
+from eyechart.evaluators.requests.types import LEXICAL, MINI
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.official import official_items, scored_items
+from eyechart.evaluators.results.results_file import FailedTask, task_folder
 from eyechart.evaluators.runs.console import printable
-from eyechart.evaluators.types import LEXICAL
-from eyechart.evaluators.types import MINI
-from eyechart.evaluators.types import Evaluation
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,7 @@
 """The tasks, one file per paper and one explicit table."""
 
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.tasks import aes_bench
-from eyechart.evaluators.tasks import mmbench
-from eyechart.evaluators.tasks import q_bench
-from eyechart.evaluators.tasks import ql_bench
-from eyechart.evaluators.tasks import two_afc
+from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 
 TASKS: tuple[Task, ...] = (

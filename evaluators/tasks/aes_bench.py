@@ -20,13 +20,10 @@ from dataclasses import replace
 from string import ascii_uppercase
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.row_checks import check_texts
-from eyechart.evaluators.submissions import aes_bench as submissions
-from eyechart.evaluators.tasks.task import Kind
-from eyechart.evaluators.tasks.task import Task
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Prompt
-from eyechart.evaluators.types import Row
+from eyechart.evaluators.answer_files import aes_bench as submissions
+from eyechart.evaluators.protocols.validation import check_texts
+from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.task import Kind, Task
 
 _PAPER = "AesBench (Huang et al., 2024)"
 _LABEL = re.compile(r"^[A-Z]\)\s*")

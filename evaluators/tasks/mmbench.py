@@ -12,12 +12,8 @@ answers to open questions; for that the question is asked without its options, i
 
 from string import ascii_uppercase
 
-from eyechart.evaluators.tasks.task import Kind
-from eyechart.evaluators.tasks.task import Published
-from eyechart.evaluators.tasks.task import Task
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Prompt
-from eyechart.evaluators.types import Row
+from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.task import Kind, Published, Task
 
 _PAPER = "MMBench (Liu et al., ECCV 2024)"
 _BLIND = (

@@ -15,16 +15,10 @@ which puts the image right behind the text.
 from dataclasses import replace
 from string import ascii_uppercase
 
-from eyechart.evaluators.quality.word_pairs import WordPair
-from eyechart.evaluators.submissions.q_bench import description_submission
-from eyechart.evaluators.submissions.q_bench import pair_submission
-from eyechart.evaluators.submissions.q_bench import perception_submission
-from eyechart.evaluators.tasks.task import Kind
-from eyechart.evaluators.tasks.task import Published
-from eyechart.evaluators.tasks.task import Task
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Prompt
-from eyechart.evaluators.types import Row
+from eyechart.evaluators.answer_files.q_bench import description_submission, pair_submission, perception_submission
+from eyechart.evaluators.protocols.quality.word_pairs import WordPair
+from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.task import Kind, Published, Task
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
 DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k")

@@ -9,9 +9,7 @@ refusal_position=first`.
 from dataclasses import replace
 
 from eyechart.evaluators.tasks import q_bench
-from eyechart.evaluators.tasks.task import Kind
-from eyechart.evaluators.tasks.task import Published
-from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.tasks.task import Kind, Published, Task
 
 SINGLE = Task(
     name="ql_bench/single",

@@ -1,17 +1,13 @@
 """What a task is made of."""
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.quality.word_pairs import WordPair
-from eyechart.evaluators.types import Prompt
-from eyechart.evaluators.types import Row
+from eyechart.evaluators.protocols.quality.word_pairs import WordPair
+from eyechart.evaluators.requests.types import Prompt, Row
 
 
 class Kind(Enum):

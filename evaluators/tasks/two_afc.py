@@ -8,12 +8,8 @@ under one distortion type, a content at one distortion level, and intervals of s
 
 from dataclasses import replace
 
-from eyechart.evaluators.tasks.task import Kind
-from eyechart.evaluators.tasks.task import Published
-from eyechart.evaluators.tasks.task import Task
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Prompt
-from eyechart.evaluators.types import Row
+from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.task import Kind, Published, Task
 
 _PAPER = "2AFC (Zhu et al., IEEE TCSVT 2024)"
 

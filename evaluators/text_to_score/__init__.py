@@ -13,16 +13,14 @@ these follow what the model was told, so they are no measure of what it saw.
 """
 
 import importlib
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.text_to_score.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from eyechart.evaluators.text_to_score.regressor import TextToScore
     from eyechart.evaluators.text_to_score.training import train
-    from eyechart.evaluators.text_to_score.validation import CrossValidation
-    from eyechart.evaluators.text_to_score.validation import cross_validate
+    from eyechart.evaluators.text_to_score.validation import CrossValidation, cross_validate
 
 __all__ = ["CrossValidation", "TextToScore", "TrainingSettings", "cross_validate", "train"]
 

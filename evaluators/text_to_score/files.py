@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 import pydantic_core
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.datasets_scripts.common.readers import ROW_ERROR
-from eyechart.datasets_scripts.common.readers import Row
-from eyechart.datasets_scripts.common.readers import number_field
-from eyechart.datasets_scripts.common.readers import read_csv_rows
-from eyechart.datasets_scripts.common.readers import read_jsonl_rows
-from eyechart.datasets_scripts.common.readers import text_field
-from eyechart.evaluators.predictions_table import PREDICTIONS_FILE
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.files.readers import (
+    ROW_ERROR,
+    Row,
+    number_field,
+    read_csv_rows,
+    read_jsonl_rows,
+    text_field,
+)
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.text_to_score.training import package_versions
 
 if TYPE_CHECKING:

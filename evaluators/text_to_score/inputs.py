@@ -10,8 +10,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.metrics.scoring.inputs import FloatArray
 
 if TYPE_CHECKING:
-    from transformers import BatchEncoding
-    from transformers import PreTrainedTokenizerBase
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 
 class TruncatedTextWarning(UserWarning):

@@ -1,27 +1,18 @@
 """A trained regressor: applied to texts, saved and loaded."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel
-from pydantic import ConfigDict
-from pydantic import Field
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.text_to_score.inputs import check_texts
-from eyechart.evaluators.text_to_score.inputs import encode
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.evaluators.text_to_score.inputs import check_texts, encode
 from eyechart.metrics.scoring.inputs import FloatArray
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 RECORD_FILE = "text_to_score.json"
 
@@ -82,8 +73,7 @@ class TextToScore:
             ModelError: The folder holds no regressor, or a damaged one.
         """
         import torch
-        from transformers import AutoModelForSequenceClassification
-        from transformers import AutoTokenizer
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
         record = _read_record(Path(folder))
         try:

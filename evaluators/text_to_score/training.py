@@ -6,32 +6,21 @@ import math
 import os
 import random
 import tempfile
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends.local.loading import model_fingerprint
-from eyechart.evaluators.text_to_score.inputs import check_scores
-from eyechart.evaluators.text_to_score.inputs import check_texts
-from eyechart.evaluators.text_to_score.inputs import encode
-from eyechart.evaluators.text_to_score.regressor import Progress
-from eyechart.evaluators.text_to_score.regressor import Record
-from eyechart.evaluators.text_to_score.regressor import TextToScore
-from eyechart.evaluators.text_to_score.regressor import make_empty_folder
+from eyechart.evaluators.text_to_score.inputs import check_scores, check_texts, encode
+from eyechart.evaluators.text_to_score.regressor import Progress, Record, TextToScore, make_empty_folder
 from eyechart.evaluators.text_to_score.settings import TrainingSettings
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-    from transformers import PreTrainedTokenizerBase
-    from transformers import TrainerCallback
-    from transformers import TrainingArguments
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback, TrainingArguments
 
 _PACKAGES = ("eyechart", "accelerate", "numpy", "tokenizers", "torch", "transformers")
 
@@ -98,8 +87,7 @@ def package_versions() -> dict[str, str]:
 
 def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]":
     """The encoder with a new head of one output, its tokenizer, and what a record says of it."""
-    from transformers import AutoModelForSequenceClassification
-    from transformers import AutoTokenizer
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     name = settings.model
     if name.startswith((".", os.path.sep)) and not os.path.isdir(name):
@@ -152,9 +140,7 @@ def _fit(
     progress: Progress | None,
 ) -> None:
     import torch
-    from transformers import DataCollatorWithPadding
-    from transformers import PrinterCallback
-    from transformers import Trainer
+    from transformers import DataCollatorWithPadding, PrinterCallback, Trainer
 
     # The Trainer wants a folder, even where it is to write nothing.
     with tempfile.TemporaryDirectory(prefix="eyechart-") as folder:

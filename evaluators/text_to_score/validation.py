@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.text_to_score.inputs import check_scores
-from eyechart.evaluators.text_to_score.inputs import check_texts
+from eyechart.evaluators.text_to_score.inputs import check_scores, check_texts
 from eyechart.evaluators.text_to_score.regressor import Progress
 from eyechart.evaluators.text_to_score.settings import TrainingSettings
 from eyechart.evaluators.text_to_score.training import train

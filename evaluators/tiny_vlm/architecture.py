@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from eyechart.evaluators.tiny_vlm import IMAGE_SIZE
 
 if TYPE_CHECKING:
-    from transformers import LlavaForConditionalGeneration
-    from transformers import LlavaProcessor
-    from transformers import PreTrainedTokenizerFast
+    from transformers import LlavaForConditionalGeneration, LlavaProcessor, PreTrainedTokenizerFast
 
 PATCH_SIZE = 16
 WIDTH = 96
@@ -44,12 +42,7 @@ CHAT_TEMPLATE = (
 
 def build_tokenizer(texts: Iterable[str]) -> "PreTrainedTokenizerFast":
     """A byte-level BPE tokenizer with merges from the training texts: frequent words are one token."""
-    from tokenizers import Regex
-    from tokenizers import Tokenizer
-    from tokenizers import decoders
-    from tokenizers import models
-    from tokenizers import pre_tokenizers
-    from tokenizers import trainers
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
@@ -100,10 +93,7 @@ def build_processor(tokenizer: "PreTrainedTokenizerFast") -> "LlavaProcessor":
 
 def build_model(tokenizer: "PreTrainedTokenizerFast") -> "LlavaForConditionalGeneration":
     """The untrained model, from torch's current random state."""
-    from transformers import CLIPVisionConfig
-    from transformers import LlamaConfig
-    from transformers import LlavaConfig
-    from transformers import LlavaForConditionalGeneration
+    from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration
 
     vision = CLIPVisionConfig(
         hidden_size=WIDTH,

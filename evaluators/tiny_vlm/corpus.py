@@ -4,34 +4,28 @@ Open questions with a short answer come first, together with lettered ones whose
 questions about what is seen follow. Without the open ones a model of this size does not learn what a letter stands for.
 """
 
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 
 import numpy as np
 from PIL import Image
 
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.distortions import distort
-from eyechart.datasets_scripts.mini.questions import CONCERNS
-from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS
-from eyechart.datasets_scripts.mini.questions import QUESTION_TYPES
-from eyechart.datasets_scripts.mini.questions import Question
-from eyechart.datasets_scripts.mini.questions import ask
-from eyechart.datasets_scripts.mini.questions import quality
-from eyechart.datasets_scripts.mini.questions import severity
-from eyechart.datasets_scripts.mini.scenes import Scene
-from eyechart.datasets_scripts.mini.scenes import draw_scene
-from eyechart.evaluators.tasks import aes_bench
-from eyechart.evaluators.tasks import mmbench
-from eyechart.evaluators.tasks.q_bench import ASSESSMENT
-from eyechart.evaluators.tasks.q_bench import perception_prompt
-from eyechart.evaluators.tasks.two_afc import paper_prompt
-from eyechart.evaluators.tasks.two_afc import released_prompt
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort
+from eyechart.datasets_scripts.mini.questions import (
+    CONCERNS,
+    DISTORTION_OPTIONS,
+    QUESTION_TYPES,
+    Question,
+    ask,
+    quality,
+    severity,
+)
+from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
+from eyechart.evaluators.requests.types import IMAGE, Prompt
+from eyechart.evaluators.tasks import aes_bench, mmbench
+from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
+from eyechart.evaluators.tasks.two_afc import paper_prompt, released_prompt
 from eyechart.evaluators.tiny_vlm import IMAGE_SIZE
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Prompt
 
 TRAINING_SEED = 10_000_000
 HELD_OUT_SEED = 20_000_000

@@ -11,24 +11,16 @@ from string import ascii_uppercase
 
 import numpy as np
 
-from eyechart.datasets_scripts.mini.questions import CONCERNS
-from eyechart.datasets_scripts.mini.questions import Question
-from eyechart.datasets_scripts.mini.questions import ask
+from eyechart.datasets_scripts.mini.questions import CONCERNS, Question, ask
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.tasks.q_bench import ASSESSMENT
-from eyechart.evaluators.tasks.q_bench import perception_prompt
+from eyechart.evaluators.requests.types import Backend, Request
+from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
 from eyechart.evaluators.tasks.two_afc import released_prompt
 from eyechart.evaluators.tiny_vlm import NAME
-from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED
-from eyechart.evaluators.tiny_vlm.corpus import Sample
-from eyechart.evaluators.tiny_vlm.corpus import draw_samples
-from eyechart.evaluators.types import Backend
-from eyechart.evaluators.types import Request
-from eyechart.metrics.scoring.choices import extract_choice
-from eyechart.metrics.scoring.correlation import srcc
-from eyechart.metrics.scoring.intervals import bootstrap_correlations
-from eyechart.metrics.scoring.intervals import percentile_interval
-from eyechart.metrics.scoring.intervals import wilson_interval
+from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED, Sample, draw_samples
+from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.quality.correlation import srcc
+from eyechart.metrics.scoring.statistics.intervals import bootstrap_correlations, percentile_interval, wilson_interval
 
 
 @dataclass(frozen=True)

@@ -21,25 +21,13 @@ from torch import nn
 from torch.nn import functional
 
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.scenes import COLORS
-from eyechart.datasets_scripts.mini.scenes import POSITIONS
-from eyechart.datasets_scripts.mini.scenes import SHAPES
-from eyechart.datasets_scripts.mini.scenes import SIZES
-from eyechart.evaluators.tiny_vlm.architecture import IMAGE_TOKENS
-from eyechart.evaluators.tiny_vlm.architecture import build_model
-from eyechart.evaluators.tiny_vlm.architecture import build_processor
-from eyechart.evaluators.tiny_vlm.architecture import build_tokenizer
-from eyechart.evaluators.tiny_vlm.corpus import TRAINING_SEED
-from eyechart.evaluators.tiny_vlm.corpus import Conversation
-from eyechart.evaluators.tiny_vlm.corpus import Sample
-from eyechart.evaluators.tiny_vlm.corpus import compare
-from eyechart.evaluators.tiny_vlm.corpus import converse
-from eyechart.evaluators.tiny_vlm.corpus import draw_samples
-from eyechart.evaluators.types import IMAGE
+from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES
+from eyechart.evaluators.requests.types import IMAGE
+from eyechart.evaluators.tiny_vlm.architecture import IMAGE_TOKENS, build_model, build_processor, build_tokenizer
+from eyechart.evaluators.tiny_vlm.corpus import TRAINING_SEED, Conversation, Sample, compare, converse, draw_samples
 
 if TYPE_CHECKING:
-    from transformers import LlavaForConditionalGeneration
-    from transformers import LlavaProcessor
+    from transformers import LlavaForConditionalGeneration, LlavaProcessor
 
 SCENES = 12_000
 SAMPLES_PER_SCENE = 4

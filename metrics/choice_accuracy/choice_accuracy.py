@@ -1,7 +1,7 @@
 """Accuracy of multiple-choice answers given as free text, as an `evaluate` module.
 
 Protocols: Q-Bench, Sec. 2.2 (https://arxiv.org/abs/2309.14181), with MMBench's choice extraction, Sec. 3.2
-(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.decisions` and `.accuracy`.
+(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.decisions` and `.accuracy`.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ import datasets
 import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.accuracy import choice_scores
-from eyechart.metrics.scoring.decisions import Extraction
-from eyechart.metrics.scoring.decisions import decide
-from eyechart.metrics.scoring.decisions import extraction_settings
+from eyechart.metrics.scoring.choices.accuracy import choice_scores
+from eyechart.metrics.scoring.choices.decisions import Extraction
+from eyechart.metrics.scoring.choices.decisions import decide
+from eyechart.metrics.scoring.choices.decisions import extraction_settings
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.replies import Judge

@@ -1,7 +1,7 @@
 """CircularEval of multiple-choice answers given as free text, as an `evaluate` module.
 
 Protocol: MMBench, Sec. 3.1 and 3.2 (https://arxiv.org/abs/2307.06281). Departures: see
-`eyechart.metrics.scoring.circular`, `.circular_passes` and `.decisions`.
+`eyechart.metrics.scoring.choices.circular`, `.circular_passes` and `.decisions`.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ import datasets
 import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.circular import MISSING
-from eyechart.metrics.scoring.circular import circular_outcomes
-from eyechart.metrics.scoring.circular import circular_scores
-from eyechart.metrics.scoring.circular_passes import check_question_groups
-from eyechart.metrics.scoring.circular_passes import find_questions
-from eyechart.metrics.scoring.decisions import Extraction
-from eyechart.metrics.scoring.decisions import check_rows
-from eyechart.metrics.scoring.decisions import decide_checked
-from eyechart.metrics.scoring.decisions import extraction_settings
+from eyechart.metrics.scoring.choices.circular import MISSING
+from eyechart.metrics.scoring.choices.circular import circular_outcomes
+from eyechart.metrics.scoring.choices.circular import circular_scores
+from eyechart.metrics.scoring.choices.circular_passes import check_question_groups
+from eyechart.metrics.scoring.choices.circular_passes import find_questions
+from eyechart.metrics.scoring.choices.decisions import Extraction
+from eyechart.metrics.scoring.choices.decisions import check_rows
+from eyechart.metrics.scoring.choices.decisions import decide_checked
+from eyechart.metrics.scoring.choices.decisions import extraction_settings
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.inputs import check_member

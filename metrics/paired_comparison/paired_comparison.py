@@ -11,13 +11,13 @@ import datasets
 import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.correlation import FitName
+from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.pair_pools import RIDGE
-from eyechart.metrics.scoring.pair_pools import check_pairs
-from eyechart.metrics.scoring.pair_scores import PairSettings
-from eyechart.metrics.scoring.pair_scores import pair_scores
-from eyechart.metrics.scoring.preferences import read_preferences
+from eyechart.metrics.scoring.pairs.pools import RIDGE
+from eyechart.metrics.scoring.pairs.pools import check_pairs
+from eyechart.metrics.scoring.pairs.scores import PairSettings
+from eyechart.metrics.scoring.pairs.scores import pair_scores
+from eyechart.metrics.scoring.pairs.preferences import read_preferences
 
 _DESCRIPTION = """
 Consistency, accuracy and correlation of a model's answers to "Which image has better visual quality?" (2AFC). Every

@@ -1,17 +1,13 @@
 """Checks of arguments. Each error names the argument and the first offending row."""
 
 from collections import defaultdict
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from collections.abc import Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from difflib import get_close_matches
 from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.errors import InputError
 

@@ -1,7 +1,7 @@
 """Self-awareness of answers to questions that can be refused, as an `evaluate` module.
 
 Protocol: QL-Bench, Sec. III (https://arxiv.org/abs/2409.09748), with MMBench's choice extraction, Sec. 3.2
-(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.self_awareness` and `.decisions`.
+(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.self_awareness` and `.decisions`.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ import datasets
 import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.decisions import Extraction
-from eyechart.metrics.scoring.decisions import extraction_settings
+from eyechart.metrics.scoring.choices.decisions import Extraction
+from eyechart.metrics.scoring.choices.decisions import extraction_settings
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.self_awareness import decide_passes
-from eyechart.metrics.scoring.self_awareness import self_awareness_scores
+from eyechart.metrics.scoring.choices.self_awareness import decide_passes
+from eyechart.metrics.scoring.choices.self_awareness import self_awareness_scores
 
 _DESCRIPTION = """
 Self-awareness on multiple-choice questions with an "I don't know" option (QL-Bench): the share of questions answered

@@ -1,7 +1,7 @@
 """Agreement of predicted image quality with opinion scores, as an `evaluate` module.
 
 Protocol: Q-Bench, Sec. 2.4, Eq. 1 (https://arxiv.org/abs/2309.14181). Departures: the temperature of 100 and the choice
-of ties, see `eyechart.metrics.scoring.pooling`; the correlations after a logistic fit are an addition.
+of ties, see `eyechart.metrics.scoring.quality.pooling`; the correlations after a logistic fit are an addition.
 """
 
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ import datasets
 import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.correlation import FitName
+from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.inputs import check_numbers
-from eyechart.metrics.scoring.pooling import Pooled
-from eyechart.metrics.scoring.pooling import Strategy
-from eyechart.metrics.scoring.pooling import Ties
-from eyechart.metrics.scoring.pooling import pool
-from eyechart.metrics.scoring.quality import QualitySettings
-from eyechart.metrics.scoring.quality import quality_scores
+from eyechart.metrics.scoring.quality.pooling import Pooled
+from eyechart.metrics.scoring.quality.pooling import Strategy
+from eyechart.metrics.scoring.quality.pooling import Ties
+from eyechart.metrics.scoring.quality.pooling import pool
+from eyechart.metrics.scoring.quality.scores import QualitySettings
+from eyechart.metrics.scoring.quality.scores import quality_scores
 
 _DESCRIPTION = """
 Correlations (SRCC, PLCC, KRCC) of a model's quality scores with human opinion scores. The scores are pooled from the

@@ -13,9 +13,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from eyechart.metrics.scoring.intervals import bootstrap_correlations
-from eyechart.metrics.scoring.intervals import bootstrap_srcc_pairs
-from eyechart.metrics.scoring.intervals import percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import (
+    bootstrap_correlations,
+    bootstrap_srcc_pairs,
+    percentile_interval,
+)
 
 RESAMPLES = 1000
 SCIPY_RESAMPLES = 50

@@ -14,10 +14,9 @@ from functools import partial
 
 import numpy as np
 
-from eyechart.metrics.scoring.correlation import fit_logistic
-from eyechart.metrics.scoring.pooling import pool
-from eyechart.metrics.scoring.quality import QualitySettings
-from eyechart.metrics.scoring.quality import correlate
+from eyechart.metrics.scoring.quality.correlation import fit_logistic
+from eyechart.metrics.scoring.quality.pooling import pool
+from eyechart.metrics.scoring.quality.scores import QualitySettings, correlate
 
 MODELS = 15
 SIZES = {

@@ -13,8 +13,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,13 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import numpy as np
 import torch
 from PIL import Image
-from transformers import CLIPVisionConfig
-from transformers import LlamaConfig
-from transformers import LlavaConfig
-from transformers import LlavaForConditionalGeneration
-from transformers import LlavaProcessor
+from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.chat import to_messages
-from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.requests.types import IMAGE, Request
 
 WORDS = ("good", "poor")
 PREFILL = "The quality of the image is"
@@ -214,20 +208,19 @@ def pairs(images: Sequence[Image.Image], rng: np.random.Generator, rounds: int) 
 
 def overhead() -> None:
     """Print the time per request of everything but the model: units, plan, store, progress."""
+    from eyechart.evaluators.backends.local.image_groups import split_units
     from eyechart.evaluators.backends.local.planning import plan
     from eyechart.evaluators.backends.local.rendering import Prompt
-    from eyechart.evaluators.backends.local.units import split_units
     from eyechart.evaluators.backends.stored import StoredBackend
-    from eyechart.evaluators.responses import ResponseStore
-    from eyechart.evaluators.types import Response
-    from eyechart.evaluators.types import Wanted
+    from eyechart.evaluators.requests.store import ResponseStore
+    from eyechart.evaluators.requests.types import OutputType, Response
 
     class Free:
         """A model that costs nothing."""
 
-        needs_images, asks_singly, name = True, False, "free"
+        needs_images, billed_per_request, name = True, False, "free"
 
-        def check(self, wanted: Wanted) -> None:
+        def check(self, output_type: OutputType) -> None:
             pass
 
         def for_data(self, subset: str) -> Any:

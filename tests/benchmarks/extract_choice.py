@@ -6,7 +6,7 @@ times as long.
 
 import time
 
-from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.choices.extraction import extract_choice
 
 OPTIONS = ("Bright", "Dark", "Medium", "no noise", "Yes", "模糊", "Vitamin D")
 UNITS = {

@@ -9,21 +9,16 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.request_keys import RequestKeys
-from eyechart.evaluators.responses import ResponseStore
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Response
-from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.requests.keys import RequestKeys
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import IMAGE, OutputType, Request, Response
 
 COUNT = 4000
 REPEATS = 5
@@ -35,10 +30,10 @@ class FreeModel:
     """Says the same at once."""
 
     needs_images = True
-    asks_singly = False
+    billed_per_request = False
     name = "benchmark/free"
 
-    def check(self, wanted: Wanted) -> None:
+    def check(self, output_type: OutputType) -> None:
         """Everything can be asked."""
 
     def for_data(self, subset: str) -> Any:

@@ -8,12 +8,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from eyechart.evaluators.leaderboard.boards import BOARDS
-from eyechart.evaluators.leaderboard.build import build
+from eyechart.hub_cards.leaderboard.boards import BOARDS
+from eyechart.hub_cards.leaderboard.build import build
 from tests.browser.conftest import press
-from tests.evaluators.leaderboard.submitted import board_named
-from tests.evaluators.leaderboard.submitted import result_on
-from tests.evaluators.leaderboard.submitted import submit
+from tests.hub_cards.leaderboard.submitted import board_named, result_on, submit
 
 PERCEPTION = board_named("q_bench/perception")
 MODELS = 12

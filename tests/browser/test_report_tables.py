@@ -4,10 +4,8 @@ import pytest
 from selenium.webdriver.common.by import By
 
 from eyechart.evaluators.report import write_report
-from eyechart.evaluators.tasks.q_bench import DATABASES
-from eyechart.evaluators.tasks.q_bench import WORD_PAIRS
-from tests.evaluators.finished_runs import evaluated
-from tests.evaluators.finished_runs import write
+from eyechart.evaluators.tasks.q_bench import DATABASES, WORD_PAIRS
+from tests.evaluators.finished_runs import evaluated, write
 
 CORRELATIONS = {"srcc": -0.123, "plcc": -0.456}
 

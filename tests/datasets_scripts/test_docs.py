@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts import subsets
+from eyechart.datasets_scripts import catalog
 
-FOLDER = Path(subsets.__file__).parent
+FOLDER = Path(catalog.__file__).parent
 MODULES = [
     ".".join(path.relative_to(FOLDER).with_suffix("").parts)
     for path in sorted(FOLDER.rglob("*.py"))
@@ -15,7 +15,7 @@ MODULES = [
 
 
 def test_there_are_examples() -> None:
-    assert {"common.errors", "common.kadid", "subsets"} <= set(MODULES)
+    assert {"common.errors", "common.quality.kadid", "catalog"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("name", MODULES)

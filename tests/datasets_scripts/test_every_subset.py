@@ -10,18 +10,13 @@ import datasets
 import pytest
 import yaml
 
-from eyechart.datasets_scripts import SUBSETS
-from eyechart.datasets_scripts import list_datasets
-from eyechart.datasets_scripts import load_builder
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import loading
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import SUBSETS, list_datasets, load_builder, load_dataset, loading, mini
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
+from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.description import description_features
 from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.multiple_choice import multiple_choice_features
-from eyechart.datasets_scripts.common.pairs import pair_features
-from eyechart.datasets_scripts.common.quality import quality_features
+from eyechart.datasets_scripts.common.pairs.columns import pair_features
+from eyechart.datasets_scripts.common.quality.database import quality_features
 
 pytestmark = pytest.mark.datasets36
 SCRIPTS = Path(loading.__file__).parent

@@ -8,13 +8,8 @@ from typing import Any
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import SUBSETS
-from eyechart.datasets_scripts import list_datasets
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts import SUBSETS, list_datasets, load_dataset, mini
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
 from eyechart.datasets_scripts.export import export
 
 pytestmark = pytest.mark.datasets36

@@ -8,8 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import HubError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import HubError, UsageError
 from eyechart.datasets_scripts.export import export
 from eyechart.datasets_scripts.hub import push_to_hub
 from eyechart.evaluators.cli import app

@@ -12,14 +12,8 @@ from typing import Any
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import loading
-from eyechart.datasets_scripts import options_in_force
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import MissingImagesError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts import left_out, load_dataset, loading, options_in_force
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
 
 Folder = Callable[..., Path]
 Row = Callable[..., dict[str, Any]]

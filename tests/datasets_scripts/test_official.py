@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts import SUBSETS
-from eyechart.datasets_scripts import load_builder
-from eyechart.datasets_scripts.official import OFFICIAL
-from eyechart.datasets_scripts.official import official_counts
+from eyechart.datasets_scripts import SUBSETS, load_builder
+from eyechart.datasets_scripts.official import OFFICIAL, official_counts
 
 
 def _lines(path: Path) -> int:

@@ -1,8 +1,7 @@
 """A small data set per kind, in the documented columns, for evaluators that run on a Python function, and servers."""
 
 import subprocess
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import datasets

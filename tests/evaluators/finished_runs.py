@@ -1,14 +1,13 @@
 """Finished runs for tests of what reads them: the files that a run writes, made of given scores and answers."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.results import collect
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.types import Evaluation
 
 MODEL = "acme/vlm"
 ACCURACY = {"accuracy": 0.75, "accuracy_ci95": [0.5, 0.875], "random_guess": 0.25, "n": 1495, "fallback": "wrong"}

@@ -2,7 +2,7 @@
 
 import math
 
-from eyechart.evaluators.types import Evaluation
+from eyechart.evaluators.results.evaluation import Evaluation
 
 
 def evaluation(**changes):

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.evaluation.suites import suite_tasks
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.plan import make_plan
-from eyechart.evaluators.suites import suite_tasks
 from eyechart.evaluators.tasks import TASKS
 
 
@@ -243,7 +243,7 @@ def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
 
 
 def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path, monkeypatch):
-    from eyechart.evaluators.quality_assessment import QualityAssessmentEvaluator
+    from eyechart.evaluators.protocols.quality.assessment import QualityAssessmentEvaluator
 
     def fail(*arguments):
         raise ZeroDivisionError("surprise")

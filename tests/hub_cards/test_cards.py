@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from huggingface_hub import DatasetCard
-from huggingface_hub import ModelCard
-from huggingface_hub import RepoCard
-from huggingface_hub import SpaceCard
+from huggingface_hub import DatasetCard, ModelCard, RepoCard, SpaceCard
 
 from eyechart.datasets_scripts import SUBSETS
 from eyechart.evaluators import tiny_vlm
@@ -17,7 +14,7 @@ from eyechart.evaluators import tiny_vlm
 HUB_CARDS = Path(str(files("eyechart.hub_cards")))
 METRICS = sorted(Path(str(files("eyechart.metrics"))).glob("*/README.md"))
 DATASETS = sorted((HUB_CARDS / "datasets").glob("*.md"))
-SPACES = [*METRICS, HUB_CARDS / "leaderboard" / "README.md"]
+SPACES = [*METRICS, HUB_CARDS / "leaderboard" / "page" / "README.md"]
 MODEL = Path(tiny_vlm.__file__).parent / "README.md"
 # What the Hub documents: https://huggingface.co/docs/hub/spaces-config-reference and the metadata of cards.
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}

@@ -9,8 +9,7 @@ import pytest
 
 from eyechart.metrics import load
 from eyechart.metrics.columns import check_columns
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import SmallSampleWarning
+from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning
 
 pytestmark = pytest.mark.datasets36
 

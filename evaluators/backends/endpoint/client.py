@@ -2,24 +2,14 @@
 
 import os
 import threading
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Any
-from typing import Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint.completion import Completion
-from eyechart.evaluators.backends.endpoint.completion import Usage
-from eyechart.evaluators.backends.endpoint.completion import parse_completion
-from eyechart.evaluators.backends.endpoint.failures import clean
-from eyechart.evaluators.backends.endpoint.failures import explain
-from eyechart.evaluators.backends.endpoint.failures import retries_of
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
+from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion
+from eyechart.evaluators.backends.endpoint.failures import clean, explain, retries_of
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 
 OPENAI_URL = "https://api.openai.com/v1"

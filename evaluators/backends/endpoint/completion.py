@@ -1,7 +1,6 @@
 """What a server sends back for a chat completion, as far as it is used, and checked before it is."""
 
-from pydantic import BaseModel
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 

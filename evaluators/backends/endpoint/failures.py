@@ -2,10 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.datasets_scripts.common.errors import EyechartError
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import QuotaError
+from eyechart.datasets_scripts.common.errors import EndpointError, EyechartError, ModelError, QuotaError
 
 if TYPE_CHECKING:
     import openai

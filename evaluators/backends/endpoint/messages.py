@@ -7,8 +7,7 @@ from typing import Any
 from PIL import Image
 
 from eyechart.datasets_scripts.common.images import encoded_image
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.requests.types import IMAGE, Request
 
 
 def to_chat_messages(request: Request) -> list[dict[str, Any]]:

@@ -9,11 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.endpoint.client import REFUSED
-from eyechart.evaluators.backends.endpoint.client import ChatClient
-from eyechart.evaluators.backends.endpoint.client import Messages
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
+from eyechart.evaluators.backends.endpoint.client import REFUSED, ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Choice
 from eyechart.evaluators.backends.endpoint.words import plain
 

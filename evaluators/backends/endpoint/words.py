@@ -5,9 +5,7 @@ with the blank before it or else without. Where no such token is returned and th
 it is the longest returned token that it begins with.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from eyechart.evaluators.backends.distinct_words import distinct_words
 

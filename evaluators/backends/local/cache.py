@@ -9,13 +9,12 @@ from typing import Any
 
 import torch
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer
-from transformers.cache_utils import DynamicSlidingWindowLayer
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from eyechart.evaluators.backends.local.errors import UnsharableError
 
 
-class RoomyLayer(DynamicLayer):
+class PreallocatedLayer(DynamicLayer):
     """A layer that writes what is appended behind what it holds, as long as there is room.
 
     Args:
@@ -62,7 +61,7 @@ def copy_rows(cache: DynamicCache, rows: Sequence[int], room: int) -> DynamicCac
 def check_cache(cache: Any) -> None:
     """Raise `UnsharableError` for a cache whose rows `copy_rows` cannot copy."""
     kinds = {type(layer) for layer in getattr(cache, "layers", [])}
-    if type(cache) is not DynamicCache or not kinds <= {DynamicLayer, DynamicSlidingWindowLayer, RoomyLayer}:
+    if type(cache) is not DynamicCache or not kinds <= {DynamicLayer, DynamicSlidingWindowLayer, PreallocatedLayer}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "no layers"
         raise UnsharableError(f"its cache is a {type(cache).__name__} of {names}")
 
@@ -73,7 +72,7 @@ def _copied_layer(layer: DynamicLayer, rows: Sequence[int], room: int) -> Dynami
         own = copy.copy(layer)
         own.batch_select_indices(torch.as_tensor(rows, device=layer.device))
         return own
-    return RoomyLayer(layer, rows, room)
+    return PreallocatedLayer(layer, rows, room)
 
 
 def _copied(tensor: torch.Tensor, rows: Sequence[int], room: int) -> torch.Tensor:

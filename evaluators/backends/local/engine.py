@@ -1,28 +1,16 @@
 """Runs whole sequences on a model, shared prefixes once: greedy text, next-token logits, losses of continuations."""
 
 import contextlib
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from eyechart.evaluators.backends.local.features import Features
-from eyechart.evaluators.backends.local.features import ImageFeatures
-from eyechart.evaluators.backends.local.past import Past
-from eyechart.evaluators.backends.local.past import Piece
-from eyechart.evaluators.backends.local.past import Reader
-from eyechart.evaluators.backends.local.past import narrowed
-from eyechart.evaluators.backends.local.planning import Node
-from eyechart.evaluators.backends.local.planning import Plan
+from eyechart.evaluators.backends.local.features import Features, ImageFeatures
+from eyechart.evaluators.backends.local.kv_cache import Chunk, Past, Reader, restrict_lm_head
+from eyechart.evaluators.backends.local.planning import Node, Plan
 from eyechart.evaluators.backends.local.positions import Positions
-from eyechart.evaluators.backends.local.rendering import ImageInputs
-from eyechart.evaluators.backends.local.rendering import Prompt
-from eyechart.evaluators.types import Loss
-from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
+from eyechart.evaluators.requests.types import Loss, OutputType
 
 if TYPE_CHECKING:
     import torch
@@ -40,14 +28,14 @@ class Job:
     Attributes:
         prompts: The sequences.
         inputs: Pixels of their images, by key.
-        wanted: What is wanted of them all.
+        output_type: What is wanted of them all.
         max_new_tokens: The longest text.
         tokens: Tokens whose logits are wanted, in order.
     """
 
     prompts: Sequence[Prompt]
     inputs: Mapping[str, ImageInputs]
-    wanted: Wanted
+    output_type: OutputType
     max_new_tokens: int
     tokens: Sequence[int]
 
@@ -99,7 +87,7 @@ class Engine:
         """
         import torch
 
-        narrow = narrowed(self.reader.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
+        narrow = restrict_lm_head(self.reader.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
         with torch.inference_mode(), narrow as is_narrow:
             runner = _Run(self, job, batch_size, bool(is_narrow))
             return [*runner.singles(plan.singles), *runner.nodes(plan.nodes)]
@@ -152,16 +140,16 @@ class _Run:
         ]
         keep = max(prompt.kept for prompt in prompts)
         read, logits = self._extend(past, [row for row, _ in leaves], pieces, keep=keep)
-        if self._job.wanted is Wanted.LOGITS:
+        if self._job.output_type is OutputType.LOGITS:
             columns = slice(None) if self._is_narrow else list(self._job.tokens)
             yield from zip(indices, logits[:, -1, columns].float().tolist(), strict=True)
-        elif self._job.wanted is Wanted.LOSSES:
+        elif self._job.output_type is OutputType.LOSSES:
             yield from zip(indices, map(continuation_loss, prompts, logits), strict=True)
         else:
             texts = self._generate(read, logits[:, -1], pieces)
             yield from zip(indices, map(self._engine.decode, texts), strict=True)
 
-    def _generate(self, past: Past, logits: "torch.Tensor", pieces: Sequence[Piece]) -> list[list[int]]:
+    def _generate(self, past: Past, logits: "torch.Tensor", pieces: Sequence[Chunk]) -> list[list[int]]:
         """Greedy continuations, without the token that ends them."""
         import torch
 
@@ -184,17 +172,17 @@ class _Run:
         return texts
 
     def _extend(
-        self, past: Past | None, rows: Sequence[int], pieces: Sequence[Piece], keep: int
+        self, past: Past | None, rows: Sequence[int], pieces: Sequence[Chunk], keep: int
     ) -> "tuple[Past, torch.Tensor]":
         keys = [key for piece in pieces for key in piece.images]
         features: Features = self._engine.features.prepare(self._job.inputs, keys, self._batch_size)
-        room = self._job.max_new_tokens if self._job.wanted is Wanted.TEXT else 0
+        room = self._job.max_new_tokens if self._job.output_type is OutputType.TEXT else 0
         return self._engine.reader.extend(past, rows, pieces, features, keep=keep, room=room)
 
-    def _piece(self, index: int, start: int, end: int) -> Piece:
+    def _piece(self, index: int, start: int, end: int) -> Chunk:
         prompt = self._job.prompts[index]
         places = zip(prompt.images, prompt.begins, strict=True)
-        return Piece(
+        return Chunk(
             ids=prompt.ids[start:end],
             positions=self._positions[index][:, start:end],
             types=None if prompt.types is None else prompt.types[start:end],

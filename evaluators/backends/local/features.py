@@ -1,10 +1,8 @@
 """What the vision encoder makes of images, kept for the next prompts that show them."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.backends.local.errors import UnsharableError
 from eyechart.evaluators.backends.local.rendering import ImageInputs

@@ -4,16 +4,13 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends.image_sizes import size_settings
 
 if TYPE_CHECKING:
-    from transformers import Pipeline
-    from transformers import PreTrainedModel
+    from transformers import Pipeline, PreTrainedModel
 
 TASK = "image-text-to-text"
 """The kind of pipeline that answers with texts on images."""
@@ -187,8 +184,7 @@ def model_task(folder: str, options: LoadOptions) -> str:
     """
     if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
         raise ModelError(f"model folder '{folder}' does not exist.")
-    from transformers import AutoConfig
-    from transformers import AutoModelForImageTextToText
+    from transformers import AutoConfig, AutoModelForImageTextToText
 
     try:
         config = AutoConfig.from_pretrained(

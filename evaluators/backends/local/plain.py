@@ -2,24 +2,17 @@
 
 import contextlib
 import inspect
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.backends.chat import decode_image
-from eyechart.evaluators.backends.local.engine import Found
-from eyechart.evaluators.backends.local.engine import Job
-from eyechart.evaluators.backends.local.engine import continuation_loss
+from eyechart.evaluators.backends.local.engine import Found, Job, continuation_loss
 from eyechart.evaluators.backends.local.rendering import Prompt
-from eyechart.evaluators.types import Loss
-from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.requests.types import Loss, OutputType
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel
-    from transformers import ProcessorMixin
+    from transformers import PreTrainedModel, ProcessorMixin
 
 
 class PlainRunner:
@@ -60,14 +53,14 @@ class PlainRunner:
     def _answers(
         self, job: Job, batch: Sequence[int], inputs: "dict[str, torch.Tensor]"
     ) -> "list[str] | list[list[float]] | list[Loss]":
-        if job.wanted is Wanted.TEXT:
+        if job.output_type is OutputType.TEXT:
             return self._generate(inputs, job.max_new_tokens)
         if _takes_plain_positions(self._model):
             # Without them, a forward pass counts positions from the padding, as generation does not.
             inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
         prompts = [job.prompts[index] for index in batch]
         logits = self._model(**inputs, logits_to_keep=max(prompt.kept for prompt in prompts)).logits
-        if job.wanted is Wanted.LOGITS:
+        if job.output_type is OutputType.LOGITS:
             return logits[:, -1, list(job.tokens)].float().tolist()
         return [continuation_loss(prompt, row) for prompt, row in zip(prompts, logits, strict=True)]
 

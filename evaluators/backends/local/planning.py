@@ -5,14 +5,12 @@ their second ones are, and so on. A prefix never ends within an image, and leave
 are wanted.
 """
 
-from collections.abc import Hashable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from eyechart.evaluators.backends.local.rendering import Prompt
-from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.requests.types import OutputType
 
 # A prefix of its own costs one more pass of the model, which fewer tokens do not pay back.
 _LEAST_SAVED = 32
@@ -82,7 +80,7 @@ def _parts(prompts: Sequence[Prompt], members: Sequence[int], level: int) -> lis
             key: Hashable = (prompt.images[: level + 1], tuple(prompt.ids[: prompt.ends[level]]))
         else:
             # Without a further image, only the continuations of one prompt have enough in common.
-            key = id(prompt.request) if prompt.request.wanted is Wanted.LOSSES else index
+            key = id(prompt.request) if prompt.request.output_type is OutputType.LOSSES else index
         parts.setdefault(key, []).append(index)
     return list(parts.values())
 

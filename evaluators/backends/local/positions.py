@@ -4,8 +4,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from eyechart.evaluators.backends.local.rendering import ImageInputs
-from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 
 if TYPE_CHECKING:
     import torch

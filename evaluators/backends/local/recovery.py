@@ -1,13 +1,9 @@
 """What keeps a run going: smaller batches where memory runs out, single items where a batch fails."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import EyechartError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError
 
 _Asked = TypeVar("_Asked")
 _Found = TypeVar("_Found")

@@ -5,12 +5,9 @@ of parts. What prompts have in common is found afterwards (`planning`).
 """
 
 import copy
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
-from typing import TYPE_CHECKING
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
@@ -18,9 +15,7 @@ from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import to_messages
 from eyechart.evaluators.backends.distinct_words import distinct_words
 from eyechart.evaluators.backends.image_sizes import count_downscaled
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
 
 if TYPE_CHECKING:
     import torch
@@ -134,7 +129,7 @@ class Renderer:
         """
         text = self.text_of(request)
         whole = self._prompt(request, text, images, keys, sizes)
-        if request.wanted is not Wanted.LOSSES:
+        if request.output_type is not OutputType.LOSSES:
             return [whole]
         return [self._continued(whole, place, images, keys, sizes) for place in range(len(request.continuations))]
 

@@ -1,18 +1,13 @@
 """How files hold rows: JSON Lines, JSON, XLSX, tab- and comma-separated tables."""
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.readers import Row
-from eyechart.datasets_scripts.common.readers import read_csv_rows
-from eyechart.datasets_scripts.common.readers import read_json_rows
-from eyechart.datasets_scripts.common.readers import read_jsonl_rows
-from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
-from eyechart.datasets_scripts.common.tsv import read_tsv_rows
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.files.readers import Row, read_csv_rows, read_json_rows, read_jsonl_rows
+from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 
 XLSX = ".xlsx"
 CELL_LIMIT = 32_767

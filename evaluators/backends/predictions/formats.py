@@ -1,21 +1,20 @@
 """The formats of predictions files and what tells them apart: the suffix and the columns, never a guess."""
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.readers import ROW_ERROR
-from eyechart.evaluators.backends.predictions import json_lines
-from eyechart.evaluators.backends.predictions import llava
-from eyechart.evaluators.backends.predictions import lmms_eval
-from eyechart.evaluators.backends.predictions import q_bench_logits
-from eyechart.evaluators.backends.predictions import quality_scores
-from eyechart.evaluators.backends.predictions import vlmevalkit
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR
+from eyechart.evaluators.backends.predictions import (
+    json_lines,
+    llava,
+    lmms_eval,
+    q_bench_logits,
+    quality_scores,
+    vlmevalkit,
+)
 from eyechart.evaluators.backends.predictions.containers import read_rows
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 

@@ -7,11 +7,8 @@ are the options as they were shown; a letter without `options` means the release
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import finite_of
-from eyechart.evaluators.backends.predictions.cells import is_unicode
-from eyechart.evaluators.backends.predictions.cells import shortened
-from eyechart.evaluators.backends.predictions.prediction import MAIN
-from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.backends.predictions.cells import finite_of, is_unicode, shortened
+from eyechart.evaluators.backends.predictions.prediction import MAIN, Prediction
 
 ANSWERS = ("text", "logits", "score")
 

@@ -8,11 +8,8 @@ their place.
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import shortened
-from eyechart.evaluators.backends.predictions.cells import text_of
-from eyechart.evaluators.backends.predictions.cells import whole_number_of
-from eyechart.evaluators.backends.predictions.prediction import Prediction
-from eyechart.evaluators.backends.predictions.prediction import base_and_pass
+from eyechart.evaluators.backends.predictions.cells import shortened, text_of, whole_number_of
+from eyechart.evaluators.backends.predictions.prediction import Prediction, base_and_pass
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:

@@ -10,15 +10,9 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import shortened
-from eyechart.evaluators.backends.predictions.cells import text_of
-from eyechart.evaluators.backends.predictions.cells import whole_number_of
-from eyechart.evaluators.backends.predictions.prediction import MAIN
-from eyechart.evaluators.backends.predictions.prediction import Prediction
-from eyechart.evaluators.backends.predictions.prediction import base_and_pass
-from eyechart.evaluators.backends.predictions.prediction import without_padding
-from eyechart.evaluators.backends.predictions.vlmevalkit import group_of
-from eyechart.evaluators.backends.predictions.vlmevalkit import lettered_options
+from eyechart.evaluators.backends.predictions.cells import shortened, text_of, whole_number_of
+from eyechart.evaluators.backends.predictions.prediction import MAIN, Prediction, base_and_pass, without_padding
+from eyechart.evaluators.backends.predictions.vlmevalkit import group_of, lettered_options
 
 _OPTIONS = [f"option{number}" for number in range(26)]
 

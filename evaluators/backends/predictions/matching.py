@@ -15,21 +15,16 @@ What none of these tells stays without a match, and its request is answered with
 
 import re
 from bisect import bisect
-from collections import Counter
-from collections import defaultdict
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.readers import clean_text
+from eyechart.datasets_scripts.common.files.readers import clean_text
 from eyechart.evaluators.backends.predictions.prediction import Prediction
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.requests.types import Request
 
 NAMES = "names"
 CONTENT = "question and options"

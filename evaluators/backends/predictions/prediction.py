@@ -1,11 +1,9 @@
 """One answer of a predictions file, whatever tool wrote it."""
 
-from collections.abc import Collection
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from eyechart.datasets_scripts.common.rotations import STRIDE
+from eyechart.datasets_scripts.common.choice.rotations import STRIDE
 
 MAIN = "main"
 

@@ -9,9 +9,7 @@ count twice: 0.629 for SRCC on AGIQA-3K is 0.628 here, all others of that model 
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import finite_of
-from eyechart.evaluators.backends.predictions.cells import shortened
-from eyechart.evaluators.backends.predictions.cells import text_of
+from eyechart.evaluators.backends.predictions.cells import finite_of, shortened, text_of
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 
 _PREFIX = "logit_"

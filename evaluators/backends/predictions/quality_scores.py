@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import finite_of
-from eyechart.evaluators.backends.predictions.cells import shortened
-from eyechart.evaluators.backends.predictions.cells import text_of
+from eyechart.evaluators.backends.predictions.cells import finite_of, shortened, text_of
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 
 NAMES = ("id", "image", "image_name", "name", "filename")

@@ -10,11 +10,8 @@ from itertools import takewhile
 from string import ascii_uppercase
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import text_of
-from eyechart.evaluators.backends.predictions.cells import whole_number_of
-from eyechart.evaluators.backends.predictions.prediction import Prediction
-from eyechart.evaluators.backends.predictions.prediction import base_and_pass
-from eyechart.evaluators.backends.predictions.prediction import without_padding
+from eyechart.evaluators.backends.predictions.cells import text_of, whole_number_of
+from eyechart.evaluators.backends.predictions.prediction import Prediction, base_and_pass, without_padding
 
 # What the tool writes where a server gave it no answer.
 _FAILED = "Failed to obtain answer"

@@ -3,24 +3,19 @@
 Left out are columns that compare with models that are no part of a report: ranks, and marks of improvement.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from eyechart.evaluators.report.paper_tables import aes_bench
-from eyechart.evaluators.report.paper_tables import mmbench
-from eyechart.evaluators.report.paper_tables import mmbench_appendix
-from eyechart.evaluators.report.paper_tables import q_bench
-from eyechart.evaluators.report.paper_tables import q_bench_assessment
-from eyechart.evaluators.report.paper_tables import ql_bench
-from eyechart.evaluators.report.paper_tables import two_afc
-from eyechart.evaluators.report.paper_tables.cells import PaperTable
-from eyechart.evaluators.report.paper_tables.cells import Results
-from eyechart.evaluators.report.paper_tables.cells import ResultsByKey
-from eyechart.evaluators.report.runs import Run
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import merged_keys
+from eyechart.evaluators.report.paper_tables import (
+    aes_bench,
+    mmbench,
+    mmbench_appendix,
+    q_bench,
+    q_bench_assessment,
+    ql_bench,
+    two_afc,
+)
+from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, ResultsByKey
+from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
 
 _MMBENCH = tuple(f"mmbench/{name}" for name in ("en", "cn", "en_v11", "cn_v11", "cc"))
 _MAKERS: Mapping[str, Callable[[TaskKey, Results], Iterator[PaperTable]]] = {

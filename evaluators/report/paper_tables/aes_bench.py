@@ -2,12 +2,7 @@
 
 from collections.abc import Iterator
 
-from eyechart.evaluators.report.paper_tables.cells import PaperTable
-from eyechart.evaluators.report.paper_tables.cells import Results
-from eyechart.evaluators.report.paper_tables.cells import choice_table
-from eyechart.evaluators.report.paper_tables.cells import decimal
-from eyechart.evaluators.report.paper_tables.cells import judges
-from eyechart.evaluators.report.paper_tables.cells import table
+from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, choice_table, decimal, judges, table
 from eyechart.evaluators.report.runs import TaskKey
 
 _PERCEPTUAL = {

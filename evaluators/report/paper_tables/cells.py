@@ -1,14 +1,12 @@
 """What the tables of all papers are made of."""
 
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import number
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.results.results_file import TaskResult
 
 UNDEFINED = "\N{EN DASH}"
 """Stands where there is no score."""

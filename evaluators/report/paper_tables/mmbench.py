@@ -1,25 +1,15 @@
 """The tables of MMBench, but for those of its Appendix B."""
 
 import math
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from eyechart.datasets_scripts.common.abilities import ABILITIES
-from eyechart.datasets_scripts.common.abilities import L2_CODES
-from eyechart.evaluators.circular_eval import MARKING
-from eyechart.evaluators.report.paper_tables.cells import PaperTable
-from eyechart.evaluators.report.paper_tables.cells import Results
-from eyechart.evaluators.report.paper_tables.cells import decimal
-from eyechart.evaluators.report.paper_tables.cells import formatted
-from eyechart.evaluators.report.paper_tables.cells import parts
-from eyechart.evaluators.report.paper_tables.cells import percent
-from eyechart.evaluators.report.paper_tables.cells import table
-from eyechart.evaluators.report.paper_tables.mmbench_appendix import blind_runs
-from eyechart.evaluators.report.paper_tables.mmbench_appendix import is_blind
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import number
-from eyechart.evaluators.results import TaskResult
+from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, L2_CODES
+from eyechart.evaluators.protocols.choice.circular_eval import MARKING
+from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, decimal, formatted, parts, percent, table
+from eyechart.evaluators.report.paper_tables.mmbench_appendix import blind_runs, is_blind
+from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.results.results_file import TaskResult
 
 
 def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:

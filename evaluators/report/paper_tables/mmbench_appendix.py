@@ -1,19 +1,13 @@
 """The two tables of MMBench's Appendix B: runs without images, and scores without the questions that these solve."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.datasets_scripts.common.abilities import L2_CODES
-from eyechart.evaluators.circular_eval import WITHOUT_BLIND
-from eyechart.evaluators.report.paper_tables.cells import PaperTable
-from eyechart.evaluators.report.paper_tables.cells import Results
-from eyechart.evaluators.report.paper_tables.cells import ResultsByKey
-from eyechart.evaluators.report.paper_tables.cells import formatted
-from eyechart.evaluators.report.paper_tables.cells import table
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import number
-from eyechart.evaluators.results import TaskResult
+from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
+from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
+from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, ResultsByKey, formatted, table
+from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.results.results_file import TaskResult
 
 _SPLITS = {"dev": "Dev", "test": "Test"}
 

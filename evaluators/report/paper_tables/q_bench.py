@@ -1,24 +1,24 @@
 """The tables of Q-Bench's perception and description."""
 
 import math
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.evaluators.report.paper_tables.cells import QUESTION_TYPES
-from eyechart.evaluators.report.paper_tables.cells import UNDEFINED
-from eyechart.evaluators.report.paper_tables.cells import PaperTable
-from eyechart.evaluators.report.paper_tables.cells import Results
-from eyechart.evaluators.report.paper_tables.cells import choice_table
-from eyechart.evaluators.report.paper_tables.cells import decimal
-from eyechart.evaluators.report.paper_tables.cells import formatted
-from eyechart.evaluators.report.paper_tables.cells import judges
-from eyechart.evaluators.report.paper_tables.cells import parts
-from eyechart.evaluators.report.paper_tables.cells import percent
-from eyechart.evaluators.report.paper_tables.cells import table
-from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.report.runs import number
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.report.paper_tables.cells import (
+    QUESTION_TYPES,
+    UNDEFINED,
+    PaperTable,
+    Results,
+    choice_table,
+    decimal,
+    formatted,
+    judges,
+    parts,
+    percent,
+    table,
+)
+from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.results.results_file import TaskResult
 
 _SINGLE = "q_bench/perception"
 _CORNER = "Model (variant)"

@@ -1,20 +1,14 @@
 """The tables of Q-Bench's assessment. Each spans databases: those that a run lacks are left open."""
 
 import json
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from eyechart.evaluators.quality.averages import AVERAGE
-from eyechart.evaluators.report.paper_tables.cells import PaperTable
-from eyechart.evaluators.report.paper_tables.cells import ResultsByKey
-from eyechart.evaluators.report.paper_tables.cells import decimal
-from eyechart.evaluators.report.paper_tables.cells import table
+from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.report.paper_tables.cells import PaperTable, ResultsByKey, decimal, table
 from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.q_bench import WORD_PAIRS
 
 _DATABASES = {

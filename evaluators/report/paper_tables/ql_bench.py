@@ -2,12 +2,7 @@
 
 from collections.abc import Iterator
 
-from eyechart.evaluators.report.paper_tables.cells import QUESTION_TYPES
-from eyechart.evaluators.report.paper_tables.cells import PaperTable
-from eyechart.evaluators.report.paper_tables.cells import Results
-from eyechart.evaluators.report.paper_tables.cells import decimal
-from eyechart.evaluators.report.paper_tables.cells import percent
-from eyechart.evaluators.report.paper_tables.cells import table
+from eyechart.evaluators.report.paper_tables.cells import QUESTION_TYPES, PaperTable, Results, decimal, percent, table
 from eyechart.evaluators.report.runs import TaskKey
 
 

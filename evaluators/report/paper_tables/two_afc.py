@@ -1,16 +1,11 @@
 """The tables of 2AFC."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.evaluators.report.paper_tables.cells import PaperTable
-from eyechart.evaluators.report.paper_tables.cells import Results
-from eyechart.evaluators.report.paper_tables.cells import decimal
-from eyechart.evaluators.report.paper_tables.cells import parts
-from eyechart.evaluators.report.paper_tables.cells import table
+from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, decimal, parts, table
 from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.results import TaskResult
+from eyechart.evaluators.results.results_file import TaskResult
 
 _PAIR_NAMES = {
     "CSIQ": "CSIQ",

@@ -8,29 +8,26 @@ says nothing, gets 0 in every dimension; a row without a golden description is l
 """
 
 import warnings
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from eyechart.metrics.scoring.errors import UndefinedScoreError
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import check_member
-from eyechart.metrics.scoring.inputs import map_groups
-from eyechart.metrics.scoring.intervals import interval_or_nan
-from eyechart.metrics.scoring.intervals import part_generator
+from eyechart.metrics.scoring.errors import UndefinedScoreError, UndefinedScoreWarning
+from eyechart.metrics.scoring.inputs import check_member, map_groups
 from eyechart.metrics.scoring.judging.prompts import template_version
-from eyechart.metrics.scoring.judging.rounds import Judging
-from eyechart.metrics.scoring.judging.rounds import Rounds
-from eyechart.metrics.scoring.judging.rounds import ask_scores
-from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
-from eyechart.metrics.scoring.judging.rounds import count_failed
-from eyechart.metrics.scoring.judging.rounds import is_scored
-from eyechart.metrics.scoring.judging.rounds import mean_of_frequencies
-from eyechart.metrics.scoring.judging.rounds import score_frequencies
-from eyechart.metrics.scoring.judging.texts import check_texts
-from eyechart.metrics.scoring.judging.texts import rows_with_reference
+from eyechart.metrics.scoring.judging.rounds import (
+    Judging,
+    Rounds,
+    ask_scores,
+    bootstrap_scores,
+    count_failed,
+    is_scored,
+    mean_of_frequencies,
+    score_frequencies,
+)
+from eyechart.metrics.scoring.judging.texts import check_texts, rows_with_reference
+from eyechart.metrics.scoring.statistics.intervals import interval_or_nan, part_generator
 
 SCALE = (0, 1, 2)
 DIMENSIONS = {

@@ -18,27 +18,22 @@ Where a text makes no statement, its content words stand in for statements; word
 
 import ast
 import re
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from string import ascii_uppercase
 
-from eyechart.metrics.scoring.choice_mentions import find_mentions
-from eyechart.metrics.scoring.choice_text import comparison_key
-from eyechart.metrics.scoring.choice_text import is_cjk
-from eyechart.metrics.scoring.choice_text import normalise
-from eyechart.metrics.scoring.choice_text import option_phrase
-from eyechart.metrics.scoring.choice_text import split_words
-from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.choices.mentions import find_mentions
+from eyechart.metrics.scoring.choices.text import comparison_key, is_cjk, normalise, option_phrase, split_words
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.judging.lexicon import AESTHETIC
-from eyechart.metrics.scoring.judging.lexicon import NEGATORS
-from eyechart.metrics.scoring.judging.lexicon import Statement
-from eyechart.metrics.scoring.judging.lexicon import phrases
-from eyechart.metrics.scoring.judging.lexicon import read_clauses
-from eyechart.metrics.scoring.judging.lexicon import read_statements
-from eyechart.metrics.scoring.judging.prompts import Messages
-from eyechart.metrics.scoring.judging.prompts import read_fields
+from eyechart.metrics.scoring.judging.lexicon import (
+    AESTHETIC,
+    NEGATORS,
+    Statement,
+    phrases,
+    read_clauses,
+    read_statements,
+)
+from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
 
 _ALMOST_ALL = 0.8
 _FUNCTION_WORDS = frozenset(

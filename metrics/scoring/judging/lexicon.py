@@ -5,16 +5,12 @@ A deterministic baseline of our own, of no paper. English only. A word of the le
 statement round ("not", "free of"). Irony, comparison between images and reasoning are not seen.
 """
 
-from bisect import bisect_left
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from eyechart.metrics.scoring.choice_text import Words
-from eyechart.metrics.scoring.choice_text import ends_sentence
-from eyechart.metrics.scoring.choice_text import normalise
-from eyechart.metrics.scoring.choice_text import split_words
+from eyechart.metrics.scoring.choices.text import Words, ends_sentence, normalise, split_words
 
 # An attribute and 1 (good), -1 (bad) or 0 (mentioned without a judgement).
 Statement = tuple[str, int]

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_member
-from eyechart.metrics.scoring.judging.escaping import escape
-from eyechart.metrics.scoring.judging.escaping import unescape
+from eyechart.metrics.scoring.judging.escaping import escape, unescape
 
 Messages = list[dict[str, str]]
 

@@ -7,13 +7,11 @@ passed over; one that is never closed, as where the longest reply was too short 
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from string import ascii_uppercase
 
-from eyechart.metrics.scoring.choice_text import drop_reasoning
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import LostRoundsWarning
+from eyechart.metrics.scoring.choices.text import drop_reasoning
+from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 Judge = Callable[[Messages, int], Sequence[str | None]]

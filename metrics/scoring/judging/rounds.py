@@ -6,22 +6,16 @@ succeeded is not scored. Departure: a text without a word is not put to the judg
 """
 
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from eyechart.metrics.scoring.errors import UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.inputs import check_count
-from eyechart.metrics.scoring.intervals import bootstrap_ratios
-from eyechart.metrics.scoring.intervals import check_seed
+from eyechart.metrics.scoring.inputs import FloatArray, check_count
 from eyechart.metrics.scoring.judging.prompts import render
-from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import ask_all
-from eyechart.metrics.scoring.judging.replies import check_judge
-from eyechart.metrics.scoring.judging.replies import parse_score
+from eyechart.metrics.scoring.judging.replies import Judge, ask_all, check_judge, parse_score
+from eyechart.metrics.scoring.statistics.intervals import bootstrap_ratios, check_seed
 
 # Scores of one item: None is a failed round.
 Rounds = Sequence[int | None]

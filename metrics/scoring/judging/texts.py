@@ -3,8 +3,7 @@
 import warnings
 from collections.abc import Sequence
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import LeftOutWarning
+from eyechart.metrics.scoring.errors import InputError, LeftOutWarning
 from eyechart.metrics.scoring.inputs import check_lengths
 
 

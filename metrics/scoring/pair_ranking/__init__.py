@@ -7,8 +7,7 @@ of different functions are on different scales: `rescale` brings any of them to 
 
 from eyechart.metrics.scoring.pair_ranking.comparisons import rescale
 from eyechart.metrics.scoring.pair_ranking.perron import perron_scores
-from eyechart.metrics.scoring.pair_ranking.thurstone import map_scores
-from eyechart.metrics.scoring.pair_ranking.thurstone import mle_scores
+from eyechart.metrics.scoring.pair_ranking.thurstone import map_scores, mle_scores
 from eyechart.metrics.scoring.pair_ranking.trueskill import trueskill_scores
 
 __all__ = ["map_scores", "mle_scores", "perron_scores", "rescale", "trueskill_scores"]

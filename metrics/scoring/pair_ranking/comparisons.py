@@ -3,15 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.inputs import check_count
-from eyechart.metrics.scoring.inputs import check_lengths
-from eyechart.metrics.scoring.inputs import check_numbers
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
+from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
 
 IndexArray = NDArray[np.int64]
 

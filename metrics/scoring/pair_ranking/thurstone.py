@@ -11,21 +11,15 @@ Hessian with vectors, each of which is one pass over the pairs.
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator
-from scipy.sparse.linalg import cg
-from scipy.special import erfcx
-from scipy.special import log_ndtr
+from scipy.sparse.linalg import LinearOperator, cg
+from scipy.special import erfcx, log_ndtr
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import ScoringError
-from eyechart.metrics.scoring.errors import UnboundedScoresError
+from eyechart.metrics.scoring.errors import InputError, ScoringError, UnboundedScoresError
 from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.pair_ranking.comparisons import Comparisons
-from eyechart.metrics.scoring.pair_ranking.comparisons import count_outcomes
+from eyechart.metrics.scoring.pair_ranking.comparisons import Comparisons, count_outcomes
 
 # A gradient shorter than this share of what is summed up in it counts as zero; rounding alone leaves about 1e-16.
 _TOLERANCE = 1e-10

@@ -6,8 +6,7 @@ equations below it for two players, without draws and without skill dynamics (ta
 """
 
 from dataclasses import dataclass
-from math import pi
-from math import sqrt
+from math import pi, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +14,7 @@ from scipy.special import erfcx
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.pair_ranking.comparisons import IndexArray
-from eyechart.metrics.scoring.pair_ranking.comparisons import check_outcomes
+from eyechart.metrics.scoring.pair_ranking.comparisons import IndexArray, check_outcomes
 
 MU = 25.0
 SIGMA = 25.0 / 3

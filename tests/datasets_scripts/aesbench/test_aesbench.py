@@ -6,16 +6,10 @@ from typing import Any
 
 import pytest
 
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import left_out, load_dataset, mini
 from eyechart.datasets_scripts.aesbench.aesbench import GROUPS_FILE
-from eyechart.datasets_scripts.common.aesthetics import PARTS
-from eyechart.datasets_scripts.common.aesthetics import image_source
-from eyechart.datasets_scripts.common.aesthetics import question_type
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import MissingImagesError
+from eyechart.datasets_scripts.common.choice.aesthetics import PARTS, image_source, question_type
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError
 from eyechart.evaluators.tasks.aes_bench import PERCEPTION
 
 Entry = dict[str, dict[str, Any]]

@@ -2,11 +2,13 @@ import pickle
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import EyechartError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.errors import (
+    BadAnnotationError,
+    DataError,
+    EyechartError,
+    UsageError,
+    unknown_name,
+)
 
 
 def test_unknown_name_says_what_was_given_what_exists_and_the_nearest() -> None:

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import EpsImagePlugin
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError
-from eyechart.datasets_scripts.common.images import encoded_image
-from eyechart.datasets_scripts.common.images import open_image
+from eyechart.datasets_scripts.common.images import encoded_image, open_image
 
 
 def encoded(image: Image.Image, kind: str, **options: object) -> bytes:

@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts import left_out, load_dataset
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 
 Folder = Callable[..., Path]
 pytestmark = pytest.mark.datasets36

@@ -7,13 +7,8 @@ from typing import Any
 
 import pytest
 
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import MissingImagesError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts import left_out, load_dataset, mini
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
 from eyechart.datasets_scripts.lldescribe import lldescribe as script
 
 Folder = Callable[..., Path]

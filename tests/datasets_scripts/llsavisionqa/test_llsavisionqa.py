@@ -6,15 +6,9 @@ from typing import Any
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_builder
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import loading
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import POSITIONS
-from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import REFUSAL
+from eyechart.datasets_scripts import left_out, load_builder, load_dataset, loading, mini
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError
+from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import POSITIONS, REFUSAL
 
 Folder = Callable[..., Path]
 Row = Callable[..., dict[str, Any]]

@@ -12,17 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import MissingImagesError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts import left_out, load_dataset, mini
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
 from eyechart.datasets_scripts.export import export
-from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import QUESTIONS
-from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import LLVisionQAPairs
-from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import pair_names
+from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import QUESTIONS, LLVisionQAPairs, pair_names
 from tests.real_pairs import released_dev_rows
 
 Folder = Callable[..., Path]

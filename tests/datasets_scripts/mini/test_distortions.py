@@ -2,15 +2,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies
+from hypothesis import given, settings, strategies
 from PIL import Image
 
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.distortions import distort
-from eyechart.datasets_scripts.mini.distortions import psnr
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort, psnr
 from eyechart.datasets_scripts.mini.scenes import draw_scene
 
 seeds = strategies.integers(0, 2**31)

@@ -4,14 +4,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from eyechart.datasets_scripts.mini.pair_questions import PAIR_CONCERNS
-from eyechart.datasets_scripts.mini.pair_questions import PairQuestion
-from eyechart.datasets_scripts.mini.pair_questions import ask_pair
-from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS
-from eyechart.datasets_scripts.mini.questions import QUESTION_TYPES
-from eyechart.datasets_scripts.mini.questions import severity
+from eyechart.datasets_scripts.mini.pair_questions import PAIR_CONCERNS, PairQuestion, ask_pair
+from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS, QUESTION_TYPES, severity
 from eyechart.datasets_scripts.mini.scenes import SIZES
-from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.metrics.scoring.choices.extraction import extract_choice
 
 
 def questions(kind: str, concern: str, count: int = 60) -> Iterator[PairQuestion]:

@@ -10,19 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eyechart.datasets_scripts import SUBSETS
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.kadid import KADID_DISTORTIONS
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.distortions import psnr
+from eyechart.datasets_scripts import SUBSETS, load_dataset, mini
+from eyechart.datasets_scripts.common.quality.kadid import KADID_DISTORTIONS
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, psnr
 from eyechart.datasets_scripts.mini.layouts import LAYOUTS
 from eyechart.datasets_scripts.mini.quality import release_shots
-from eyechart.datasets_scripts.mini.score_files import write_mat
-from eyechart.datasets_scripts.mini.score_files import write_xlsx
-from eyechart.datasets_scripts.mini.shots import TYPE_CODES
-from eyechart.datasets_scripts.mini.shots import scene_of
+from eyechart.datasets_scripts.mini.score_files import write_mat, write_xlsx
+from eyechart.datasets_scripts.mini.shots import TYPE_CODES, scene_of
 
 pytestmark = pytest.mark.datasets36
 every_database = pytest.mark.parametrize("name", sorted(LAYOUTS))

@@ -3,18 +3,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.questions import CONCERNS
-from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS
-from eyechart.datasets_scripts.mini.questions import QUESTION_TYPES
-from eyechart.datasets_scripts.mini.questions import ask
-from eyechart.datasets_scripts.mini.scenes import COLORS
-from eyechart.datasets_scripts.mini.scenes import POSITIONS
-from eyechart.datasets_scripts.mini.scenes import SHAPES
-from eyechart.datasets_scripts.mini.scenes import SIZES
-from eyechart.datasets_scripts.mini.scenes import draw_scene
-from eyechart.metrics.scoring.choices import extract_choice
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
+from eyechart.datasets_scripts.mini.questions import CONCERNS, DISTORTION_OPTIONS, QUESTION_TYPES, ask
+from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES, draw_scene
+from eyechart.metrics.scoring.choices.extraction import extract_choice
 
 
 def questions(kind, concern, count=120):

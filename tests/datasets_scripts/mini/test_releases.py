@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts import list_datasets
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import list_datasets, load_dataset, mini
 from eyechart.datasets_scripts.common.errors import UsageError
 
 every_subset = pytest.mark.parametrize("name", list_datasets())

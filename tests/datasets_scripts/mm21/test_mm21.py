@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.mm21.mm21 import CODECS
-from eyechart.datasets_scripts.mm21.mm21 import OFFICIAL_FILES
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.mm21.mm21 import CODECS, OFFICIAL_FILES
 
 Folder = Callable[..., Path]
 pytestmark = pytest.mark.datasets36

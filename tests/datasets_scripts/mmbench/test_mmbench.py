@@ -2,8 +2,7 @@ import base64
 import csv
 import hashlib
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.abilities import ABILITIES
-from eyechart.datasets_scripts.common.abilities import CCBENCH_CATEGORIES
-from eyechart.datasets_scripts.common.abilities import L2_CODES
-from eyechart.datasets_scripts.common.checksums import ChecksumWarning
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import MissingImagesError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.rotations import STRIDE
+from eyechart.datasets_scripts import left_out, load_dataset, mini
+from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH_CATEGORIES, L2_CODES
+from eyechart.datasets_scripts.common.choice.rotations import STRIDE
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
+from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning
 from eyechart.datasets_scripts.mmbench import mmbench as script
 
 Row = dict[str, Any]

@@ -5,8 +5,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts import left_out, load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 
 pytestmark = pytest.mark.datasets36

@@ -1,10 +1,8 @@
 import csv
 import json
 import zipfile
-from collections import Counter
-from collections import defaultdict
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +10,11 @@ import datasets
 import numpy as np
 import pytest
 
-from eyechart.datasets_scripts import SUBSETS
-from eyechart.datasets_scripts import left_out
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.drawn_pools import SCALES
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import MissingImagesError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.pairing import released_matching
-from eyechart.datasets_scripts.common.sampling import quality_levels
+from eyechart.datasets_scripts import SUBSETS, left_out, load_dataset, mini
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
+from eyechart.datasets_scripts.common.pairs.drawn_pools import SCALES
+from eyechart.datasets_scripts.common.pairs.pairing import released_matching
+from eyechart.datasets_scripts.common.pairs.sampling import quality_levels
 from eyechart.datasets_scripts.two_afc import two_afc as script
 
 Write = Callable[..., Path]

@@ -1,36 +1,34 @@
 """Untrained models of real architectures, small, with their processors; weights drawn wide so that answers differ."""
 
 import torch
-from tokenizers import Tokenizer
-from tokenizers import decoders
-from tokenizers import models
-from tokenizers import pre_tokenizers
-from tokenizers import trainers
-from transformers import CLIPVisionConfig
-from transformers import Gemma3Config
-from transformers import Gemma3ForConditionalGeneration
-from transformers import Gemma3Processor
-from transformers import Gemma3TextConfig
-from transformers import Idefics3Config
-from transformers import Idefics3ForConditionalGeneration
-from transformers import Idefics3Processor
-from transformers import LlamaConfig
-from transformers import LlavaConfig
-from transformers import LlavaForConditionalGeneration
-from transformers import LlavaNextConfig
-from transformers import LlavaNextForConditionalGeneration
-from transformers import LlavaNextProcessor
-from transformers import LlavaOnevisionConfig
-from transformers import LlavaOnevisionForConditionalGeneration
-from transformers import LlavaOnevisionProcessor
-from transformers import LlavaProcessor
-from transformers import PreTrainedModel
-from transformers import PreTrainedTokenizerFast
-from transformers import ProcessorMixin
-from transformers import Qwen2VLConfig
-from transformers import Qwen2VLForConditionalGeneration
-from transformers import Qwen2VLProcessor
-from transformers import SiglipVisionConfig
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    CLIPVisionConfig,
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    Gemma3Processor,
+    Gemma3TextConfig,
+    Idefics3Config,
+    Idefics3ForConditionalGeneration,
+    Idefics3Processor,
+    LlamaConfig,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    LlavaNextConfig,
+    LlavaNextForConditionalGeneration,
+    LlavaNextProcessor,
+    LlavaOnevisionConfig,
+    LlavaOnevisionForConditionalGeneration,
+    LlavaOnevisionProcessor,
+    LlavaProcessor,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    ProcessorMixin,
+    Qwen2VLConfig,
+    Qwen2VLForConditionalGeneration,
+    Qwen2VLProcessor,
+    SiglipVisionConfig,
+)
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil

@@ -5,10 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Backend
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Response
+from eyechart.evaluators.requests.types import IMAGE, Backend, Request, Response
 
 LETTERS = "ABCD"
 OPTIONS = ("noise", "blur", "fair", "excellent")

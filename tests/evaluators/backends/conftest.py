@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-from eyechart.evaluators.tiny_vlm.architecture import build_model
-from eyechart.evaluators.tiny_vlm.architecture import build_processor
-from eyechart.evaluators.tiny_vlm.architecture import build_tokenizer
+from eyechart.evaluators.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
 
 TEXTS = [
     "USER: What distortion degrades the quality of the image?\nASSISTANT: A",

@@ -4,23 +4,25 @@ import math
 
 import torch
 from tokenizers.processors import TemplateProcessing
-from transformers import AlignConfig
-from transformers import AlignModel
-from transformers import AltCLIPConfig
-from transformers import AltCLIPModel
-from transformers import BaseImageProcessor
-from transformers import ChineseCLIPConfig
-from transformers import ChineseCLIPModel
-from transformers import CLIPConfig
-from transformers import CLIPModel
-from transformers import MetaClip2Config
-from transformers import MetaClip2Model
-from transformers import PreTrainedModel
-from transformers import PreTrainedTokenizerFast
-from transformers import Siglip2Config
-from transformers import Siglip2Model
-from transformers import SiglipConfig
-from transformers import SiglipModel
+from transformers import (
+    AlignConfig,
+    AlignModel,
+    AltCLIPConfig,
+    AltCLIPModel,
+    BaseImageProcessor,
+    ChineseCLIPConfig,
+    ChineseCLIPModel,
+    CLIPConfig,
+    CLIPModel,
+    MetaClip2Config,
+    MetaClip2Model,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Siglip2Config,
+    Siglip2Model,
+    SiglipConfig,
+    SiglipModel,
+)
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 from transformers.models.siglip2.image_processing_pil_siglip2 import Siglip2ImageProcessorPil

@@ -12,11 +12,8 @@ import time
 from pathlib import Path
 
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.responses import ResponseStore
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Loss
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Response
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import IMAGE, Loss, Request, Response
 
 
 class LoggingModel:
@@ -30,7 +27,7 @@ class LoggingModel:
     """
 
     needs_images = True
-    asks_singly = False
+    billed_per_request = False
     name = "test/logging"
 
     def __init__(self, identity, batch_size=1, seconds=0.0, log=None):
@@ -69,7 +66,9 @@ def answer(request):
     digest = hashlib.sha256(repr((request.prompt, request.images, request.prefill)).encode()).digest()
     numbers = [byte / 7 for byte in digest]
     if request.words:
-        return Response(request, logits=dict(zip(request.words, numbers, strict=False)), floored=request.words[:1])
+        return Response(
+            request, logits=dict(zip(request.words, numbers, strict=False)), upper_bound_words=request.words[:1]
+        )
     if request.continuations:
         return Response(request, losses=tuple(Loss(n, 3) for n, _ in zip(numbers, request.continuations, strict=False)))
     return Response(request, text=digest.hex(), usage={"prompt_tokens": digest[0]}, images_downscaled=digest[0] % 2)
@@ -89,7 +88,14 @@ def make_requests(count):
 def plain(responses):
     """Responses as JSON values, in the order of their rows."""
     return sorted(
-        [r.request.id, r.text, r.logits, [[x.total, x.tokens] for x in r.losses or ()], r.floored, dict(r.usage)]
+        [
+            r.request.id,
+            r.text,
+            r.logits,
+            [[x.total, x.tokens] for x in r.losses or ()],
+            r.upper_bound_words,
+            dict(r.usage),
+        ]
         for r in responses
     )
 

@@ -1,9 +1,8 @@
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.requests.types import Request
 
 TEXT = Request("q1", ("Is it dark?",), ())
 LOGITS = Request("q1", ("Rate it.",), (), words=("good", "poor"))
@@ -36,7 +35,7 @@ def test_logits_that_are_no_finite_numbers_are_refused(value):
 def test_a_function_that_cannot_be_called_so_is_refused_before_anything_is_asked(function, request_for, problem):
     backend = FunctionBackend(function)
     with pytest.raises(ModelError, match=problem):
-        backend.check(request_for.wanted)
+        backend.check(request_for.output_type)
     with pytest.raises(ModelError, match=problem):
         list(backend.answer([request_for]))
 

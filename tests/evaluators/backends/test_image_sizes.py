@@ -1,9 +1,8 @@
 import pytest
 from PIL import Image
 
-from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 
 

@@ -4,21 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadImageError
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import StoreError
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError, StoreError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.data import LoadedData
-from eyechart.evaluators.responses import ResponseStore
-from eyechart.evaluators.types import Backend
-from eyechart.evaluators.types import Loss
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Response
-from eyechart.evaluators.types import Wanted
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 MODEL = runpy.run_path(str(Path(__file__).with_name("logging_model.py")))
 LoggingModel, make_requests, plain = MODEL["LoggingModel"], MODEL["make_requests"], MODEL["plain"]
@@ -55,7 +48,7 @@ def test_it_is_a_backend_like_the_one_it_asks(store):
     assert (backend.name, backend.needs_images, backend.identity()) == ("test/logging", True, IDENTITY)
     assert backend.settings() == {"backend": "logging"}
     with pytest.raises(ModelError, match="no losses"):
-        StoredBackend(FunctionBackend(len), store).check(Wanted.LOSSES)
+        StoredBackend(FunctionBackend(len), store).check(OutputType.LOSSES)
 
 
 def test_what_is_stored_is_not_asked_again_and_the_rest_in_one_call(store):
@@ -87,11 +80,16 @@ def test_equal_requests_are_asked_once_and_all_answered(store):
 EXACT = [
     {"text": ""},
     {"text": "\ud83d" + "\ude00 \udc80 é 😀 \x00 \u2028 \r\n", "usage": {"prompt_tokens": 12, "completion_tokens": 3}},
-    {"logits": {"poor": 0.1 + 0.2, "good": -5e-324}, "floored": ("good",)},
+    {"logits": {"poor": 0.1 + 0.2, "good": -5e-324}, "upper_bound_words": ("good",)},
     {"logits": {"good": -0.0, "poor": 1.7976931348623157e308}},
     {"losses": (Loss(1 / 3, 3), Loss(2.5e-17, 1))},
     {"text": "B", "options": ("x", "y")},
-    {"text": "B", "rendered_prompt": "USER: <image>?", "images_downscaled": 0, "told": {"served": "a/b@1"}},
+    {
+        "text": "B",
+        "rendered_prompt": "USER: <image>?",
+        "images_downscaled": 0,
+        "response_metadata": {"served": "a/b@1"},
+    },
 ]
 
 
@@ -222,7 +220,11 @@ def test_a_run_from_the_store_gives_the_same_result(store, questions):
     def say(request):
         number = int(request.id[1:])
         prompt = f"USER: <image>{number}"
-        facts = {"rendered_prompt": prompt, "images_downscaled": number % 2, "told": {"served": f"m@{number // 3}"}}
+        facts = {
+            "rendered_prompt": prompt,
+            "images_downscaled": number % 2,
+            "response_metadata": {"served": f"m@{number // 3}"},
+        }
         return Response(request, text="ABC"[number % 3], **facts)
 
     def run(dataset):

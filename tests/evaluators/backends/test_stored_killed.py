@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.evaluators.request_keys import RequestKeys
-from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.requests.keys import RequestKeys
+from eyechart.evaluators.requests.store import ResponseStore
 
 SCRIPT = Path(__file__).with_name("logging_model.py")
 MODEL = runpy.run_path(str(SCRIPT))

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.commands import judge as judge_command
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.scripted_server import always
 
 

@@ -7,11 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from tests.evaluators.finished_runs import ACCURACY
-from tests.evaluators.finished_runs import MODEL
-from tests.evaluators.finished_runs import answer
-from tests.evaluators.finished_runs import evaluated
-from tests.evaluators.finished_runs import write
+from tests.evaluators.finished_runs import ACCURACY, MODEL, answer, evaluated, write
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from tests.evaluators.leaderboard.submitted import board_named
-from tests.evaluators.leaderboard.submitted import result_on
-from tests.evaluators.leaderboard.submitted import submit
+from tests.hub_cards.leaderboard.submitted import board_named, result_on, submit
 
 PERCEPTION = board_named("q_bench/perception")
 

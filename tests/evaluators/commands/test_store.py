@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
-from eyechart.evaluators import responses
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.responses import ResponseStore
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.requests import store as responses
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.results.results_file import read_results
 
 
 def invoke(*arguments):

@@ -3,9 +3,8 @@
 import pytest
 
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.judging import JudgeOptions
-from eyechart.evaluators.judging import make_judge
-from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.requests.store import ResponseStore
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 import json
 
 import pytest
+from tests.evaluators.backends.test_processes import launch
 
-from tests.evaluators.scripted_server import completion
-from tests.evaluators.scripted_server import refusal
-from tests.evaluators.test_processes import launch
+from tests.evaluators.scripted_server import completion, refusal
 
 SCRIPT = """
 import json, os, sys
@@ -14,8 +13,8 @@ from pathlib import Path
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.judging import JudgeOptions, make_judge
-from eyechart.evaluators.processes import join_processes
-from eyechart.evaluators.responses import ResponseStore
+from eyechart.evaluators.backends.processes import join_processes
+from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.metrics.scoring.judging.answers import answer_scores
 from eyechart.metrics.scoring.judging.rounds import Judging
 

@@ -7,13 +7,10 @@ import time
 import pytest
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import StoreError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import StoreError, UsageError
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.judging import JudgeOptions
-from eyechart.evaluators.judging import make_judge
-from tests.evaluators.scripted_server import always
-from tests.evaluators.scripted_server import completion
+from eyechart.evaluators.judging import JudgeOptions, make_judge
+from tests.evaluators.scripted_server import always, completion
 
 DARK, NOISY = ([{"role": "user", "content": text}] for text in ("Is it dark?", "Is it noisy?"))
 

@@ -7,19 +7,15 @@ import pytest
 from werkzeug import Response
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import QuotaError
+from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.data import LoadedData
-from eyechart.evaluators.judging import JudgeOptions
-from eyechart.evaluators.judging import make_judge
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.judging import JudgeOptions, make_judge
 from eyechart.evaluators.judging.endpoint_judge import MOST_FAILURES
 from eyechart.metrics.scoring.errors import LostRoundsWarning
-from tests.evaluators.scripted_server import always
-from tests.evaluators.scripted_server import completion
-from tests.evaluators.scripted_server import refusal
+from tests.evaluators.scripted_server import always, completion, refusal
 
 CONVERSATIONS = [[{"role": "user", "content": f"Is picture {i} dark?"}] for i in range(6)]
 OUT_OF_MONEY = {"402": refusal(402, "pay"), "429": refusal(429, "pay", code="insufficient_quota")}

@@ -6,10 +6,8 @@ from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.judging import JudgeOptions
-from eyechart.evaluators.judging import make_judge
-from eyechart.metrics.scoring.errors import LostRoundsWarning
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.metrics.scoring.errors import LostRoundsWarning, UndefinedScoreWarning
 from tests.evaluators.serving import serve
 
 pytestmark = pytest.mark.slow

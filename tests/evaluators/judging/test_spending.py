@@ -7,13 +7,11 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.judging import prices
-from eyechart.evaluators.judging.prices import Price
-from eyechart.evaluators.judging.prices import find_price
+from eyechart.evaluators.judging.prices import Price, find_price
 from eyechart.evaluators.judging.server import most_tokens
 from eyechart.evaluators.judging.spending import Spending
 from eyechart.metrics.scoring.errors import LostRoundsWarning
-from tests.evaluators.scripted_server import always
-from tests.evaluators.scripted_server import refusal
+from tests.evaluators.scripted_server import always, refusal
 
 # A dollar per token of either kind, so that costs are numbers of tokens.
 DOLLAR = "input = 1_000_000\noutput = 1_000_000\n"

@@ -1,20 +1,18 @@
 """Small runs with known scores and answers, written as `eyechart run` writes them."""
 
 import json
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eyechart.evaluators.report.paper_tables import PaperTable
-from eyechart.evaluators.report.paper_tables import paper_tables
+from eyechart.evaluators.report.paper_tables import PaperTable, paper_tables
 from eyechart.evaluators.report.runs import read_runs
-from eyechart.evaluators.results import collect
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.types import Evaluation
 
 NONE = "\N{EN DASH}"
 """Stands where a run has no score."""

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.data import load_data
+from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report import REPORT_FILE
 from eyechart.evaluators.tasks import get_task
 

@@ -8,15 +8,13 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from eyechart.evaluators.report.charts import Chart
-from eyechart.evaluators.report.charts import Scatter
-from eyechart.evaluators.report.charts import Series
+from eyechart.evaluators.report.charts import Chart, Scatter, Series
 from eyechart.evaluators.report.drawing import draw
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.svg import inline_svg
 from eyechart.evaluators.report.task_charts import task_charts
-from eyechart.evaluators.types import Evaluation
-from eyechart.metrics.scoring.correlation import fit_logistic
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.metrics.scoring.quality.correlation import fit_logistic
 from tests.evaluators.report.conftest import PERCEPTION
 
 SVG = "{http://www.w3.org/2000/svg}"

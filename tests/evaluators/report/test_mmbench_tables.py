@@ -11,12 +11,11 @@ from PIL import Image
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.data import LoadedData
-from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.task_charts import task_charts
-from tests.evaluators.report.conftest import NONE
-from tests.evaluators.report.conftest import scored
+from tests.evaluators.report.conftest import NONE, scored
 
 WITHOUT = "without blind-solvable questions"
 MARKING = "marking of open answers"

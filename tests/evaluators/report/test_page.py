@@ -3,8 +3,7 @@ import hashlib
 import json
 import math
 import re
-from base64 import b64decode
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from html import unescape
 
 import numpy as np
@@ -13,13 +12,10 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts.common.errors import BadResultsError
-from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
-from tests.evaluators.report.conftest import PERCEPTION
-from tests.evaluators.report.conftest import choice
+from tests.evaluators.report.conftest import PERCEPTION, choice
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
 
@@ -260,7 +256,7 @@ def test_a_result_of_many_scores_is_a_small_page(make_run, read_page):
 
 def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path):
     """The mini release is loaded again by what the settings say."""
-    from eyechart.evaluators.data import load_data
+    from eyechart.evaluators.evaluation.data import load_data
     from eyechart.evaluators.tasks import get_task
 
     loaded = load_data(get_task("q_bench/perception"), is_mini=True)

@@ -11,14 +11,12 @@ from scipy import stats
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.quality.averages import with_averages
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.averages import with_averages
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.report.conftest import NONE
-from tests.evaluators.report.conftest import accuracies
-from tests.evaluators.report.conftest import scored
+from tests.evaluators.report.conftest import NONE, accuracies, scored
 
 DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k", "average")
 HEADS = ("KONiQ-10k", "SPAQ", "LIVE-FB", "LIVE-itw", "CGIQA-6K", "AGIQA-3K", "KADID-10k", "Average")

@@ -6,9 +6,8 @@ import pytest
 
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.samples import collect_samples
-from eyechart.evaluators.types import Evaluation
-from tests.evaluators.report.conftest import PERCEPTION
-from tests.evaluators.report.conftest import choice
+from eyechart.evaluators.results.evaluation import Evaluation
+from tests.evaluators.report.conftest import PERCEPTION, choice
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_very_long_texts_are_cut_and_say_so(samples):
 
 
 def test_both_images_of_a_pair_are_shown_in_the_order_of_the_pass(samples):
-    from eyechart.evaluators.data import load_data
+    from eyechart.evaluators.evaluation.data import load_data
     from eyechart.evaluators.tasks import get_task
 
     loaded = load_data(get_task("two_afc/coarse"), is_mini=True)

@@ -5,8 +5,7 @@ import dataclasses
 import pytest
 
 from eyechart.evaluators.report.runs import read_runs
-from eyechart.evaluators.report.summary import settings_of
-from eyechart.evaluators.report.summary import summarise
+from eyechart.evaluators.report.summary import settings_of, summarise
 from tests.evaluators.report.conftest import PERCEPTION
 
 SHARED = "Shared by all tasks that have them"

@@ -10,16 +10,11 @@ import pytest
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.data import load_data
+from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report.paper_tables import PaperTable
-from eyechart.evaluators.report.table_formats import to_csv
-from eyechart.evaluators.report.table_formats import to_latex
-from eyechart.evaluators.report.table_formats import to_markdown
+from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.report.conftest import NONE
-from tests.evaluators.report.conftest import PERCEPTION
-from tests.evaluators.report.conftest import accuracies
-from tests.evaluators.report.conftest import scored
+from tests.evaluators.report.conftest import NONE, PERCEPTION, accuracies, scored
 
 KAPPA, ALPHA, RHO = "\N{GREEK SMALL LETTER KAPPA}", "\N{GREEK SMALL LETTER ALPHA}", "\N{GREEK SMALL LETTER RHO}"
 

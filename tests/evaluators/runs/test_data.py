@@ -8,9 +8,8 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import by_hand
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.results import read_results
-from eyechart.evaluators.runs.data import check_data
-from eyechart.evaluators.runs.data import check_mini
+from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.runs.data import check_data, check_mini
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks.q_bench import DATABASES
 

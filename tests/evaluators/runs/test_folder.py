@@ -1,7 +1,7 @@
 import pyarrow.parquet
 import pytest
 
-from eyechart.evaluators.results import collect
+from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
 from tests.evaluators.finished_task import evaluation
 

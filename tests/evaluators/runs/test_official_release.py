@@ -8,14 +8,12 @@ from io import BytesIO
 import pytest
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import MiniDataWarning
-from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.datasets_scripts.common.errors import MiniDataWarning, MissingFileError
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.results.results_file import read_results
 
 ROWS = 5
 

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.runs.suite_file import read_suite
 
 

@@ -3,14 +3,10 @@ import io
 import pytest
 from rich.console import Console
 
-from eyechart.evaluators.results import FailedTask
+from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.console import print_line
-from eyechart.evaluators.runs.table import notes
-from eyechart.evaluators.runs.table import score_rows
-from eyechart.evaluators.runs.table import score_table
-from tests.evaluators.finished_runs import ACCURACY
-from tests.evaluators.finished_runs import answer
-from tests.evaluators.finished_runs import evaluated
+from eyechart.evaluators.runs.table import notes, score_rows, score_table
+from tests.evaluators.finished_runs import ACCURACY, answer, evaluated
 
 HOSTILE = ["[red]", "[/red] and [/x]", "\x1b[2J\x07\x9b31m", "a\\", "a\\[b]", "[link=http://x]y[/link]"]
 

@@ -9,26 +9,19 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.data import LoadedData
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.data import undecoded_rows
-from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
+from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.report.paper_tables import aes_bench as paper_tables
 from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.results import collect
-from eyechart.evaluators.results import read_results
-from eyechart.evaluators.runs.plan import in_asking_order
-from eyechart.evaluators.runs.plan import make_plan
-from eyechart.evaluators.runs.run import RunOptions
-from eyechart.evaluators.runs.run import execute
-from eyechart.evaluators.tasks import TASKS
-from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.plan import in_asking_order, make_plan
+from eyechart.evaluators.runs.run import RunOptions, execute
+from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators.scripted_server import completion
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
@@ -202,7 +195,7 @@ def test_a_plan_asks_for_the_level_before_it_is_told():
 class Recorder:
     """Passes requests on and remembers what was asked together."""
 
-    needs_images, asks_singly, name = True, False, "recorder"
+    needs_images, billed_per_request, name = True, False, "recorder"
 
     def __init__(self, backend):
         self._backend = backend

@@ -6,22 +6,18 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.answer_files.mmbench import AnsweredPass, mmbench_submission
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from eyechart.evaluators.circular.passes import passes_of
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.results import read_results
-from eyechart.evaluators.submissions.mmbench import AnsweredPass
-from eyechart.evaluators.submissions.mmbench import mmbench_submission
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.choice.passes import passes_of
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.scripted_server import PATH
-from tests.evaluators.scripted_server import completion
-from tests.evaluators.scripted_server import json_response
+from tests.evaluators.scripted_server import PATH, completion, json_response
 
 CONFIGS = ("en", "cn", "en_v11", "cn_v11", "cc")
 

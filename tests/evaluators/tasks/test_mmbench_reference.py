@@ -3,28 +3,26 @@
 import csv
 import json
 import math
-from collections import Counter
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import datasets
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts.common.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.answer_files.scoring import score_submission
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.data import undecoded_rows
-from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.responses import ResponseStore
-from eyechart.evaluators.results import collect
+from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
+from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Response
+from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.submissions.scoring import score_submission
 from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.types import Response
 from eyechart.metrics import load
 
 TASK = "mmbench/en"
@@ -57,7 +55,7 @@ def expected(table, letter):
 class Rule(FunctionBackend):
     """Answers each pass by a rule over its options; each request is paid for, so questions stop early by default."""
 
-    asks_singly = True
+    billed_per_request = True
 
     def __init__(self, rule):
         super().__init__(lambda messages: "")

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.real_pairs import released_dev_rows

@@ -8,18 +8,13 @@ import json
 import pytest
 from PIL import Image
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.chat import to_messages
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
-from eyechart.evaluators.tasks import TASKS
-from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
-from eyechart.evaluators.types import Response
-from eyechart.metrics.scoring.judging.prompts import list_templates
-from eyechart.metrics.scoring.judging.prompts import render
+from eyechart.evaluators.requests.types import IMAGE, Request, Response
+from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.metrics.scoring.judging.prompts import list_templates, render
 
 OURS = "no source"
 

@@ -7,22 +7,18 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.data import LoadedData
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.judging import JudgeOptions
-from eyechart.evaluators.judging import make_judge
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.scripted_server import Script
-from tests.evaluators.scripted_server import always
+from tests.evaluators.scripted_server import Script, always
 
 
 def invoke(*arguments):

@@ -4,11 +4,11 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.options import TaskOptions
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 
 TASK = "q_bench/assessment"

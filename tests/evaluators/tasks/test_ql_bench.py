@@ -8,12 +8,12 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.scripted_server import completion
 

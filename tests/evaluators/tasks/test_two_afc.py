@@ -10,19 +10,17 @@ import pytest
 from typer.testing import CliRunner
 from werkzeug import Response as HttpResponse
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import notes
 from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.tasks.two_afc import distortion_level
-from eyechart.evaluators.tasks.two_afc import distortion_type
-from eyechart.metrics.scoring.averages import weighted_mean
+from eyechart.evaluators.tasks.two_afc import distortion_level, distortion_type
 from eyechart.metrics.scoring.errors import ScoringWarning
+from eyechart.metrics.scoring.quality.averages import weighted_mean
 
 TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
 ONE_EACH = {"kadid10k": 81, "koniq10k": 160, "MM21": 129, "CSIQ": 30, "LIVEC": 100, "spaq": 160, "kadis700k": 100}

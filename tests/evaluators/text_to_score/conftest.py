@@ -3,17 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer
-from tokenizers import models
-from tokenizers import normalizers
-from tokenizers import pre_tokenizers
-from tokenizers import processors
-from tokenizers import trainers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.evaluators.text_to_score import TrainingSettings
-from eyechart.evaluators.text_to_score import train
+from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.evaluators.text_to_score import TrainingSettings, train
 
 QUALITY = {"low": 20.0, "medium": 50.0, "high": 80.0}
 SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
@@ -30,9 +23,7 @@ def descriptions():
 def encoder(descriptions, tmp_path_factory) -> str:
     """A folder with a BERT of one layer and a tokenizer that knows the words of the mini descriptions."""
     import torch
-    from transformers import BertConfig
-    from transformers import BertModel
-    from transformers import PreTrainedTokenizerFast
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     folder: Path = tmp_path_factory.mktemp("encoder")
     words = Tokenizer(models.WordLevel(unk_token=SPECIAL["unk_token"]))

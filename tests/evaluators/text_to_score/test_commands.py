@@ -6,15 +6,12 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.text_to_score import TextToScore
-from eyechart.evaluators.text_to_score.files import DESCRIPTION_TASKS
-from eyechart.evaluators.text_to_score.files import read_pairs
-from eyechart.evaluators.text_to_score.files import write_scores
+from eyechart.evaluators.text_to_score.files import DESCRIPTION_TASKS, read_pairs, write_scores
 
 
 def invoke(*arguments):
@@ -100,11 +97,11 @@ def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(reg
 
 
 def test_apply_reads_the_predictions_that_a_run_writes(regressor, tmp_path):
-    from eyechart.evaluators.results import collect
-    from eyechart.evaluators.types import Evaluation
+    from eyechart.evaluators.results.evaluation import Evaluation
+    from eyechart.evaluators.results.results_file import collect
 
     regressor.save(tmp_path / "regressor")
-    columns = ("logits", "floored", "options", "answer", "extracted", "quality")
+    columns = ("logits", "upper_bound_words", "options", "answer", "extracted", "quality")
     prediction = {"id": "a.png", "pass": "main", "text": "It is good.", **dict.fromkeys(columns)}
     answers = Evaluation(DESCRIPTION_TASKS[1], "lldescribe", "test", "m", None, {}, predictions=[prediction])
     write_run(tmp_path / "run", collect([answers], [], "2026-01-01T00:00:00+00:00"), [answers])

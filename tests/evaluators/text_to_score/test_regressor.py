@@ -7,11 +7,8 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.text_to_score import TextToScore
-from eyechart.evaluators.text_to_score import TrainingSettings
-from eyechart.evaluators.text_to_score import train
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.evaluators.text_to_score import TextToScore, TrainingSettings, train
 from eyechart.evaluators.text_to_score.inputs import TruncatedTextWarning
 from eyechart.evaluators.text_to_score.regressor import RECORD_FILE
 
@@ -165,9 +162,7 @@ def test_encoders_that_cannot_be_used_are_refused(descriptions, settings, tmp_pa
 
 
 def test_other_families_and_number_formats_are_trained_in_float32(descriptions, settings, tmp_path):
-    from transformers import AutoTokenizer
-    from transformers import RobertaConfig
-    from transformers import RobertaModel
+    from transformers import AutoTokenizer, RobertaConfig, RobertaModel
 
     tokenizer = AutoTokenizer.from_pretrained(settings.model)
     tokenizer.save_pretrained(tmp_path)

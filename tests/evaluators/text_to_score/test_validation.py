@@ -2,8 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.text_to_score import cross_validate

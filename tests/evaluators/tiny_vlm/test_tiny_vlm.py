@@ -8,25 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from eyechart.datasets_scripts import SUBSETS
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
-from eyechart.datasets_scripts.mini.distortions import LEVELS
+from eyechart.datasets_scripts import SUBSETS, load_dataset, mini
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT
 from eyechart.evaluators.tiny_vlm import train
-from eyechart.evaluators.tiny_vlm.architecture import build_processor
-from eyechart.evaluators.tiny_vlm.architecture import build_tokenizer
-from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED
-from eyechart.evaluators.tiny_vlm.corpus import TRAINING_SEED
-from eyechart.evaluators.tiny_vlm.corpus import compare
-from eyechart.evaluators.tiny_vlm.corpus import converse
-from eyechart.evaluators.tiny_vlm.corpus import draw_samples
+from eyechart.evaluators.tiny_vlm.architecture import build_processor, build_tokenizer
+from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED, TRAINING_SEED, compare, converse, draw_samples
 from eyechart.evaluators.tiny_vlm.measure import measure
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +34,7 @@ def test_the_model_is_small_and_complete():
 
 
 def test_it_loads_as_any_other_model():
-    from transformers import AutoModelForImageTextToText
-    from transformers import AutoProcessor
+    from transformers import AutoModelForImageTextToText, AutoProcessor
 
     model = AutoModelForImageTextToText.from_pretrained(tiny_vlm.folder())
     processor = AutoProcessor.from_pretrained(tiny_vlm.folder())

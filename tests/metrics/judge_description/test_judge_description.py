@@ -3,9 +3,7 @@ import math
 import pytest
 
 import eyechart.metrics
-from eyechart.metrics.scoring.errors import LeftOutWarning
-from eyechart.metrics.scoring.errors import LostRoundsWarning
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.errors import LeftOutWarning, LostRoundsWarning, UndefinedScoreWarning
 
 ROWS = {
     "predictions": ["The image is dark and noisy.", "A sharp picture of a dog."],

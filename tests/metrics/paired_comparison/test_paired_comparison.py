@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import eyechart.metrics
-from eyechart.metrics.scoring.averages import weighted_mean
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import SmallSampleWarning
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreWarning
+from eyechart.metrics.scoring.quality.averages import weighted_mean
 
 PREFERENCES = {"consistency", "accuracy_consistent", "accuracy_all"}
 PREFERENCES |= {f"{name}_ci95" for name in PREFERENCES}

@@ -2,10 +2,7 @@ import numpy as np
 import pytest
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.inputs import check_lengths
-from eyechart.metrics.scoring.inputs import check_numbers
+from eyechart.metrics.scoring.inputs import check_gathered, check_groups, check_lengths, check_numbers
 
 
 def test_numbers() -> None:

@@ -4,11 +4,9 @@ import math
 import pytest
 
 import eyechart.metrics
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
-from eyechart.metrics.scoring.errors import LostRoundsWarning
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.self_awareness import without_refusal
+from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.metrics.scoring.choices.self_awareness import without_refusal
+from eyechart.metrics.scoring.errors import LostRoundsWarning, UndefinedScoreWarning
 
 pytestmark = pytest.mark.datasets36
 

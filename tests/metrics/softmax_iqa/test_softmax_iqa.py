@@ -7,13 +7,9 @@ import pytest
 from scipy.optimize import curve_fit
 
 import eyechart.metrics
-from eyechart.metrics.scoring.correlation import fit_logistic
-from eyechart.metrics.scoring.correlation import logistic4
-from eyechart.metrics.scoring.correlation import plcc
-from eyechart.metrics.scoring.correlation import rmse
-from eyechart.metrics.scoring.errors import SmallSampleWarning
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.pooling import pool
+from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreWarning
+from eyechart.metrics.scoring.quality.correlation import fit_logistic, logistic4, plcc, rmse
+from eyechart.metrics.scoring.quality.pooling import pool
 
 SETTINGS = {"fit": "logistic4", "average_over": None, "resamples": 1000, "seed": 0}
 POOLING = {"temperature": 100.0, "strategy": "softmax", "ties": "exact"}

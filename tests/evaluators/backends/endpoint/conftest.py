@@ -4,8 +4,7 @@ import base64
 import io
 import json
 import threading
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -13,10 +12,9 @@ import torch
 from PIL import Image
 
 from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.openai_endpoint import OpenAIBackend
-from tests.evaluators.scripted_server import PATH
-from tests.evaluators.scripted_server import json_response
+from tests.evaluators.scripted_server import PATH, json_response
 
 
 @pytest.fixture
@@ -32,8 +30,7 @@ def backend(http):
 @pytest.fixture(scope="session")
 def tiny():
     """The bundled model and its processor."""
-    from transformers import AutoModelForImageTextToText
-    from transformers import AutoProcessor
+    from transformers import AutoModelForImageTextToText, AutoProcessor
 
     folder = tiny_vlm.folder()
     model = AutoModelForImageTextToText.from_pretrained(folder).eval()

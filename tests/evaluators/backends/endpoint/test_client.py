@@ -3,8 +3,7 @@
 import pytest
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 

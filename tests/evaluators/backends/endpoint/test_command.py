@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.results import read_results
+from eyechart.evaluators.results.results_file import read_results
 
 KEY = "sk-this-is-the-secret-key"
 
@@ -34,8 +34,10 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     assert 0 < settings["usage"]["prompt_tokens"] < settings["asked"]["prompt_tokens"]
     rows = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
     assert len(rows) == 48
-    floored = [word for row in rows for word in row["floored"] or []]
-    assert {word: floored.count(word) for word in set(floored)} == settings.get("floored", {})
+    upper_bound_words = [word for row in rows for word in row["upper_bound_words"] or []]
+    assert {word: upper_bound_words.count(word) for word in set(upper_bound_words)} == settings.get(
+        "upper_bound_words", {}
+    )
     asked = len(model_server.asked)
     tasks = ("q_bench/perception", "q_bench/assessment")
     again = invoke("run", *tasks, *server, "--limit", 24, "--out", tmp_path / "again")

@@ -8,11 +8,8 @@ import traceback
 import pytest
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.errors import QuotaError
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError
+from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.scripted_server import refusal
 
 KEY = "sk-this-is-the-secret-key"

@@ -5,8 +5,7 @@ import json
 import pytest
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint import prefill
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions

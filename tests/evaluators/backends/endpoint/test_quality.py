@@ -4,8 +4,8 @@ import pytest
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.data import load_data
-from eyechart.evaluators.options import TaskOptions
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.tasks import get_task
 
 TASK = "q_bench/assessment"
@@ -29,8 +29,10 @@ def test_one_request_an_image_gives_all_words_that_are_likely_enough(model_serve
     assert len(sent) == 12
     assert found.extras.get("words_missing") is None
     assert set(found.predictions[0]["logits"]) == {"good", "poor", "fine", "bad", "high", "low"}
-    floored = [word for record in found.predictions for word in record["floored"] or []]
-    assert found.settings["model"].get("floored", {}) == {word: floored.count(word) for word in set(floored)}
+    upper_bound_words = [word for record in found.predictions for word in record["upper_bound_words"] or []]
+    assert found.settings["model"].get("upper_bound_words", {}) == {
+        word: upper_bound_words.count(word) for word in set(upper_bound_words)
+    }
 
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")

@@ -6,14 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.serving import serve
 
 pytestmark = pytest.mark.slow

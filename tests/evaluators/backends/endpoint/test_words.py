@@ -15,7 +15,7 @@ def always(word):
 
 
 @pytest.mark.parametrize(
-    ("likeliest", "several", "logits", "floored"),
+    ("likeliest", "several", "logits", "upper_bound_words"),
     [
         ({" good": -1, " poor": -2, " x": -3}, never, {"good": -1, "poor": -2}, ()),
         ({"good": -1, "poor": -2}, never, {"good": -1, "poor": -2}, ()),
@@ -49,8 +49,8 @@ def always(word):
         "minus infinity",
     ],
 )
-def test_words_are_found_by_their_tokens_texts(likeliest, several, logits, floored):
-    assert find_words(likeliest, ("good", "poor"), several) == (logits, floored)
+def test_words_are_found_by_their_tokens_texts(likeliest, several, logits, upper_bound_words):
+    assert find_words(likeliest, ("good", "poor"), several) == (logits, upper_bound_words)
 
 
 def test_a_word_that_begins_the_reply_is_the_likelier_with_or_without_a_blank():

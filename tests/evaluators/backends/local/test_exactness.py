@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
-from tests.evaluators.backends.asked import answers
-from tests.evaluators.backends.asked import mixed_requests
-from tests.evaluators.backends.asked import picture
+from tests.evaluators.backends.asked import answers, mixed_requests, picture
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +58,8 @@ SCRIPT = """
 import json, sys
 import torch
 from eyechart.evaluators.backends.distributed import DistributedBackend
-from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
-from eyechart.evaluators.processes import join_processes
+from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.backends.processes import join_processes
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests
 

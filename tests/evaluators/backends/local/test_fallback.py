@@ -5,15 +5,12 @@ import threading
 import pytest
 import torch
 
+from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.features import ImageFeatures
-from eyechart.evaluators.backends.local.past import narrowed
-from eyechart.evaluators.backends.transformers_pipeline import TransformersBackend
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.backends.local.kv_cache import restrict_lm_head
+from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
-from tests.evaluators.backends.asked import answers
-from tests.evaluators.backends.asked import mixed_requests
-from tests.evaluators.backends.asked import picture
+from tests.evaluators.backends.asked import answers, mixed_requests, picture
 
 
 @pytest.fixture
@@ -75,7 +72,7 @@ def test_a_first_request_that_fails_leaves_the_comparison_to_the_next(llava, mon
 def test_the_output_projection_is_put_back_after_an_error(llava):
     model, _ = llava
     head = model.get_output_embeddings()
-    with pytest.raises(KeyboardInterrupt), narrowed(model, [3, 1]) as is_narrow:
+    with pytest.raises(KeyboardInterrupt), restrict_lm_head(model, [3, 1]) as is_narrow:
         assert is_narrow and model.get_output_embeddings().weight.equal(head.weight[[3, 1]])
         raise KeyboardInterrupt
     assert model.get_output_embeddings() is head
@@ -90,7 +87,7 @@ def test_an_output_projection_of_another_format_is_left_alone(llava, monkeypatch
     head = model.get_output_embeddings()
     packed = torch.nn.Parameter(head.weight.detach().as_subclass(Packed), requires_grad=False)
     monkeypatch.setitem(head._parameters, "weight", packed)
-    with narrowed(model, [3, 1]) as is_narrow:
+    with restrict_lm_head(model, [3, 1]) as is_narrow:
         assert not is_narrow and model.get_output_embeddings() is head
 
 

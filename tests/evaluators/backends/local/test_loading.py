@@ -7,10 +7,8 @@ import torch
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.local.loading import LoadOptions
-from eyechart.evaluators.backends.local.loading import model_settings
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.backends.local.loading import LoadOptions, model_settings
+from eyechart.evaluators.requests.types import IMAGE, Request
 
 OWN_CODE = """
 from transformers import LlavaForConditionalGeneration

@@ -2,11 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.evaluators.backends.local.planning import Node
-from eyechart.evaluators.backends.local.planning import Plan
-from eyechart.evaluators.backends.local.planning import plan
+from eyechart.evaluators.backends.local.planning import Node, Plan, plan
 from eyechart.evaluators.backends.local.rendering import Prompt
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.requests.types import Request
 
 IMAGE = 0
 SIZE = 40

@@ -2,10 +2,8 @@ import weakref
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.local.recovery import each_alone
-from eyechart.evaluators.backends.local.recovery import fitting
+from eyechart.datasets_scripts.common.errors import DataError, ModelError
+from eyechart.evaluators.backends.local.recovery import each_alone, fitting
 
 FULL = "CUDA out of memory. Tried to allocate 1 GiB"
 

@@ -1,20 +1,13 @@
 """Prompts, words and continuations on tokenizers that write a blank at the beginning of a word, as Llama's does."""
 
 import pytest
-from tokenizers import Tokenizer
-from tokenizers import decoders
-from tokenizers import models
-from tokenizers import pre_tokenizers
-from tokenizers import processors
-from tokenizers import trainers
-from transformers import LlavaProcessor
-from transformers import PreTrainedTokenizerFast
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import LlavaProcessor, PreTrainedTokenizerFast
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.local.rendering import Renderer
-from eyechart.evaluators.types import IMAGE
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import picture
 

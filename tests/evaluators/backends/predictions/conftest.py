@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import load_dataset, mini
 
 
 def rows_of(name: str, config: str | None = None) -> list[dict[str, Any]]:

@@ -2,19 +2,15 @@
 
 import csv
 import json
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
 import openpyxl
 
-from eyechart.datasets_scripts.common.rotations import STRIDE
-from eyechart.datasets_scripts.common.rotations import rotate
-from eyechart.datasets_scripts.common.rotations import rotated_letter
-from eyechart.evaluators.types import Request
+from eyechart.datasets_scripts.common.choice.rotations import STRIDE, rotate, rotated_letter
+from eyechart.evaluators.requests.types import Request
 
 Rows = Sequence[Mapping[str, Any]]
 

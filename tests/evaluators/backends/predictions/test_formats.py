@@ -8,16 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.predictions.formats import read_predictions
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from eyechart.evaluators.types import Request
+from eyechart.evaluators.requests.types import Request
 from tests.evaluators.backends.predictions.files import WRITERS as SHEETS
-from tests.evaluators.backends.predictions.files import write_csv
-from tests.evaluators.backends.predictions.files import write_json
-from tests.evaluators.backends.predictions.files import write_jsonl
-from tests.evaluators.backends.predictions.files import write_xlsx
+from tests.evaluators.backends.predictions.files import write_csv, write_json, write_jsonl, write_xlsx
 
 VLMEVALKIT = {"index": 1, "prediction": "A"}
 WRITERS = {**SHEETS, ".jsonl": write_jsonl, ".csv": write_csv}

@@ -4,14 +4,11 @@ import json
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.rotations import rotate
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from eyechart.metrics.scoring.choices import extract_choice
-from tests.evaluators.backends.predictions.files import ask
-from tests.evaluators.backends.predictions.files import right_letter
-from tests.evaluators.backends.predictions.files import write_jsonl
+from eyechart.datasets_scripts.common.choice.rotations import rotate
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.metrics.scoring.choices.extraction import extract_choice
+from tests.evaluators.backends.predictions.files import ask, right_letter, write_jsonl
 
 
 def released_row(row, text, rotation=0, **changes):

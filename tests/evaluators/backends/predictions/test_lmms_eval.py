@@ -3,11 +3,8 @@
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from tests.evaluators.backends.predictions.files import ask
-from tests.evaluators.backends.predictions.files import right_letter
-from tests.evaluators.backends.predictions.files import vlmevalkit_row
-from tests.evaluators.backends.predictions.files import write_jsonl
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from tests.evaluators.backends.predictions.files import ask, right_letter, vlmevalkit_row, write_jsonl
 
 ROW = {"id": "dev-12", "question": "How sharp is it?", "options": ("Sharp", "Blurry", "In between"), "answer": "B"}
 

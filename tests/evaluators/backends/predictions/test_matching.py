@@ -5,12 +5,9 @@ import random
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingPredictionError
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from tests.evaluators.backends.predictions.files import ask
-from tests.evaluators.backends.predictions.files import vlmevalkit_row
-from tests.evaluators.backends.predictions.files import write_tsv
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingPredictionError
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from tests.evaluators.backends.predictions.files import ask, vlmevalkit_row, write_tsv
 
 YES_NO = ("Yes", "No")
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import MissingPredictionError
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from eyechart.evaluators.types import Request
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingPredictionError, UsageError
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.requests.types import Request
 
 ASKED = [Request(name, ("Rate it.",), (), words=("good", "poor")) for name in ("a.png", "movie/b.png", "c-1.png")]
 

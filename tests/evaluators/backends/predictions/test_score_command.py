@@ -6,16 +6,17 @@ import random
 import pytest
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts import load_dataset
-from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.results import read_results
-from tests.evaluators.backends.predictions.files import WRITERS
-from tests.evaluators.backends.predictions.files import right_letter
-from tests.evaluators.backends.predictions.files import vlmevalkit_row
-from tests.evaluators.backends.predictions.files import write_jsonl
-from tests.evaluators.backends.predictions.files import write_tsv
-from tests.evaluators.backends.predictions.files import write_xlsx
+from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.backends.predictions.files import (
+    WRITERS,
+    right_letter,
+    vlmevalkit_row,
+    write_jsonl,
+    write_tsv,
+    write_xlsx,
+)
 
 
 def invoke(*arguments):

@@ -5,18 +5,18 @@ import datetime
 import openpyxl
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.errors import MissingPredictionError
-from eyechart.evaluators.backends.predictions_file import PredictionsFileBackend
-from eyechart.metrics.scoring.choices import extract_choice
-from tests.evaluators.backends.predictions.files import WRITERS
-from tests.evaluators.backends.predictions.files import ask
-from tests.evaluators.backends.predictions.files import right_letter
-from tests.evaluators.backends.predictions.files import vlmevalkit_row
-from tests.evaluators.backends.predictions.files import write_json
-from tests.evaluators.backends.predictions.files import write_tsv
-from tests.evaluators.backends.predictions.files import write_xlsx
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.metrics.scoring.choices.extraction import extract_choice
+from tests.evaluators.backends.predictions.files import (
+    WRITERS,
+    ask,
+    right_letter,
+    vlmevalkit_row,
+    write_json,
+    write_tsv,
+    write_xlsx,
+)
 
 ROW = {"id": "dev-7", "question": "How sharp is it?", "options": ("Sharp", "Blurry", "In between"), "answer": "B"}
 

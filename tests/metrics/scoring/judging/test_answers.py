@@ -3,13 +3,9 @@ import math
 
 import pytest
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import LeftOutWarning
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.judging.answers import answer_scores
-from eyechart.metrics.scoring.judging.answers import matches_exactly
-from eyechart.metrics.scoring.judging.prompts import Messages
-from eyechart.metrics.scoring.judging.prompts import read_fields
+from eyechart.metrics.scoring.errors import InputError, LeftOutWarning, UndefinedScoreWarning
+from eyechart.metrics.scoring.judging.answers import answer_scores, matches_exactly
+from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
 from eyechart.metrics.scoring.judging.rounds import Judging
 
 # MMBench (arXiv:2307.06281), Table 5: question, ground truth, MiniGPT-4's answer, GPT's score.

@@ -7,13 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import LeftOutWarning
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
-from eyechart.metrics.scoring.judging.descriptions import description_scores
-from eyechart.metrics.scoring.judging.prompts import Messages
-from eyechart.metrics.scoring.judging.prompts import read_fields
+from eyechart.metrics.scoring.errors import InputError, LeftOutWarning, UndefinedScoreWarning
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores
+from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
 from eyechart.metrics.scoring.judging.rounds import Judging
 
 

@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.judging.escaping import escape
-from eyechart.metrics.scoring.judging.escaping import unescape
-from eyechart.metrics.scoring.judging.prompts import list_templates
-from eyechart.metrics.scoring.judging.prompts import read_fields
-from eyechart.metrics.scoring.judging.prompts import render
+from eyechart.metrics.scoring.judging.escaping import escape, unescape
+from eyechart.metrics.scoring.judging.prompts import list_templates, read_fields, render
 from tests.growth import growth
 
 # Special tokens of chat formats: ChatML, Llama 2 and 3, Mistral, Gemma, Zephyr and Phi, DeepSeek, Vicuna, BERT, EXAONE,

@@ -5,20 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import LostRoundsWarning
+from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning
 from eyechart.metrics.scoring.judging import prompts
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
-from eyechart.metrics.scoring.judging.prompts import list_templates
-from eyechart.metrics.scoring.judging.prompts import read_fields
-from eyechart.metrics.scoring.judging.prompts import render
-from eyechart.metrics.scoring.judging.prompts import template_version
-from eyechart.metrics.scoring.judging.replies import ask
-from eyechart.metrics.scoring.judging.replies import ask_all
-from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.judging.replies import majority
-from eyechart.metrics.scoring.judging.replies import parse_letter
-from eyechart.metrics.scoring.judging.replies import parse_score
+from eyechart.metrics.scoring.judging.prompts import list_templates, read_fields, render, template_version
+from eyechart.metrics.scoring.judging.replies import ask, ask_all, judge_name, majority, parse_letter, parse_score
 
 FIELDS = {
     "question": "How is the light",

@@ -2,22 +2,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.decisions import Extraction
-from eyechart.metrics.scoring.decisions import decide
+from eyechart.metrics.scoring.choices.decisions import Extraction, decide
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.judging import prompts
-from eyechart.metrics.scoring.judging.lexical import _REPLIES
-from eyechart.metrics.scoring.judging.lexical import best_option
-from eyechart.metrics.scoring.judging.lexical import completeness
-from eyechart.metrics.scoring.judging.lexical import lexical
-from eyechart.metrics.scoring.judging.lexical import mark
-from eyechart.metrics.scoring.judging.lexical import preciseness
-from eyechart.metrics.scoring.judging.lexical import relevance
+from eyechart.metrics.scoring.judging.lexical import (
+    _REPLIES,
+    best_option,
+    completeness,
+    lexical,
+    mark,
+    preciseness,
+    relevance,
+)
 from eyechart.metrics.scoring.judging.lexicon import AESTHETIC
-from eyechart.metrics.scoring.judging.prompts import list_templates
-from eyechart.metrics.scoring.judging.prompts import render
-from eyechart.metrics.scoring.judging.replies import parse_letter
-from eyechart.metrics.scoring.judging.replies import parse_score
+from eyechart.metrics.scoring.judging.prompts import list_templates, render
+from eyechart.metrics.scoring.judging.replies import parse_letter, parse_score
 
 OPTIONS = ["Bright", "Dark", "Medium"]
 SENTENCES = [

@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.judging import lexicon
-from eyechart.metrics.scoring.judging.lexicon import read_clauses
-from eyechart.metrics.scoring.judging.lexicon import read_statements
+from eyechart.metrics.scoring.judging.lexicon import read_clauses, read_statements
 from tests.growth import growth
 
 

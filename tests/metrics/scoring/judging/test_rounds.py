@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import LostRoundsWarning
-from eyechart.metrics.scoring.errors import UndefinedScoreError
-from eyechart.metrics.scoring.intervals import percentile_interval
-from eyechart.metrics.scoring.judging.rounds import Judging
-from eyechart.metrics.scoring.judging.rounds import ask_scores
-from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
-from eyechart.metrics.scoring.judging.rounds import count_failed
-from eyechart.metrics.scoring.judging.rounds import is_scored
-from eyechart.metrics.scoring.judging.rounds import mean_of_frequencies
-from eyechart.metrics.scoring.judging.rounds import score_frequencies
+from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning, UndefinedScoreError
+from eyechart.metrics.scoring.judging.rounds import (
+    Judging,
+    ask_scores,
+    bootstrap_scores,
+    count_failed,
+    is_scored,
+    mean_of_frequencies,
+    score_frequencies,
+)
+from eyechart.metrics.scoring.statistics.intervals import percentile_interval
 
 SCALE = (0, 1, 2)
 # Q-Bench (arXiv:2309.14181), Table 3: P_0, P_1, P_2 in percent and the score, for completeness, precision and

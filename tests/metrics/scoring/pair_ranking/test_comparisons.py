@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring import pair_ranking
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.pair_ranking.comparisons import count_outcomes
 
 RANKINGS = [

@@ -8,10 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.errors import UnboundedScoresError
-from eyechart.metrics.scoring.pair_ranking import map_scores
-from eyechart.metrics.scoring.pair_ranking import mle_scores
+from eyechart.metrics.scoring.errors import InputError, UnboundedScoresError
+from eyechart.metrics.scoring.pair_ranking import map_scores, mle_scores
 from eyechart.metrics.scoring.pair_ranking.thurstone import inverse_mills
 
 PAIRS = st.lists(

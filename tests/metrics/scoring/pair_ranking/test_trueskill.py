@@ -1,7 +1,4 @@
-from math import erf
-from math import exp
-from math import pi
-from math import sqrt
+from math import erf, exp, pi, sqrt
 
 import numpy as np
 import pytest

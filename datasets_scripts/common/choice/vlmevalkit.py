@@ -1,0 +1,152 @@
+"""Reading the tables in which VLMEvalKit keeps benchmarks (https://github.com/open-compass/VLMEvalKit).
+
+One TSV for each split: `index`, `question`, the options in `A`, `B` and so on, `answer` (a letter; absent or empty
+where answers are private), `image` (base64, or the index of the row whose image to use) and, in some of the tables,
+`hint`, `category`, `l2-category`, `split`, `image_name` and others. What such a column says is up to the benchmark.
+"""
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from string import ascii_uppercase
+from typing import Any
+
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text
+from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
+
+SUFFIX = ".tsv"
+_NAMES = ("image_name", "img_path", "image_path")
+"""Columns that may hold the name of a row's image."""
+
+
+class CategoryWarning(UserWarning):
+    """A table has categories whose meaning is not known."""
+
+
+def read_table(path: str, *, images: bool = True) -> list[Row]:
+    """Read a table's rows, in one form.
+
+    Args:
+        path: The file.
+        images: Whether to read the images.
+
+    Returns:
+        For each row `name` (the image's name where the table has it, else the index), `question`, `hint`, `options`,
+        `answer` ("" where there is none), `image` (as `Base64Cell`, or None where it is missing), and `private`:
+        whether no row of the table has an answer. Under `columns`, the texts of all columns by name.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: It cannot be read, or a column is missing.
+    """
+    rows = read_tsv_rows(path, ("index", "question", "A"), "image", images=images)
+    good = [raw for _, raw in rows if ROW_ERROR not in raw]
+    cells = {clean_text(raw["index"]): raw.get("image") for raw in reversed(good)}
+    private = not any(_text(raw, "answer") for raw in good)
+    return [(number, raw if ROW_ERROR in raw else _fields(raw, cells, private)) for number, raw in rows]
+
+
+def meanings(
+    texts: Iterable[str], known: Mapping[str, Mapping[str, str]], column: str, unknown: set[str]
+) -> dict[str, str]:
+    """Sort what the columns of categories say into columns of ours.
+
+    Args:
+        texts: Cells; each may hold several categories, such as "how, distortion".
+        known: Our columns, each with the categories that belong there, in the form of `plain`, and what we call them.
+        column: The column that keeps a cell that is not understood: one with other words than known categories, or with
+            two for one column.
+        unknown: Takes the cells that are not understood.
+
+    Returns:
+        Values by column; columns of which nothing is said are left out.
+
+    Examples:
+        >>> known = {"question_type": {"how": "how"}, "concern": {"distortion": "distortion"}}
+        >>> meanings(["How_(distortion)"], known, "concern", set())
+        {'question_type': 'how', 'concern': 'distortion'}
+        >>> meanings(["lens distortion"], known, "concern", set())
+        {'concern': 'lens distortion'}
+    """
+    columns = {name: place for place, names in known.items() for name in names}
+    any_name = "|".join(rf"\b{re.escape(name)}\b" for name in sorted(columns, key=len, reverse=True))
+    found: dict[str, str] = {}
+    for text in filter(None, texts):
+        names = re.findall(any_name, plain(text))
+        told = {columns[name]: known[columns[name]][name] for name in names}
+        if len(told) < len(names) or re.search(r"\w", re.sub(any_name, " ", plain(text))):
+            unknown.add(text)
+            found.setdefault(column, text)
+        else:
+            found |= told
+    return found
+
+
+def plain(text: str) -> str:
+    """Return a category without differences of spelling.
+
+    Examples:
+        >>> plain("In-context_Distortion"), plain(" Yes-or-No")
+        ('in context distortion', 'yes or no')
+    """
+    return re.sub(r"[\s_/-]+", " ", text.strip()).casefold()
+
+
+def lookup(names: Iterable[str], spellings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Make one of the tables that `meanings` takes: each name by its plain form, and by other spellings.
+
+    Examples:
+        >>> lookup(["yes-or-no", "what"], {"yes-no": "yes-or-no"})
+        {'yes or no': 'yes-or-no', 'what': 'what', 'yes no': 'yes-or-no'}
+    """
+    return {plain(name): name for name in names} | {plain(text): name for text, name in (spellings or {}).items()}
+
+
+def warn_of_categories(path: str, unknown: Iterable[str], column: str) -> None:
+    """Name the categories of a table that are not understood, if there are any."""
+    listed = sorted(unknown)
+    if listed:
+        more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
+        message = f"{path}: unknown categories {listed[:8]}{more}; they are kept as they are, in the column {column!r}"
+        warnings.warn(message, CategoryWarning, stacklevel=2)
+
+
+def _fields(raw: Mapping[str, Any], cells: Mapping[str, Any], private: bool) -> dict[str, Any]:
+    options = [clean_text(raw[letter]) for letter in takewhile(raw.__contains__, ascii_uppercase)]
+    while options and options[-1] in ("", "nan"):
+        options.pop()
+    columns = {name: _text(raw, name) for name in raw if name != "image"}
+    index = columns["index"]
+    image, problem = _image(index, raw.get("image"), cells)
+    if problem:
+        return {ROW_ERROR: problem}
+    return {
+        "name": next((columns[name] for name in _NAMES if columns.get(name)), index),
+        "question": columns["question"],
+        "hint": columns.get("hint", ""),
+        "options": options,
+        "answer": columns.get("answer", ""),
+        "image": image,
+        "private": private,
+        "columns": columns,
+    }
+
+
+def _text(raw: Mapping[str, Any], name: str) -> str:
+    """A cell's text; pandas writes an empty one as nothing or as "nan"."""
+    text = clean_text(raw.get(name) or "")
+    return "" if text == "nan" else text
+
+
+def _image(index: str, cell: Any, cells: Mapping[str, Any]) -> tuple[Any, str]:
+    """Where a row's image is, or None for a missing one; and what is wrong with it."""
+    if not isinstance(cell, str):
+        return cell, ""
+    reference = clean_text(cell)
+    if not reference:
+        return None, ""
+    target = cells.get(reference)
+    if reference == index or target is None or isinstance(target, str):
+        return None, f"the image cell refers to index {reference!r}, which holds no image"
+    return target, ""

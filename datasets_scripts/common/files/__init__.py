@@ -1,0 +1,1 @@
+"""Reading files of every form in which releases come, and downloading them."""

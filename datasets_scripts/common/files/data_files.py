@@ -1,0 +1,99 @@
+"""Finding annotation files: those that a user named (not `datasets` on its own), and the Parquet files of a split."""
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasets.data_files import DataFilesDict, EmptyDatasetError, get_data_patterns
+
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.datasets_scripts.common.paths import is_image
+
+if TYPE_CHECKING:
+    from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+
+# What other toolkits call dev, as in "Q-Bench1_VAL.tsv".
+_VALIDATION = re.compile(r"(?<![a-z])val(idation)?(?![a-z])")
+
+
+def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> dict[str, list[str]] | None:
+    """Return the annotation files that the user named with `data_files`, by split, or None.
+
+    `datasets.load_dataset` on a registered name always passes `data_files`: without the argument, it takes what looks
+    like data in `data_dir`, or even in the working directory. Such a pick is recognised by making it again.
+
+    Args:
+        config: The builder's configuration.
+        suffixes: Endings of the annotation files that the subset reads.
+
+    Raises:
+        UsageError: The user named a file with another ending.
+    """
+    if not config.data_files:
+        return None
+    files = {str(split): [str(file) for file in part] for split, part in config.data_files.items()}
+    other = [file for part in files.values() for file in part if not file.lower().endswith(suffixes)]
+    # Nobody names images; a folder of them is not listed a second time.
+    if not config.own_data_files and (
+        any(map(is_image, other)) or files == _automatic_data_files(config.data_dir, files)
+    ):
+        return None
+    if other:
+        raise UsageError(f"data_files holds {other[0]}; it takes annotation files: {', '.join(sorted(suffixes))}")
+    return files
+
+
+def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[str, list[str]]:
+    """Sort chosen annotation files by split.
+
+    A split is named by the key in `data_files` ("validation" stands for "dev"), or else by the file's name.
+
+    Args:
+        chosen: What `chosen_data_files` returned.
+        splits: The subset's splits.
+
+    Raises:
+        UsageError: A key is no split, or a file's name does not tell its split.
+    """
+    files: dict[str, list[str]] = {}
+    for key, paths in chosen.items():
+        for path in paths:
+            files.setdefault(_split_of(key, path, splits), []).append(path)
+    return files
+
+
+def split_parquet_files(folders: Sequence[str], split: str) -> list[str]:
+    """Return the files `<split>*.parquet` of the first of `folders` that has any, in order."""
+    found = (sorted(glob.glob(os.path.join(glob.escape(folder), f"{split}*.parquet"))) for folder in folders)
+    return next(filter(None, found), [])
+
+
+def _split_of(key: str, path: str, splits: Sequence[str]) -> str:
+    if key == "validation" and "dev" in splits:
+        return "dev"
+    # The key of files that were given without one.
+    if key != "train":
+        if key not in splits:
+            raise unknown_name("split in data_files", key, splits)
+        return key
+    name = os.path.basename(path).lower()
+    named = [split for split in splits if split in name or (split == "dev" and _VALIDATION.search(name))]
+    if len(named) != 1:
+        known = " or ".join(f"data_files={{{split!r}: ...}}" for split in splits)
+        raise UsageError(f"which split is {path}? Say {known}")
+    return named[0]
+
+
+def _automatic_data_files(data_dir: str | None, files: dict[str, list[str]]) -> dict[str, list[str]]:
+    base = Path(data_dir or "").expanduser().resolve().as_posix()
+    if not all(file.startswith(base) for part in files.values() for file in part):
+        # Not picked from there, which is known without listing what may be a large folder.
+        return {}
+    try:
+        picked = DataFilesDict.from_patterns(get_data_patterns(base), base_path=base)
+    except (EmptyDatasetError, FileNotFoundError):
+        return {}
+    return {str(split): [str(file) for file in part] for split, part in picked.items()}

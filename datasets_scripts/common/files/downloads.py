@@ -1,0 +1,104 @@
+"""Downloading large files so that an interrupted download goes on where it stopped.
+
+The download manager of `datasets` does so for files on the Hub alone; any other one it begins anew. KADID-10k has 3 GB.
+"""
+
+import glob
+import hashlib
+import os
+from typing import Any
+from urllib.request import Request, urlopen
+
+CHUNK = 16 * 2**20
+"""Bytes that are asked for at once, and hence the most that is lost by an interruption."""
+_TIMEOUT = 30
+"""Seconds to wait for what a server says of a file."""
+
+
+def resumable_download(url: str, folder: str) -> str | None:
+    """Download a file unless that was done before.
+
+    What has arrived is kept beside the file under a name that tells the server's version of it (its ETag, or else when
+    it was last changed), so that parts of two versions are never put together.
+
+    Args:
+        url: Address of the file, by HTTP or HTTPS.
+        folder: Folder of downloaded files.
+
+    Returns:
+        Path of the file, which appears complete or not at all; None if the server does not send parts of files, or does
+        not tell their size and version.
+
+    Raises:
+        ConnectionError: Hugging Face's libraries are set to stay offline.
+        Exception: The server cannot be reached, or stopped sending: whatever the HTTP client makes of that. The next
+            attempt goes on from there.
+    """
+    from datasets import config
+    from filelock import FileLock
+    from fsspec.core import url_to_fs
+
+    target = _target(url, folder)
+    if os.path.isfile(target):
+        return target
+    if config.HF_HUB_OFFLINE:
+        raise ConnectionError("HF_HUB_OFFLINE is set")
+    os.makedirs(folder, exist_ok=True)
+    with FileLock(f"{target}.lock"):
+        # Another process may have downloaded it meanwhile.
+        if os.path.isfile(target):
+            return target
+        files, place = url_to_fs(url)
+        about = files.info(place)
+        told = about.get("ETag") or about.get("Last-Modified") or _last_changed(url)
+        if not (about.get("size") and told):
+            return None
+        version = hashlib.sha256(told.encode()).hexdigest()[:16]
+        part = f"{target}.{version}.incomplete"
+        try:
+            _append_rest(files, place, about["size"], part)
+        except ValueError:
+            # fsspec asked for a part, and the server sent the whole.
+            os.remove(part)
+            return None
+        os.replace(part, target)
+    return target
+
+
+def has_part(url: str, folder: str) -> bool:
+    """Whether a part of a file has arrived, from which `resumable_download` goes on."""
+    parts = glob.glob(f"{glob.escape(_target(url, folder))}.*.incomplete")
+    return any(os.path.getsize(part) for part in parts)
+
+
+def _target(url: str, folder: str) -> str:
+    return os.path.join(folder, hashlib.sha256(url.encode()).hexdigest())
+
+
+def _last_changed(url: str) -> str | None:
+    """When a file was last changed, as its server says; older versions of fsspec leave that out of what they tell."""
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=_TIMEOUT) as answer:
+            changed: str | None = answer.headers.get("Last-Modified")
+    except OSError:
+        return None
+    return changed
+
+
+def _append_rest(files: Any, place: str, size: int, part: str) -> None:
+    from datasets.utils import tqdm
+
+    with open(part, "ab") as local:
+        done = local.tell()
+        title = f"Downloading {os.path.basename(place)}"
+        # Shown after two seconds, and on terminals only.
+        shown = tqdm(total=size, initial=done, desc=title, unit="B", unit_scale=True, delay=2, disable=None)
+        with shown, files.open(place, "rb", block_size=CHUNK, size=size) as remote:
+            while done < size:
+                remote.seek(done)
+                data = remote.read(min(CHUNK, size - done))
+                if not data:
+                    raise OSError(f"{place} ended after {done:,} of {size:,} bytes")
+                local.write(data)
+                done += len(data)
+                shown.update(len(data))

@@ -1,0 +1,107 @@
+"""Reading MAT files of MATLAB's version 5 (and 4) with SciPy."""
+
+import struct
+import zlib
+from typing import IO, TYPE_CHECKING
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MAX_BYTES = 64 * 2**20
+"""Most bytes that the compressed variables of a file may unpack to; the benchmarks' have about 300 KiB."""
+_HEADER_SIZE = 128
+_COMPRESSED = 15
+_CHUNK = 2**20
+
+
+def read_mat_numbers(path: str, name: str) -> list[float]:
+    """Return a numeric variable of a MAT file, flattened.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not a MAT file of version 4 or 5, too large, no such variable, or not one of real numbers.
+    """
+    values = _read_variable(path, name)
+    if values.dtype.kind not in "iuf":
+        raise BadAnnotationError(f"variable {name!r} must hold real numbers, found {values.dtype}", path=path)
+    return [float(value) for value in values.ravel()]
+
+
+def read_mat_texts(path: str, name: str) -> list[str]:
+    """Return a cell array of texts of a MAT file, flattened.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not a MAT file of version 4 or 5, too large, no such variable, or not a cell array of texts.
+    """
+    texts = []
+    for index, cell in enumerate(_read_variable(path, name).ravel(), 1):
+        text = cell.item() if getattr(cell, "size", 0) == 1 else None
+        if not isinstance(text, str):
+            raise BadAnnotationError(f"cell {index} of variable {name!r} must hold one text, found {cell!r}", path=path)
+        texts.append(text)
+    return texts
+
+
+def _read_variable(path: str, name: str) -> "np.ndarray":
+    import numpy as np
+    from scipy.io import loadmat, whosmat
+    from scipy.io.matlab import matfile_version
+
+    try:
+        # Version 4 (0 here) knows no compression, and version 7.3 (2 here) is not read.
+        if matfile_version(path)[0] == 1:
+            _check_unpacked_size(path)
+        names = [found for found, _, _ in whosmat(path)]
+        if name not in names:
+            raise BadAnnotationError(f"a variable is missing: {unknown_name('variable', name, names)}", path=path)
+        values = loadmat(path, variable_names=[name])[name]
+    except FileNotFoundError as error:
+        raise MissingFileError("the annotation file is not there", path=path) from error
+    except BadAnnotationError:
+        raise
+    # What SciPy raises for HDF5 files, and for nothing else.
+    except NotImplementedError as error:
+        reason = "this is a MAT file of version 7.3 (HDF5); save it as version 5 with MATLAB's save(..., '-v7')"
+        raise BadAnnotationError(reason, path=path) from error
+    # SciPy raises whatever the damage led it to: ValueError, TypeError, zlib.error, IndexError, ...
+    except Exception as error:
+        raise BadAnnotationError(f"cannot be read as a MAT file: {type(error).__name__}: {error}", path=path) from error
+    if not isinstance(values, np.ndarray):
+        reason = f"variable {name!r} must be a plain array, found {type(values).__name__}"
+        raise BadAnnotationError(reason, path=path)
+    return values
+
+
+def _check_unpacked_size(path: str) -> None:
+    """Refuse a file of version 5 whose compressed variables unpack to more than `MAX_BYTES`.
+
+    SciPy unpacks whatever there is, so this is told beforehand, without keeping what is unpacked.
+    """
+    unpacked = 0
+    with open(path, "rb") as file:
+        order = "<" if file.read(_HEADER_SIZE).endswith(b"IM") else ">"
+        while len(tag := file.read(8)) == 8:
+            kind, size = struct.unpack(f"{order}II", tag)
+            end = file.tell() + size
+            if kind == _COMPRESSED:
+                unpacked += _unpacked_size(file, end, MAX_BYTES - unpacked)
+            if unpacked > MAX_BYTES:
+                reason = f"unpacks to more than {MAX_BYTES:,} bytes, the largest size allowed"
+                raise BadAnnotationError(reason, path=path)
+            file.seek(end)
+
+
+def _unpacked_size(file: IO[bytes], end: int, limit: int) -> int:
+    """Return how many bytes the compressed bytes up to `end` unpack to, or a number beyond `limit`."""
+    unpacker = zlib.decompressobj()
+    unpacked = 0
+    while unpacked <= limit and not unpacker.eof:
+        data = unpacker.unconsumed_tail or file.read(min(_CHUNK, end - file.tell()))
+        if not data:
+            # Cut off, which SciPy reports.
+            break
+        unpacked += len(unpacker.decompress(data, _CHUNK))
+    return unpacked

@@ -1,0 +1,99 @@
+"""Reading the Parquet form of a release: annotations at once, image bytes one row group at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
+from eyechart.datasets_scripts.common.files.base64_images import SHORT_CELL, base64_problem, decode_base64
+from eyechart.datasets_scripts.common.files.readers import Row
+
+
+@dataclass(frozen=True)
+class ParquetCell:
+    """Where an encoded image is; small, so that lists of rows stay small."""
+
+    path: str
+    """The Parquet file."""
+    column: str
+    """The image column."""
+    group: int
+    """Row group of the file."""
+    index: int
+    """Row within the group."""
+    problem: str = ""
+    """Why the image cannot be decoded from base64; empty if it can, or is not base64."""
+
+
+def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) -> list[Row]:
+    """Read a Parquet file's rows, counted from 1, with a `ParquetCell` (or None, if null) in each image column.
+
+    A text column of images holds base64; cells too short for an image are given as they are.
+
+    Raises:
+        BadAnnotationError: Not a Parquet file, a required column is missing, or an image column holds no images.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            found = file.schema_arrow.names
+            for name in [*required, *image_columns]:
+                if name not in found:
+                    raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, found)}", path=path)
+            plain = [name for name in found if name not in image_columns]
+            rows = []
+            for group in range(file.num_row_groups):
+                columns = file.read_row_group(group, columns=plain).to_pylist()
+                for column in image_columns:
+                    for index, cell in enumerate(_cells(file, path, group, column)):
+                        columns[index][column] = cell
+                rows += columns
+    except (pa.ArrowException, OSError) as error:
+        raise BadAnnotationError(f"cannot be read as Parquet: {error}", path=path) from error
+    return list(enumerate(rows, 1))
+
+
+class ParquetCells:
+    """Loads images from `ParquetCell`s, keeping the last row group, which is enough for rows in file order."""
+
+    def __init__(self) -> None:
+        """Start with nothing loaded."""
+        self._key: tuple[str, str, int] | None = None
+        self._column: pa.ChunkedArray | None = None
+
+    def load(self, image: Any) -> Any:
+        """Return the `{"bytes", "path"}` value of a cell; anything else is returned as it is."""
+        if not isinstance(image, ParquetCell):
+            return image
+        key = (image.path, image.column, image.group)
+        if self._column is None or key != self._key:
+            with pq.ParquetFile(image.path) as file:
+                self._column = file.read_row_group(image.group, columns=[image.column]).column(image.column)
+            self._key = key
+        value = self._column[image.index].as_py()
+        return {"bytes": decode_base64(value), "path": None} if isinstance(value, str) else value
+
+
+def _cells(file: pq.ParquetFile, path: str, group: int, column: str) -> Iterator[ParquetCell | str | None]:
+    """Say for every row of a group where its image is, without keeping the image."""
+    values = file.read_row_group(group, columns=[column]).column(column)
+    if pa.types.is_struct(values.type) and "bytes" in [field.name for field in values.type]:
+        values = pa.chunked_array([chunk.field("bytes") for chunk in values.chunks], values.type.field("bytes").type)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    is_text = values.type in (pa.string(), pa.large_string())
+    # A column without any value has a type of its own.
+    if not (is_text or values.type in (pa.binary(), pa.large_binary(), pa.null())):
+        reason = f"column {column!r} must hold images as bytes or as base64, found {values.type}"
+        raise BadAnnotationError(reason, path=path)
+    for index, value in enumerate(values):
+        if not value.is_valid:
+            yield None
+        elif not is_text:
+            yield ParquetCell(path, column, group, index)
+        else:
+            text = value.as_py()
+            problem = base64_problem(text)
+            yield text if len(text) <= SHORT_CELL else ParquetCell(path, column, group, index, problem)

@@ -1,0 +1,236 @@
+"""Reading annotation files: every error names the file and, where there is one, the row."""
+
+import csv
+import io
+import json
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
+
+Row = tuple[int, dict[str, Any]]
+"""A row number as a reader of the file would count it, and the row's fields."""
+ROW_ERROR = "_error"
+"""Field that a reader gives to a row it could not read, saying why; such a row has no other field."""
+
+
+def clean_text(text: str) -> str:
+    """Return `text` in Unicode NFC without blanks at its ends."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def read_json_rows(path: str) -> list[Row]:
+    """Read a JSON file that holds objects, in a list or one behind the other; other items become a `ROW_ERROR`.
+
+    Rows count from 1.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8, not JSON, or neither a list nor objects.
+    """
+    text = _read_text(path).strip()
+    try:
+        data = _consecutive(text) if text.startswith("{") else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadAnnotationError(f"not valid JSON: {error}", path=path) from error
+    if not isinstance(data, list):
+        raise BadAnnotationError(f"expected a JSON list of objects, found {_json_name(data)}", path=path)
+    return [(number, row if isinstance(row, dict) else _not_an_object(row)) for number, row in enumerate(data, 1)]
+
+
+def read_json_object(path: str) -> dict[str, Any]:
+    """Read a JSON file that holds one object.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8, not JSON, no object, or a key appears twice in an object.
+    """
+    try:
+        data = json.loads(_read_text(path), object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise BadAnnotationError(f"cannot be read as JSON: {error}", path=path) from error
+    if not isinstance(data, dict):
+        raise BadAnnotationError(f"expected a JSON object, found {_json_name(data)}", path=path)
+    return data
+
+
+def read_jsonl_rows(path: str) -> list[Row]:
+    """Read JSON Lines, one object a line; rows carry the line number, other lines become a `ROW_ERROR`.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8.
+    """
+    lines = enumerate(_read_text(path).split("\n"), 1)
+    return [(number, _line_object(line)) for number, line in lines if line.strip()]
+
+
+def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
+    """Return the cleaned fields of a delimited file's first line, its header if it has one; none for an empty file.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8, or not CSV.
+    """
+    reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
+    try:
+        return [clean_text(field) for field in next(reader, [])]
+    except csv.Error as error:
+        raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
+
+
+def read_csv_rows(
+    path: str, required: Sequence[str], delimiter: str = ",", columns: Sequence[str] | None = None
+) -> list[Row]:
+    """Read a delimited file; rows carry the line number in the file (a header is line 1).
+
+    Column names are compared without blanks at their ends; columns beyond `required` are kept. A row with another
+    number of fields than there are columns becomes a `ROW_ERROR`.
+
+    Args:
+        path: The file.
+        required: Columns that must be there.
+        delimiter: What stands between two fields.
+        columns: Names of all columns of a file without a header line; the first line is the header by default.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not UTF-8, not CSV, no header, or a required column is missing.
+    """
+    reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
+    rows: list[Row] = []
+    try:
+        header = [clean_text(column) for column in next(reader, [])] if columns is None else list(columns)
+        check_header(path, header, required)
+        for fields in reader:
+            if not any(field.strip() for field in fields):
+                continue
+            if len(fields) != len(header):
+                expected = f"the header has {len(header)}" if columns is None else f"{len(header)} are expected"
+                row = {ROW_ERROR: f"{len(fields)} field(s) where {expected}"}
+            else:
+                row = dict(zip(header, fields, strict=True))
+            rows.append((reader.line_num, row))
+    except csv.Error as error:
+        raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
+    return rows
+
+
+def check_header(path: str, header: Sequence[str], required: Sequence[str], *, row: int = 1) -> None:
+    """Check the column names of a table, which stand in `row`.
+
+    Raises:
+        BadAnnotationError: There are none, two are equal, or a required one is missing.
+    """
+    if not header:
+        raise BadAnnotationError("the file is empty; expected a header line", path=path)
+    doubled = sorted({name for name in header if header.count(name) > 1})
+    if doubled:
+        raise BadAnnotationError(f"columns {doubled} appear more than once", path=path, row=row)
+    for name in required:
+        if name not in header:
+            raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, header)}", path=path, row=row)
+
+
+def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str, empty: bool = False) -> str:
+    """Return the cleaned text of one field.
+
+    Raises:
+        BadAnnotationError: The field is missing, not text, or empty although `empty` is False.
+    """
+    value = row.get(name)
+    if not isinstance(value, str):
+        reason = f"field {name!r} must be text, found {value!r}" if name in row else f"field {name!r} is missing"
+        raise BadAnnotationError(reason, path=path, row=number)
+    text = clean_text(value)
+    if not text and not empty:
+        raise BadAnnotationError(f"field {name!r} is empty", path=path, row=number)
+    return text
+
+
+def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str) -> float:
+    """Return one field as a finite float; text may have blanks at its ends.
+
+    Raises:
+        BadAnnotationError: The field is missing, not a number, nan or infinite.
+    """
+    value = row.get(name)
+    try:
+        # float() takes True for 1 and "1_0" for 10.
+        if value is None or isinstance(value, bool) or "_" in str(value):
+            raise ValueError
+        result = float(value)
+    except (TypeError, ValueError):
+        reason = f"field {name!r} must be a number, found {value!r}"
+        raise BadAnnotationError(reason, path=path, row=number) from None
+    if not math.isfinite(result):
+        raise BadAnnotationError(f"field {name!r} must be a finite number, found {value!r}", path=path, row=number)
+    return result
+
+
+def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path: str, number: int | str) -> str:
+    """Return the entry of `table` that a numeric code stands for.
+
+    Raises:
+        BadAnnotationError: The code is missing or not an index of `table`.
+    """
+    value = row.get(name)
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(table):
+        meaning = ", ".join(f"{code} = {text}" for code, text in enumerate(table))
+        reason = f"field {name!r} must be one of {meaning}; found {value!r}"
+        raise BadAnnotationError(reason, path=path, row=number)
+    return table[value]
+
+
+def _read_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return file.read()
+    except FileNotFoundError as error:
+        raise MissingFileError("the annotation file is not there", path=path) from error
+    except UnicodeDecodeError as error:
+        raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
+    except OSError as error:
+        raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def _consecutive(text: str) -> list[Any]:
+    """Decode JSON values that follow one another, with blanks or nothing in between, as scripts append them."""
+    decoder = json.JSONDecoder()
+    values = []
+    place = 0
+    while place < len(text):
+        value, place = decoder.raw_decode(text, place)
+        values.append(value)
+        while place < len(text) and text[place].isspace():
+            place += 1
+    return values
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    doubled = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if doubled is not None:
+        raise ValueError(f"the key {doubled!r} appears twice in one object")
+    return dict(pairs)
+
+
+def _line_object(line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return {ROW_ERROR: f"not valid JSON: {error}"}
+    return row if isinstance(row, dict) else _not_an_object(row)
+
+
+def _not_an_object(item: object) -> dict[str, Any]:
+    return {ROW_ERROR: f"expected a JSON object, found {_json_name(item)}"}
+
+
+def _json_name(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    return names.get(type(value), "null")

@@ -1,0 +1,1 @@
+"""Pairs of images: their columns, and which images are paired."""

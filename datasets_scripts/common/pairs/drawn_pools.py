@@ -1,0 +1,175 @@
+"""Pools of images drawn from the rows of a quality subset, by the rules of the 2AFC paper.
+
+Sample sizes, where none is asked for, are the paper's: of databases with references one image of each, of others 160
+(KonIQ-10k, SPAQ); four contents (CSIQ); 25 images of each interval of scores (SPAQ).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from datasets.utils import tqdm
+
+from eyechart.datasets_scripts.common.errors import BadImageError, UsageError
+from eyechart.datasets_scripts.common.files.parquet import ParquetCells
+from eyechart.datasets_scripts.common.images import open_image
+from eyechart.datasets_scripts.common.pairs.pairing import Pools, pools_of_intervals
+from eyechart.datasets_scripts.common.pairs.sampling import coarse_sample, draw, rescale
+from eyechart.datasets_scripts.common.quality.image_statistics import colorfulness, spatial_information
+
+COARSE_SIZE = 160
+"""Images of a coarse sample where references are unknown."""
+CONTENTS = 4
+"""Contents of the first two fine-grained rules."""
+PER_INTERVAL = 25
+"""Images of each interval of the third one."""
+CANDIDATES = 4
+"""Candidates per image of a balanced sample: only their pixels are looked at, not those of a whole database."""
+SCALES: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "agiqa3k": (0, 5),
+        "cgiqa6k": (0, 5),
+        "csiq": (0, 1),
+        "kadid10k": (1, 5),
+        "kadis700k": (0, 100),
+        "koniq10k": (1, 5),
+        "live_fb": (0, 100),
+        "live_itw": (0, 100),
+        "mm21": (0, 100),
+        "spaq": (0, 100),
+        "sqad": (0, 100),
+    }
+)
+"""Lowest and highest quality that the scale of each quality subset allows."""
+
+Rows = list[dict[str, Any]]
+PoolRule = Callable[[Sequence[str], Sequence[str], Sequence[int]], Pools]
+_FACTS = ("reference", "distortion_type", "distortion_level")
+
+
+def draw_coarse(
+    rows: Rows, size: int | None, rng: np.random.Generator, bad: Callable[[BadImageError], None] | None
+) -> Rows:
+    """Draw a coarse sample: uniform over quality levels, one image of each reference, and balanced in what images show.
+
+    Args:
+        rows: Rows of a quality subset.
+        size: Number of images; by default the number of references, or at most `COARSE_SIZE` where some are unknown.
+        rng: The only source of randomness.
+        bad: Called for an image that cannot be decoded, which is then left out unless the call raises; None to balance
+            nothing and decode nothing.
+
+    Returns:
+        The drawn rows, in order.
+
+    Raises:
+        UsageError: There are not enough images or references.
+    """
+    contents = _contents(rows)
+    if size is None:
+        known = all(row["reference"] is not None for row in rows)
+        size = len(set(contents)) if known else min(COARSE_SIZE, len(set(contents)))
+    if bad is None:
+        return _coarse(rows, size, rng)
+    most = sum(min(count, CANDIDATES) for count in Counter(contents).values())
+    candidates = _coarse(rows, min(CANDIDATES * size, most), rng, per_content=CANDIDATES)
+    measured = _measure(candidates, bad)
+    return _coarse([row for row, _ in measured], size, rng, attributes=np.array([values for _, values in measured]))
+
+
+def draw_contents(rows: Rows, size: int | None, rng: np.random.Generator, rule: PoolRule) -> dict[str, Rows]:
+    """Draw contents and pool all their images by one of the first two fine-grained rules.
+
+    Args:
+        rows: Rows of a quality subset.
+        size: Number of contents; `CONTENTS` by default.
+        rng: The only source of randomness.
+        rule: `pairing.pools_of_levels` or `pairing.pools_of_types`.
+
+    Returns:
+        Rows by pool.
+
+    Raises:
+        UsageError: The reference, distortion type or distortion level of a row is unknown, or there are fewer contents.
+    """
+    for row in rows:
+        for fact in _FACTS:
+            if row[fact] is None:
+                raise UsageError(
+                    f"the {fact} of image {row['id']!r} is unknown; this pairing rule needs it of every one"
+                )
+    contents = list(dict.fromkeys(row["reference"] for row in rows))
+    wanted = CONTENTS if size is None else size
+    if wanted > len(contents):
+        raise UsageError(f"sample is {wanted}, and there are {len(contents)} contents")
+    drawn = set(draw(contents, wanted, rng))
+    part = [row for row in rows if row["reference"] in drawn]
+    pools = rule(*([row[fact] for row in part] for fact in _FACTS))
+    return {name: [part[place] for place in places] for name, places in pools.items()}
+
+
+def draw_intervals(
+    rows: Rows, size: int | None, rng: np.random.Generator, scale: tuple[float, float]
+) -> dict[str, Rows]:
+    """Draw images of each of the four intervals of scores.
+
+    Args:
+        rows: Rows of a quality subset.
+        size: Number of images of each interval, `PER_INTERVAL` by default; all of an interval that has fewer.
+        rng: The only source of randomness.
+        scale: Lowest and highest quality that the database's scale allows.
+
+    Returns:
+        Rows by pool.
+
+    Raises:
+        UsageError: A quality lies outside the scale.
+    """
+    try:
+        scores = rescale([row["quality"] for row in rows], *scale)
+    except UsageError as error:
+        error.add_note("The option scale says what the scale of this release is.")
+        raise
+    pools = pools_of_intervals(scores)
+    wanted = PER_INTERVAL if size is None else size
+    return {name: [rows[place] for place in draw(places, wanted, rng)] for name, places in pools.items()}
+
+
+def _coarse(
+    rows: Rows,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    per_content: int = 1,
+    attributes: np.ndarray | None = None,
+) -> Rows:
+    places = coarse_sample(
+        [row["quality"] for row in rows],
+        size,
+        rng,
+        contents=_contents(rows),
+        attributes=attributes,
+        per_content=per_content,
+    )
+    return [rows[place] for place in places]
+
+
+def _measure(rows: Rows, bad: Callable[[BadImageError], None]) -> list[tuple[dict[str, Any], list[float]]]:
+    """Return the rows whose images can be decoded, each with its spatial information and colourfulness."""
+    cells = ParquetCells()
+    measured = []
+    for row in tqdm(rows, desc="Measuring what images show", unit=" images", delay=2):
+        try:
+            pixels = np.asarray(open_image(cells.load(row["image"])))
+        except BadImageError as error:
+            bad(BadImageError(error.reason, path=error.path, row=row["id"]))
+            continue
+        measured.append((row, [spatial_information(pixels), colorfulness(pixels)]))
+    return measured
+
+
+def _contents(rows: Rows) -> list[str]:
+    """Name every row's content: its reference, or the image itself where that is unknown."""
+    return [row["id"] if row["reference"] is None else row["reference"] for row in rows]

@@ -1,0 +1,106 @@
+"""The label files of the 2AFC paper: which images make up which pool.
+
+A file maps a pool to a list of images. Every image gets seats, its place in each pool that it is part of, so that a
+pool keeps its size and its order when images are left out. In the coarse label file, the images of `MIXED` also make up
+the pool `mixed` (Table II of the paper), which the file does not list.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_json_object
+from eyechart.datasets_scripts.common.pairs.columns import Pool
+
+MIXED = ("kadis700k", "SQAD")
+"""Databases whose images were rated in one experiment, so that their scores can be compared."""
+MIXED_POOL = "mixed"
+BITRATES = "MM21"
+"""Database whose bitrates the label file gives in place of opinion scores."""
+SEATS = "seats"
+"""Field of a row that holds its `Seat`s."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One image's place in a pool."""
+
+    pool: str
+    """The pool's name."""
+    place: int
+    """The image's position in the pool."""
+    size: int
+    """Number of images of the pool."""
+
+
+def read_label_rows(path: str, databases: Sequence[str]) -> list[Row]:
+    """Read a label file into rows of one image each, with their seats; rows count through all pools from 1.
+
+    Args:
+        path: The label file.
+        databases: Which databases to keep, or `MIXED_POOL`; all if it is empty. An image's database is the first folder
+            of its `img_path`.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: Not a JSON object of lists of at least two images.
+        UsageError: One of `databases` is not in the file.
+    """
+    pools = {clean_text(name): images for name, images in read_json_object(path).items()}
+    for name, images in pools.items():
+        if not isinstance(images, list) or len(images) < 2:
+            raise BadAnnotationError(f"pool {name!r} must be a list of at least two images", path=path)
+    mixed = MIXED if set(MIXED) <= set(pools) else ()
+    everything = [(name, place, image) for name, images in pools.items() for place, image in enumerate(images)]
+    found = dict.fromkeys(_database(name, image) for name, _, image in everything) | dict.fromkeys(
+        mixed and [MIXED_POOL]
+    )
+    for database in databases:
+        if database not in found:
+            raise unknown_name(f"database in {path}", database, found)
+    wanted = set(databases or found)
+    rows: list[Row] = []
+    for number, (name, place, image) in enumerate(everything, 1):
+        seats = [Seat(name, place, len(pools[name]))] if _database(name, image) in wanted else []
+        if name in mixed and MIXED_POOL in wanted:
+            before = sum(len(pools[other]) for other in mixed[: mixed.index(name)])
+            seats.append(Seat(MIXED_POOL, before + place, sum(len(pools[other]) for other in mixed)))
+        if seats:
+            fields = image if isinstance(image, dict) else {ROW_ERROR: f"expected a JSON object, found {image!r}"}
+            rows.append((number, fields | {SEATS: seats}))
+    return rows
+
+
+def seated_pools(images: Sequence[Mapping[str, Any]]) -> list[Pool]:
+    """Put images into their pools, `MIXED_POOL` last.
+
+    Args:
+        images: `SEATS`, `database`, and what `Pool` asks for.
+
+    Returns:
+        Every pool of which an image is left, in order of first appearance.
+    """
+    members: dict[str, list[Mapping[str, Any] | None]] = {}
+    databases: dict[str, str] = {}
+    for image in images:
+        for seat in image[SEATS]:
+            members.setdefault(seat.pool, [None] * seat.size)[seat.place] = image
+            databases[seat.pool] = seat.pool if seat.pool == MIXED_POOL else image["database"]
+    names = sorted(members, key=lambda name: name == MIXED_POOL)
+    return [Pool(name, databases[name], members[name]) for name in names]
+
+
+def has_bitrates(pair: Mapping[str, Any]) -> bool:
+    """Tell whether the qualities of a pair of `BITRATES` are the released values.
+
+    Args:
+        pair: A row of the data set.
+    """
+    return all(pair.get(f"{side}_quality") == pair.get(f"{side}_released_score") for side in ("first", "second"))
+
+
+def _database(pool: str, image: Any) -> str:
+    """Return an image's database; a malformed one is taken for one of the pool's own name, as coarse pools have."""
+    name = image.get("img_path") if isinstance(image, dict) else None
+    return clean_text(name).partition("/")[0] if isinstance(name, str) and "/" in name else pool

@@ -1,0 +1,164 @@
+"""Which images of a database are compared, after the 2AFC paper (https://arxiv.org/abs/2402.01162, Sec. III).
+
+The paper's coarse samples are about uniform over five levels of opinion scores, take one distorted image of each
+reference where there are references, and balance the images' spatial information and colourfulness (Sec. III-B). It
+does not say how; `coarse_sample` fills five equally wide levels of the scores evenly, and within a level prefers what
+the fifths of each attribute still lack.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from eyechart.datasets_scripts.common.errors import UsageError
+
+LEVELS = 5
+"""Quality levels of the paper: excellent, good, fair, poor, bad. The attributes are balanced over as many parts."""
+
+Item = TypeVar("Item")
+
+
+def rescale(scores: Sequence[float], low: float, high: float) -> list[float]:
+    """Map opinion scores linearly from their own scale to 0 to 100.
+
+    Args:
+        scores: Mean opinion scores, all within `low` to `high`.
+        low: Lowest value that the database's scale allows.
+        high: Highest value that it allows.
+
+    Returns:
+        Scores from 0 (at `low`) to 100 (at `high`); higher is better if it was before.
+
+    Raises:
+        UsageError: The scale is empty, or a score lies outside it.
+
+    Examples:
+        >>> rescale([1, 3, 5], 1, 5)
+        [0.0, 50.0, 100.0]
+    """
+    if not low < high:
+        raise UsageError(f"the scale must be two rising numbers, found {low} and {high}")
+    for position, score in enumerate(scores):
+        if not low <= score <= high:
+            raise UsageError(f"scores[{position}] is {score}, outside the scale {low} to {high}")
+    return [100.0 * (score - low) / (high - low) for score in scores]
+
+
+def quality_levels(scores: Sequence[float]) -> np.ndarray:
+    """Sort opinion scores into five equally wide levels between their lowest and their highest value.
+
+    Args:
+        scores: One score per image.
+
+    Returns:
+        Levels 0 to 4, the highest scores in 4; all 0 if the scores are equal.
+
+    Examples:
+        >>> quality_levels([0, 19, 20, 100]).tolist()
+        [0, 0, 1, 4]
+    """
+    values = np.asarray(scores, np.float64)
+    width = np.ptp(values) if values.size else 0.0
+    if width == 0:
+        return np.zeros(values.size, np.int64)
+    return np.minimum(((values - values.min()) / width * LEVELS).astype(np.int64), LEVELS - 1)
+
+
+def coarse_sample(
+    scores: Sequence[float],
+    size: int,
+    rng: np.random.Generator,
+    *,
+    contents: Sequence[Hashable] | None = None,
+    attributes: np.ndarray | None = None,
+    per_content: int = 1,
+) -> list[int]:
+    """Choose images about uniformly over five quality levels, and balanced in further attributes.
+
+    One image after the other is drawn from the level of which fewest were drawn so far (of equal ones, from that with
+    fewest images left); among that level's images it is one of those whose fifths of the attributes have been drawn
+    least often, at random. A level that has no image left is passed over, so that the sample is always as large as
+    asked for.
+
+    Args:
+        scores: Mean opinion scores of the images, on any scale.
+        size: Number of images to choose.
+        rng: The only source of randomness.
+        contents: The reference of each image; without it, every image is taken for a content of its own.
+        attributes: Values to balance, (images, attributes), for example spatial information and colourfulness.
+        per_content: Number of images that may be chosen of one content.
+
+    Returns:
+        Positions of the chosen images, rising.
+
+    Raises:
+        UsageError: The lengths differ, or there are not enough images or contents.
+
+    Examples:
+        >>> coarse_sample([1, 1, 1, 5, 5], 2, np.random.default_rng(0), contents=["a", "b", "a", "a", "a"])
+        [1, 4]
+    """
+    n_images = len(scores)
+    groups = np.arange(n_images) if contents is None else _codes(contents, n_images)
+    available = int(np.minimum(np.bincount(groups, minlength=1), per_content).sum())
+    if not 1 <= size <= available:
+        raise UsageError(f"size is {size}; with {per_content} per content, 1 to {available} images can be chosen")
+    levels = quality_levels(scores)
+    fifths = np.zeros((n_images, 0), np.int64) if attributes is None else _fifths(attributes, n_images)
+    drawn_levels = np.zeros(LEVELS, np.int64)
+    drawn_fifths = np.zeros((fifths.shape[1], LEVELS), np.int64)
+    left_of_content = np.full(groups.max() + 1, per_content)
+    # A fixed random order makes "the first of the best" a random one.
+    order = rng.permutation(n_images)
+    chosen: list[int] = []
+    while len(chosen) < size:
+        order = order[left_of_content[groups[order]] > 0]
+        sizes = np.bincount(levels[order], minlength=LEVELS)
+        level = min(np.flatnonzero(sizes).tolist(), key=lambda name: (drawn_levels[name], sizes[name]))
+        candidates = order[levels[order] == level]
+        crowding = sum(
+            (drawn[fifths[candidates, k]] for k, drawn in enumerate(drawn_fifths)), np.zeros(len(candidates))
+        )
+        image = int(candidates[np.argmin(crowding)])
+        chosen.append(image)
+        order = order[order != image]
+        drawn_levels[level] += 1
+        drawn_fifths[np.arange(len(drawn_fifths)), fifths[image]] += 1
+        left_of_content[groups[image]] -= 1
+    return sorted(chosen)
+
+
+def draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Item]:
+    """Draw items without replacement and keep their order.
+
+    Args:
+        items: What to draw from.
+        size: How many to draw; all, if there are fewer.
+        rng: The only source of randomness.
+
+    Returns:
+        The drawn items, in the order of `items`.
+
+    Examples:
+        >>> draw(["sea", "tree", "dog"], 2, np.random.default_rng(0))
+        ['tree', 'dog']
+    """
+    places = rng.choice(len(items), min(size, len(items)), replace=False)
+    return [items[place] for place in sorted(places.tolist())]
+
+
+def _codes(contents: Sequence[Hashable], n_images: int) -> np.ndarray:
+    if len(contents) != n_images:
+        raise UsageError(f"contents has {len(contents)} entries for {n_images} images")
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(content, len(numbers)) for content in contents], np.int64)
+
+
+def _fifths(attributes: np.ndarray, n_images: int) -> np.ndarray:
+    """Number the fifths of each attribute by rank, so that outliers do not stretch them; equal values share one."""
+    values = np.asarray(attributes, np.float64)
+    if values.ndim != 2 or len(values) != n_images or not np.isfinite(values).all():
+        raise UsageError(f"attributes must be finite and of shape ({n_images}, k), found {values.shape}")
+    ranks = np.array([np.searchsorted(np.sort(column), column) for column in values.T]).T.reshape(values.shape)
+    return ranks * LEVELS // n_images

@@ -1,0 +1,1 @@
+"""Image quality databases: their columns, and the files of scores."""

@@ -1,0 +1,205 @@
+"""The forms in which the scores of image quality databases are published, and reading a file of any of them.
+
+Every database has its own form or forms. Three more are read for all of them:
+
+- `PLAIN`: a CSV with the columns `image` and `mos`, higher is better, whatever the database's own direction is;
+- the lists of Q-Bench (https://github.com/Q-Future/Q-Bench, `a3_iqa_databases/jsons`): a JSON list of `img_path` and
+  `gt_score`, where the score may be text with blanks at its end; also its released logits, which hold both;
+- the lists of Waterloo's IQA-Dataset (https://github.com/icbcbicc/IQA-Dataset): a CSV, mostly named `.txt`, with
+  `dis_img_path` and `score`, where paths begin with that repository's own folders and only the file name counts.
+
+The latter two hold the database's published scores, in its own direction. In all forms but Waterloo's, the image may
+also be under `image` or `img_path`, as in lists that people make of official files; all forms with named columns can be
+CSV or JSON.
+"""
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from zipfile import is_zipfile
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.files.readers import (
+    ROW_ERROR,
+    Row,
+    check_header,
+    first_csv_fields,
+    number_field,
+    read_csv_rows,
+    read_json_rows,
+    text_field,
+)
+from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+
+FORM = "_form"
+"""Field by which a raw row names its `ScoreForm`."""
+_IMAGE_COLUMNS = ("image", "img_path")
+_OWN_FORM = "Scores of your own are a CSV with the columns image,mos: image names, and scores of which higher is better"
+
+
+@dataclass(frozen=True)
+class ScoreForm:
+    """Which columns of a score file hold what."""
+
+    image: str
+    """Column of the image's file name."""
+    score: str
+    """Column of the published score."""
+    std: str | None = None
+    """Column of the published standard deviation of the opinions."""
+    ratings: tuple[str, ...] = ()
+    """Columns of the counts or shares of the ratings 1, 2, ...; where given, quality is the mean rating."""
+    further: tuple[str, ...] = ()
+    """Further columns that must be there, because the script reads them."""
+    worst: float | None = None
+    """The worst score of a scale on which lower is better (quality is this minus the score); None where higher is."""
+    all_columns: tuple[str, ...] = ()
+    """All columns in order, of a text file without a header line."""
+    delimiter: str = ","
+    """What stands between two fields of a text file."""
+    sheet: str | None = None
+    """Name of the sheet of a workbook, "" for its first; None where the form is a text file."""
+    header_row: int = 1
+    """Row of a workbook's sheet that holds the headings."""
+    bare_name: bool = False
+    """Whether only the last part of the image's path is its name."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that must be there."""
+        return (self.image, self.score, *([] if self.std is None else [self.std]), *self.ratings, *self.further)
+
+    def for_columns(self, columns: Collection[str]) -> "ScoreForm":
+        """Return the form with the image in the column in which a file has it."""
+        # Waterloo's lists are told by their column alone.
+        others = () if self.bare_name else _IMAGE_COLUMNS
+        found = next((name for name in (self.image, *others) if name in columns), self.image)
+        return replace(self, image=found)
+
+    def name_of(self, raw: dict[str, Any], *, path: str, number: int) -> str:
+        """Return a row's image name.
+
+        Raises:
+            BadAnnotationError: It is missing, empty or no text.
+        """
+        name = text_field(raw, self.image, path=path, number=number)
+        return name.replace("\\", "/").rpartition("/")[2] if self.bare_name else name
+
+    def scores_of(self, raw: dict[str, Any], *, path: str, number: int) -> dict[str, float | None]:
+        """Return a row's `quality` (higher is better), `quality_std` and `released_score`.
+
+        Raises:
+            BadAnnotationError: A number is missing or malformed, or the ratings are.
+
+        Examples:
+            >>> form = ScoreForm(image="image", score="dmos", worst=1.0)
+            >>> form.scores_of({"image": "a.png", "dmos": "0.25"}, path="scores.csv", number=2)
+            {'quality': 0.75, 'quality_std': None, 'released_score': 0.25}
+        """
+        score = number_field(raw, self.score, path=path, number=number)
+        quality = score if self.worst is None else self.worst - score
+        if self.ratings:
+            counts = [number_field(raw, column, path=path, number=number) for column in self.ratings]
+            if min(counts) < 0 or sum(counts) == 0:
+                reason = f"fields {', '.join(self.ratings)} must be counts of ratings, found {counts}"
+                raise BadAnnotationError(reason, path=path, row=number)
+            quality = sum(rating * count for rating, count in enumerate(counts, 1)) / sum(counts)
+        std = None if self.std is None else number_field(raw, self.std, path=path, number=number)
+        return {"quality": quality, "quality_std": std, "released_score": score}
+
+
+PLAIN = ScoreForm(image="image", score="mos")
+"""A CSV with the columns `image` and `mos`."""
+
+
+def list_forms(worst: float | None = None) -> tuple[ScoreForm, ...]:
+    """Return the forms that are read for every database.
+
+    Args:
+        worst: The worst score of the database's scale where lower is better, else None.
+
+    Returns:
+        The form of Q-Bench's lists, that of Waterloo's, and `PLAIN`.
+
+    Examples:
+        >>> [(form.image, form.score, form.worst) for form in list_forms(worst=1.0)]
+        [('img_path', 'gt_score', 1.0), ('dis_img_path', 'score', 1.0), ('image', 'mos', None)]
+    """
+    return (
+        ScoreForm(image="img_path", score="gt_score", worst=worst),
+        ScoreForm(image="dis_img_path", score="score", worst=worst, bare_name=True),
+        PLAIN,
+    )
+
+
+def read_scores(path: str, forms: Sequence[ScoreForm]) -> list[Row]:
+    """Read a score file whose form is one of `forms`; each row that could be read names it under `FORM`.
+
+    Of the forms of text files, the first counts whose columns the file has.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: The file cannot be read, or has none of the forms.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    # A downloaded file has lost its ending; a workbook is a zip archive.
+    if suffix == ".xlsx" or is_zipfile(path):
+        form, rows = _read_workbook(path, forms)
+    elif suffix == ".json":
+        rows = read_json_rows(path)
+        form = _nearest(forms, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
+    else:
+        form = _text_form(path, forms)
+        rows = read_csv_rows(path, form.columns, form.delimiter, form.all_columns or None)
+    for _, raw in rows:
+        if ROW_ERROR not in raw:
+            raw[FORM] = form
+    return rows
+
+
+def _read_workbook(path: str, forms: Sequence[ScoreForm]) -> tuple[ScoreForm, list[Row]]:
+    form = next((form for form in forms if form.sheet is not None), None)
+    if form is None:
+        raise BadAnnotationError("this database's scores are not read from a workbook; save it as CSV", path=path)
+    rows = read_xlsx_rows(path, (), sheet=form.sheet or "", header_row=form.header_row)
+    if rows:
+        headings = list(rows[0][1])
+        form = form.for_columns(headings)
+        check_header(path, headings, form.columns, row=form.header_row)
+    return form, rows
+
+
+def _text_form(path: str, forms: Sequence[ScoreForm]) -> ScoreForm:
+    header = first_csv_fields(path)
+    nearest = _nearest(forms, header)
+    if set(nearest.columns) <= set(header):
+        return nearest
+    for form in forms:
+        if form.all_columns and _is_data(first_csv_fields(path, form.delimiter), form):
+            return form
+    try:
+        check_header(path, header, nearest.columns)
+    except BadAnnotationError as error:
+        raise BadAnnotationError(f"{error.reason}. {_OWN_FORM}", path=path, row=error.row) from error
+    return nearest
+
+
+def _nearest(forms: Sequence[ScoreForm], columns: Collection[str]) -> ScoreForm:
+    """Return the first form all of whose columns are there, else the one with most of them; of equals, the plainest."""
+    named = [form.for_columns(columns) for form in forms if form.sheet is None and not form.all_columns]
+    shares = [len(set(form.columns) & set(columns)) / len(form.columns) for form in named]
+    if 1 in shares:
+        return named[shares.index(1)]
+    return max(zip(reversed(shares), reversed(named), strict=True), key=lambda pair: pair[0])[1]
+
+
+def _is_data(fields: list[str], form: ScoreForm) -> bool:
+    """Tell whether a first line is a row of a form without a header."""
+    if len(fields) != len(form.all_columns):
+        return False
+    try:
+        float(fields[form.all_columns.index(form.score)])
+    except ValueError:
+        return False
+    return True

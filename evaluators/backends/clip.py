@@ -1,0 +1,287 @@
+"""A dual encoder of images and texts, such as CLIP, as a backend: how much an image looks like texts made of words.
+
+Protocol: Q-Bench, Eq. 2 and Sec. A.2.3 (https://arxiv.org/abs/2309.14181), the baseline CLIP-ViT-Large-14 of its Table
+4: softmax over the cosine similarities of an image to "a photo of good quality" and "a photo of poor quality". The
+request's own prompt and prefilled reply are not used. Other words make texts of the same form, which the paper does not
+try; they change no logit of these two. Logits are cosine similarities times 100, as `softmax_iqa` divides by 100:
+together that is Eq. 2 for every model. It is also the scale of the paper's model itself; the scales of other models,
+and the bias of SigLIP, are left aside, as Eq. 2 has none. Images are preprocessed by the model's own processor, which
+for the paper's model resizes the shorter side to 224 pixels and cuts out the middle; the paper says "resize images into
+224 x 224" and not whether anything is cut off.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.evaluators.backends.image_sizes import count_downscaled
+from eyechart.evaluators.backends.local.engine import Found
+from eyechart.evaluators.backends.local.image_groups import Preparer, Unit, default_workers, respond, split_units
+from eyechart.evaluators.backends.local.loading import (
+    DUAL_ENCODERS,
+    ZERO_SHOT,
+    LoadOptions,
+    load_pipeline,
+    model_fingerprint,
+    model_identity,
+    model_settings,
+)
+from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting
+from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
+from eyechart.evaluators.requests.types import OutputType, Request, Response
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BaseImageProcessor, Pipeline, PreTrainedModel, PreTrainedTokenizerBase
+
+TEXT_TEMPLATE = "a photo of {word} quality"
+"""What an image is compared with: Q-Bench, Sec. A.2.3."""
+
+_SCALE = 100.0
+# Images that are prepared ahead, in batches.
+_BATCHES_PLANNED = 4
+
+
+class ClipZeroShotBackend:
+    """Answers requests for logits of words by the similarity of their image to a text made of each word.
+
+    Args:
+        model: A model of one of the types in `DUAL_ENCODERS`.
+        tokenizer: Its tokenizer.
+        image_processor: Its image processor.
+        name: How results call the model.
+        batch_size: Images per forward pass, halved when memory runs out, and remembered; None is
+            automatic, see `first_batch_size`.
+        text_template: The text, with `{word}` where the word stands.
+        fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
+        workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
+    """
+
+    needs_images = True
+    billed_per_request = False
+
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase",
+        image_processor: "BaseImageProcessor",
+        *,
+        name: str,
+        batch_size: int | None = None,
+        text_template: str = TEXT_TEMPLATE,
+        fingerprint: str | None = None,
+        workers: int | None = None,
+    ) -> None:
+        """Check that the model can be used.
+
+        Raises:
+            ModelError: The model is of another type.
+            UsageError: The batch size is below 1, or the template has no `{word}`.
+        """
+        if "{word}" not in text_template:
+            raise UsageError(f"text_template={text_template!r} is not allowed; it has {{word}} where the word stands.")
+        if model.config.model_type not in DUAL_ENCODERS:
+            raise ModelError(
+                f"model '{name}' is of type '{model.config.model_type}'; allowed are {', '.join(DUAL_ENCODERS)}."
+            )
+        # torch's switch of dropout and the like, which a pipeline that was trained may have left on.
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._image_processor = image_processor
+        self._name = name
+        self._batch_size = first_batch_size(batch_size, model.device.type)
+        self._text_template = text_template
+        self._fingerprint = fingerprint
+        self._workers = workers or default_workers(model.device.type)
+        self._texts: dict[str, torch.Tensor] = {}
+        self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
+    ) -> "ClipZeroShotBackend":
+        """Load model, tokenizer and image processor from a folder or the Hub.
+
+        Args:
+            folder: Folder or model id.
+            name: How results call the model.
+            batch_size: Images per forward pass; None is automatic.
+            options: How to load it.
+
+        Raises:
+            ModelError: The model does not exist, is of an unknown architecture, or compares no images with texts.
+        """
+        pipe = load_pipeline(folder, name, options or LoadOptions(), ZERO_SHOT)
+        parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
+        return cls(*parts, name=name, batch_size=batch_size, fingerprint=model_fingerprint(folder, pipe.model))
+
+    @classmethod
+    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "ClipZeroShotBackend":
+        """Use the parts of a pipeline, whose answers are not stored: its weights may be anything.
+
+        Raises:
+            ModelError: The pipeline is for another task, or its model of another type.
+        """
+        if pipe.task != ZERO_SHOT:
+            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{ZERO_SHOT}'.")
+        name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
+        parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
+        return cls(*parts, name=name, batch_size=pipe._batch_size or batch_size)
+
+    @property
+    def name(self) -> str:
+        """The model's id or folder."""
+        return self._name
+
+    def check(self, output_type: OutputType) -> None:
+        """Refuse everything but logits."""
+        if output_type is not OutputType.LOGITS:
+            raise ModelError(
+                f"model '{self._name}' compares images with texts, so it gives logits of words but no "
+                f"{output_type.value}. Name tasks that need no more, such as q_bench/assessment."
+            )
+
+    def for_data(self, subset: str) -> "ClipZeroShotBackend":
+        """Itself: nothing depends on the data set."""
+        return self
+
+    def identity(self) -> dict[str, Any] | None:
+        """The model's weights, number format and processing; None where its weights are not known."""
+        return None if self._fingerprint is None else model_identity(self.settings(), self._fingerprint)
+
+    def settings(self) -> dict[str, Any]:
+        """Model, number formats, image sizes, texts, and what similarities are multiplied by."""
+        return {
+            "backend": "clip_zero_shot",
+            **model_settings(self._model, self._image_processor, name=self._name),
+            "text_template": self._text_template,
+            "similarity": "cosine",
+            "similarity_scale": _SCALE,
+            "batch_size": self._batch_size,
+        }
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Encode each text once and each image once, images in batches, and compare them.
+
+        Raises:
+            ModelError: A request wants something else than logits, has not one image, or makes too long a text.
+        """
+        for request in requests:
+            self._check_request(request)
+        for words, optional in dict.fromkeys((request.words, request.optional_words) for request in requests):
+            self._words[words, optional] = self._encode_texts(words, optional)
+        preparer = Preparer(lambda: _Renderer(self._image_processor, self._text), workers=self._workers)
+        for window in preparer.windows(split_units(requests), _BATCHES_PLANNED * self._batch_size):
+            yield from window.failed
+            for prompt, found in each_alone(window.prompts, partial(self._logits, window)):
+                yield respond(prompt, found, window, self._words_of(prompt.request))
+
+    def _check_request(self, request: Request) -> None:
+        self.check(request.output_type)
+        if len(request.images) != 1:
+            raise ModelError(
+                f"item '{request.id}' has {len(request.images)} images, and model '{self._name}' compares one with "
+                "texts. Run it on tasks about single images."
+            )
+
+    def _text(self, word: str) -> str:
+        return self._text_template.replace("{word}", word)
+
+    def _logits(self, window: Unit, prompts: Sequence[Prompt]) -> list[Found]:
+        # Requests for other words of the same image share its features.
+        keys = list(dict.fromkeys(prompt.images[0] for prompt in prompts))
+        encode = partial(self._encode_images, [window.inputs[key] for key in keys])
+        features, self._batch_size = fitting(encode, self._batch_size)
+        by_key = dict(zip(keys, features, strict=True))
+        return [(index, self._compare(prompt, by_key[prompt.images[0]])) for index, prompt in enumerate(prompts)]
+
+    def _compare(self, prompt: Prompt, image: "torch.Tensor") -> list[float]:
+        """The logit of each word: Eq. 2's exponents, times 100."""
+        return [float(_SCALE * (self._texts[self._text(word)] @ image)) for word in self._words_of(prompt.request)]
+
+    def _encode_images(self, images: Sequence[ImageInputs], batch_size: int) -> "list[torch.Tensor]":
+        import torch
+
+        features: list[torch.Tensor] = []
+        for start in range(0, len(images), batch_size):
+            part = images[start : start + batch_size]
+            tensors = {name: torch.cat([image.tensors[name] for image in part]) for name in part[0].tensors}
+            with torch.inference_mode():
+                features += _unit(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
+        return features
+
+    def _words_of(self, request: Request) -> list[str]:
+        return self._words[request.words, request.optional_words]
+
+    def _encode_texts(self, words: tuple[str, ...], optional: tuple[str, ...]) -> list[str]:
+        """Encode the texts of words; gives those that can be compared: all but optional ones like another."""
+        for text in map(self._text, (*words, *optional)):
+            if text not in self._texts:
+                self._texts[text] = self._encode_text(text)
+        for first, second in combinations(map(self._text, words), 2):
+            if self._texts[first].equal(self._texts[second]):
+                raise ModelError(
+                    f"model '{self._name}' makes the same features of '{first}' and '{second}', so they cannot be "
+                    "compared. A tokenizer that does not end texts with the token that the model looks for does that."
+                )
+        features = {word: self._texts[self._text(word)] for word in (*words, *optional)}
+        unlike = [
+            word
+            for word in optional
+            if not any(features[word].equal(other) for name, other in features.items() if name != word)
+        ]
+        return [*words, *unlike]
+
+    def _encode_text(self, text: str) -> "torch.Tensor":
+        import torch
+
+        longest = self._model.config.get_text_config().max_position_embeddings
+        # SigLIP was trained on texts padded to the longest, and has no mask for the padding.
+        padded = "siglip" in self._model.config.model_type
+        padding: dict[str, Any] = {"padding": "max_length", "max_length": longest} if padded else {}
+        tokens = self._tokenizer(text, return_tensors="pt", **padding)
+        count = tokens["input_ids"].shape[1]
+        if count > longest:
+            raise ModelError(f"the text '{text}' has {count} tokens, and model '{self._name}' takes {longest}.")
+        with torch.inference_mode():
+            (features,) = _unit(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
+        return features
+
+    def _on_device(self, tensors: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
+        moved = {name: value.to(self._model.device) for name, value in tensors.items()}
+        return {
+            name: value.to(self._model.dtype) if value.is_floating_point() else value for name, value in moved.items()
+        }
+
+
+class _Renderer:
+    """Makes pixels of images; texts are encoded apart from them."""
+
+    def __init__(self, image_processor: "BaseImageProcessor", text: Callable[[str], str]) -> None:
+        self._image_processor = image_processor
+        self._text = text
+
+    def image(self, image: Image.Image) -> ImageInputs:
+        inputs = self._image_processor(images=[image], return_tensors="pt")
+        reduced = count_downscaled([image], inputs, self._image_processor)
+        return ImageInputs(dict(inputs), tokens=0, downscaled=None if reduced is None else bool(reduced))
+
+    def prompts(
+        self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
+    ) -> list[Prompt]:
+        texts = "\n".join(map(self._text, request.all_words))
+        return [Prompt(request, texts, texts, ids=[], types=None, images=keys, begins=(0,), ends=(0,))]
+
+    def forget_images(self) -> None:
+        pass
+
+
+def _unit(output: Any) -> "list[torch.Tensor]":
+    """Features of length one, in float32 on the CPU: what comes after them is the same on every device."""
+    features = output.pooler_output.float().cpu()
+    # A vector of zeros becomes nan, which is told of its item; no similarity is made up for it.
+    return list(features / features.norm(dim=-1, keepdim=True))

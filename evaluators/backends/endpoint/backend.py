@@ -1,0 +1,197 @@
+"""A model behind an OpenAI-compatible chat-completions server: vLLM, SGLang, llama.cpp, `transformers serve`, OpenAI.
+
+Servers pass over what they do not know without a word. So what matters is checked in what comes back: one reply and no
+more, log-probabilities where they were asked for, and a reply whose beginning was given goes on with it.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
+from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord, read_key, resolve_address
+from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.pool import map_unordered
+from eyechart.evaluators.backends.endpoint.prefill import Way, continued, find_way
+from eyechart.evaluators.backends.endpoint.words import find_words
+from eyechart.evaluators.requests.types import OutputType, Request, Response
+
+
+class OpenAIBackend:
+    """Answers with a model on a server, greedily.
+
+    Args:
+        model: The model's name on the server.
+        options: How the server is asked; the defaults ask OpenAI's own.
+    """
+
+    needs_images = True
+    billed_per_request = True
+
+    def __init__(self, model: str, options: EndpointOptions | None = None) -> None:
+        """Check address and key; nothing is sent.
+
+        Raises:
+            UsageError: One of them is not allowed.
+        """
+        self._model = model
+        self._options = options or EndpointOptions()
+        self._base_url = resolve_address(self._options)
+        read_key()
+        self._record = ServerRecord()
+        self._lock = threading.Lock()
+        self._ways: dict[OutputType, Way] = {}
+        self._several_tokens: dict[tuple[str, str], bool] = {}
+
+    @property
+    def name(self) -> str:
+        """The model's name on the server."""
+        return self._model
+
+    def check(self, output_type: OutputType) -> None:
+        """Refuse losses; whether the server gives log-probabilities is known when it is asked."""
+        if output_type is OutputType.LOSSES:
+            raise ModelError(
+                f"model '{self.name}': a chat-completions server gives text and the likeliest tokens but no "
+                f"{output_type.value}. Evaluate the model with transformers."
+            )
+
+    def for_data(self, subset: str) -> "OpenAIBackend":
+        """Itself: nothing depends on the data set."""
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """Model, server and decoding."""
+        return {
+            "backend": "openai",
+            "name": self.name,
+            "base_url": self._base_url,
+            "decoding": "greedy",
+            "top_logprobs": self._options.top_logprobs,
+        }
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Ask for several answers at once and yield each when it is there.
+
+        Raises:
+            ModelError: The server refuses the key or the model, cannot be reached, or does not give what is wanted.
+        """
+        with ChatClient(self._model, self._options, self._record) as client:
+            yield from map_unordered(partial(self._respond, client), requests, self._options.concurrency)
+
+    def settings(self) -> dict[str, Any]:
+        """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
+
+        `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
+        beginning of a reply, `length_field` what it calls the longest reply wanted. Answers tell these three as well,
+        so that they are right for stored ones. Requests include those that try a beginning out.
+        """
+        return {
+            **self.identity(),
+            "served": sorted(self._record.served),
+            "prefill": sorted({way.name for way in self._ways.values()}),
+            "length_field": [self._record.length_field],
+            "concurrency": self._options.concurrency,
+            "timeout": self._options.timeout,
+            "max_retries": self._options.max_retries,
+            "asked": self._record.totals(),
+        }
+
+    def _respond(self, client: ChatClient, request: Request) -> Response:
+        self.check(request.output_type)
+        try:
+            messages = to_chat_messages(request)
+            question = _Question(client, request, messages, self._way(client, request, messages))
+            return self._score(question) if request.words else _generate(question)
+        except DataError as error:
+            return Response(request, error=error)
+
+    def _score(self, question: "_Question") -> Response:
+        request = question.request
+        completion = question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)
+        tokens = completion.choices[0].tokens
+        if not tokens:
+            raise EndpointError(f"{self._base_url} returned a reply of no tokens")
+
+        def is_several_tokens(word: str) -> bool:
+            # Without a prefilled reply there is no place to put the word.
+            if question.way is None:
+                return False
+            with self._lock:
+                key = (request.prefill, word)
+                if key not in self._several_tokens:
+                    longer = question.ask(f" {word}", max_tokens=1)
+                    self._several_tokens[key] = _prompt_tokens(longer) - _prompt_tokens(completion) > 1
+                return self._several_tokens[key]
+
+        likeliest = tokens[0].likeliest
+        logits, upper_bound_words = find_words(
+            likeliest,
+            request.words,
+            is_several_tokens,
+            optional=request.optional_words,
+            opens_reply=not request.prefill,
+        )
+        told = question.told(completion)
+        return Response(
+            request,
+            logits=logits,
+            upper_bound_words=upper_bound_words,
+            usage=_usage(completion),
+            response_metadata=told,
+        )
+
+    def _way(self, client: ChatClient, request: Request, messages: Messages) -> Way | None:
+        """How the server goes on with a given beginning of a reply; None where there is none."""
+        if not request.prefill:
+            return None
+        # One request tries it out while the others wait.
+        with self._lock:
+            if request.output_type not in self._ways:
+                top_logprobs = self._options.top_logprobs if request.output_type is OutputType.LOGITS else None
+                self._ways[request.output_type] = find_way(client, messages, top_logprobs)
+            return self._ways[request.output_type]
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A request as it is put to a server."""
+
+    client: ChatClient
+    request: Request
+    messages: Messages
+    way: Way | None
+
+    def ask(self, more: str = "", *, max_tokens: int, top_logprobs: int | None = None) -> Completion:
+        """Ask for the reply after the prefilled beginning and `more`."""
+        if self.way is None:
+            return self.client.ask(self.messages, max_tokens=max_tokens, top_logprobs=top_logprobs)
+        messages = continued(self.messages, self.request.prefill + more)
+        return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
+
+    def told(self, completion: Completion) -> dict[str, str]:
+        """The settings that are known only from the answer, under their names in `settings`."""
+        told = {
+            "served": completion.model,
+            "prefill": self.way.name if self.way is not None else None,
+            "length_field": self.client.record.length_field,
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+
+def _generate(question: _Question) -> Response:
+    completion = question.ask(max_tokens=question.request.max_new_tokens)
+    text, told = completion.choices[0].text.strip(), question.told(completion)
+    return Response(question.request, text=text, usage=_usage(completion), response_metadata=told)
+
+
+def _prompt_tokens(completion: Completion) -> int:
+    return completion.usage.prompt_tokens if completion.usage else 0
+
+
+def _usage(completion: Completion) -> dict[str, int]:
+    return completion.usage.model_dump() if completion.usage else {}

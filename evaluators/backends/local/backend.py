@@ -1,0 +1,296 @@
+"""A transformers vision-language model as a backend: greedy text, next-token logits, losses of continuations.
+
+Requests that share images share the work on them (`local`); a model that does not allow that runs each request whole.
+Images are preprocessed by the model's own processor, in threads ahead of the model.
+"""
+
+import contextlib
+import hashlib
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eyechart.datasets_scripts.common.errors import DataError, ModelError
+from eyechart.evaluators.backends.local.engine import Engine, Found, Job
+from eyechart.evaluators.backends.local.errors import UnsharableError
+from eyechart.evaluators.backends.local.image_groups import Preparer, Unit, default_workers, respond, split_units
+from eyechart.evaluators.backends.local.loading import (
+    TASK,
+    LoadOptions,
+    load_pipeline,
+    model_fingerprint,
+    model_identity,
+    model_settings,
+)
+from eyechart.evaluators.backends.local.plain import PlainRunner
+from eyechart.evaluators.backends.local.planning import Plan, plan
+from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
+from eyechart.evaluators.backends.local.rendering import Prompt, Renderer
+from eyechart.evaluators.requests.types import Loss, OutputType, Request, Response
+
+if TYPE_CHECKING:
+    from transformers import Pipeline, PreTrainedModel, ProcessorMixin
+
+_FEATURE_BYTES = 2**30
+# Sequences that are planned together, in batches: more of them fill batches better, and hold more images.
+_BATCHES_PLANNED = 4
+_APART = "its processor does not tell where each image is in them"
+
+
+class TransformersBackend:
+    """Answers with a transformers model.
+
+    Args:
+        model: An image-text-to-text model with its language-model head.
+        processor: Its processor, with a chat template.
+        name: How results call the model.
+        batch_size: Sequences per forward pass, halved when memory runs out, and remembered; None is
+            automatic, see `first_batch_size`.
+        share_prefixes: Whether requests that begin alike share that beginning.
+        fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
+        workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
+    """
+
+    needs_images = True
+    billed_per_request = False
+
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        processor: "ProcessorMixin",
+        *,
+        name: str,
+        batch_size: int | None = None,
+        share_prefixes: bool = True,
+        fingerprint: str | None = None,
+        workers: int | None = None,
+    ) -> None:
+        """Check that model and processor can be used; a tokenizer without a padding token gets its end token for that.
+
+        Raises:
+            ModelError: There is no chat template or no tokenizer, or the model is an encoder-decoder.
+            UsageError: The batch size is below 1.
+        """
+        if getattr(processor, "tokenizer", None) is None:
+            raise ModelError(f"model '{name}' has no processor with a tokenizer and an image processor.")
+        if getattr(processor, "chat_template", None) is None:
+            raise ModelError(
+                f"model '{name}' has no chat template, so its prompts cannot be formed. Add chat_template.jinja to its "
+                "folder, or use a chat or instruct variant of the model."
+            )
+        if model.config.is_encoder_decoder or model.config.get_text_config().is_encoder_decoder:
+            raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models can be evaluated so far.")
+        if processor.tokenizer.pad_token is None:
+            processor.tokenizer.pad_token = processor.tokenizer.eos_token
+        # torch's switch of dropout and the like, which a pipeline that was trained may have left on.
+        self._model = model.eval()
+        self._processor = processor
+        self._name = name
+        self._batch_size = first_batch_size(batch_size, model.device.type)
+        self._fingerprint = fingerprint
+        self._workers = workers or default_workers(model.device.type)
+        self._renderer = self._make_renderer()
+        self._preparer = Preparer(self._make_renderer, workers=self._workers)
+        self._plain = PlainRunner(model, processor)
+        self._engine: Engine | None = None
+        self._unshared = "" if share_prefixes else "switched off"
+        self._compared: set[bool] = set()
+        self._apart = False
+        if share_prefixes:
+            self._make_engine()
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
+    ) -> "TransformersBackend":
+        """Load model and processor from a folder or the Hub.
+
+        Args:
+            folder: Folder or model id.
+            name: How results call the model.
+            batch_size: Sequences per forward pass; None is automatic.
+            options: How to load it.
+
+        Raises:
+            ModelError: The model does not exist, is of an unknown architecture, or is no image-text-to-text model.
+        """
+        pipe = load_pipeline(folder, name, options or LoadOptions(), TASK)
+        fingerprint = model_fingerprint(folder, pipe.model)
+        return cls(pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint)
+
+    @classmethod
+    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "TransformersBackend":
+        """Use the model and processor of a pipeline, whose answers are not stored: its weights may be anything.
+
+        Raises:
+            ModelError: The pipeline is for another task.
+        """
+        if pipe.task != TASK:
+            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{TASK}'.")
+        name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
+        return cls(pipe.model, pipe.processor, name=name, batch_size=pipe._batch_size or batch_size)
+
+    @property
+    def name(self) -> str:
+        """The model's id or folder."""
+        return self._name
+
+    def check(self, output_type: OutputType) -> None:
+        """A local model gives text, logits and losses."""
+
+    def for_data(self, subset: str) -> "TransformersBackend":
+        """Itself: nothing depends on the data set."""
+        return self
+
+    def identity(self) -> dict[str, Any] | None:
+        """The model's weights, number format and processing; None where its weights are not known."""
+        if self._fingerprint is None:
+            return None
+        template = str(self._processor.chat_template).encode()
+        known = model_identity(self.settings(), self._fingerprint)
+        return {**known, "chat_template": hashlib.sha256(template).hexdigest()}
+
+    def settings(self) -> dict[str, Any]:
+        """Model, number formats, image sizes, decoding, and how requests were run."""
+        return {
+            "backend": "transformers",
+            **model_settings(self._model, self._processor.image_processor, name=self._name),
+            "decoding": "greedy",
+            "batch_size": self._batch_size,
+            "prefix_sharing": self._sharing(),
+        }
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Answer requests that want the same together, those that begin with the same image next to each other."""
+        kinds: dict[tuple[OutputType, tuple[str, ...], tuple[str, ...], str, int], list[Request]] = {}
+        for request in requests:
+            length = request.max_new_tokens if request.output_type is OutputType.TEXT else 0
+            kind = (request.output_type, request.words, request.optional_words, request.prefill, length)
+            kinds.setdefault(kind, []).append(request)
+        for (output_type, words, *_, length), group in kinds.items():
+            tokens = self._renderer.first_tokens(group[0]) if words else {}
+            windows = self._preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size)
+            # Closed at once, whatever happens here, so that no thread goes on.
+            with contextlib.closing(windows):
+                for window in windows:
+                    yield from window.failed
+                    job = Job(window.prompts, window.inputs, output_type, length, list(tokens.values()))
+                    yield from self._answer_window(window, job, list(tokens))
+
+    def _answer_window(self, window: Unit, job: Job, words: Sequence[str]) -> Iterator[Response]:
+        losses: dict[int, list[Loss | DataError | None]] = {}
+        for prompt, found in self._found(window, job):
+            request = prompt.request
+            if prompt.continuation is None:
+                yield respond(prompt, found, window, words)
+                continue
+            # The losses of one request come one by one.
+            of_request = losses.setdefault(id(request), [None] * len(request.continuations))
+            of_request[prompt.continuation] = found
+            if all(loss is not None for loss in of_request):
+                failed = [loss for loss in of_request if isinstance(loss, DataError)]
+                yield respond(prompt, failed[0] if failed else tuple(of_request), window)
+
+    def _found(self, window: Unit, job: Job) -> "Iterator[tuple[Prompt, Any]]":
+        """What is found for each sequence, or why it cannot be."""
+
+        def run(prompts: Sequence[Prompt]) -> list[Found]:
+            part = partial(self._run, window, replace(job, prompts=prompts))
+            found, self._batch_size = fitting(part, self._batch_size)
+            return found
+
+        yield from each_alone(job.prompts, run)
+
+    def _run(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+        placed = [place for place, prompt in enumerate(job.prompts) if prompt.is_placed]
+        apart = [place for place, prompt in enumerate(job.prompts) if not prompt.is_placed]
+        if apart and self._engine is not None and not self._apart:
+            self._apart = True
+            warnings.warn(f"model '{self._name}' runs some requests whole, which takes longer: {_APART}.", stacklevel=2)
+        found: list[Found] = []
+        for places, run in ((placed, self._run_shared), (apart, self._run_whole)):
+            if places:
+                part = replace(job, prompts=[job.prompts[place] for place in places])
+                found += [(places[index], result) for index, result in run(window, part, batch_size)]
+        return found
+
+    def _run_whole(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+        return self._plain.run(job, window.sources, batch_size)
+
+    def _run_shared(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+        if self._engine is not None:
+            try:
+                planned = plan(job.prompts)
+                if bool(planned.nodes) not in self._compared:
+                    self._compare(window, job, planned)
+                    self._compared.add(bool(planned.nodes))
+                return self._engine.run(job, planned, batch_size)
+            except UnsharableError as error:
+                self._stop_sharing(error)
+        return self._run_whole(window, job, batch_size)
+
+    def _compare(self, window: Unit, job: Job, planned: Plan) -> None:
+        """Hold the engine's logits of two sequences against plain ones, whatever the architecture.
+
+        They share a prefix where any do.
+        """
+        assert self._engine is not None
+        places = planned.nodes[0].sequences() if planned.nodes else planned.singles
+        first = [replace(job.prompts[place], scored=0) for place in places[:2]]
+        tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
+        probe = replace(job, prompts=first, output_type=OutputType.LOGITS, tokens=tokens)
+        # What fails here is no fault of sharing.
+        expected = self._plain.run(probe, window.sources, 1)
+        try:
+            found = self._engine.run(probe, plan(first), 2)
+        except UnsharableError:
+            raise
+        # Architectures differ in more ways than can be told beforehand.
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            raise UnsharableError(f"sharing fails with {type(error).__name__}: {error}") from error
+        shared, plain = (np.array([row for _, row in sorted(way)]) for way in (found, expected))
+        largest, apart = np.abs(plain).max(), np.abs(shared - plain).max()
+        allowed = (1e-3 if self._model.dtype.itemsize >= 4 else 0.05) * max(1.0, largest)
+        if np.isfinite(largest) and not apart <= allowed:
+            raise UnsharableError(f"its logits change by {apart:.2g} when a prefix is shared")
+
+    def _make_renderer(self) -> Renderer:
+        return Renderer(self._processor, _image_token_id(self._model.config), name=self._name)
+
+    def _make_engine(self) -> None:
+        tokenizer = self._processor.tokenizer
+        ends = self._model.generation_config.eos_token_id
+        try:
+            self._engine = Engine(
+                self._model,
+                pad_token_id=tokenizer.pad_token_id,
+                end_token_ids=ends if isinstance(ends, list) else [] if ends is None else [ends],
+                decode=lambda ids: tokenizer.decode(ids, skip_special_tokens=True).strip(),
+                feature_bytes=_FEATURE_BYTES,
+            )
+        except UnsharableError as error:
+            self._stop_sharing(error)
+
+    def _sharing(self) -> str:
+        if self._unshared:
+            return f"off: {self._unshared}"
+        return f"on, in part: {_APART}" if self._apart else "on"
+
+    def _stop_sharing(self, error: UnsharableError) -> None:
+        self._engine, self._unshared = None, str(error)
+        warnings.warn(f"model '{self._name}' runs each request whole, which takes longer: {error}.", stacklevel=3)
+
+
+def _image_token_id(config: Any) -> int:
+    """The token that stands for a piece of an image; -1 where the model names none."""
+    for name in ("image_token_id", "image_token_index"):
+        found = getattr(config, name, None)
+        if found is not None:
+            return int(found)
+    return -1

@@ -1,1 +1,0 @@
-"""What CircularEval needs besides the evaluator: its passes, the blind run, human letters, the submission."""

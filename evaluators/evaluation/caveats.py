@@ -1,0 +1,138 @@
+"""What a result says to its reader beside its scores."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+
+_MANY = 0.1
+"""Share of replies without an option from which on a result tells of them."""
+
+
+def published_note(published: Mapping[str, Mapping[str, Any]] | None) -> str:
+    """With which settings of the paper in place of the defaults a run was made; "" for other runs.
+
+    Args:
+        published: The setting `as_published` of a result.
+    """
+    if published is None:
+        return ""
+    changed = ", ".join(f"{name}={one['published']} (default {one['default']})" for name, one in published.items())
+    return f"As published: {changed}." if changed else "As published: no setting differs from the defaults."
+
+
+def unjudged_note(judge: Mapping[str, Any]) -> str:
+    """Why a judge's part in the scores is incomplete; "" if it is not.
+
+    Args:
+        judge: The judge's settings.
+    """
+    if not judge.get("incomplete"):
+        return ""
+    return (
+        f"Incomplete: the judge {judge['name']} gave no reply in {judge['lost_rounds']} rounds, which count as failed; "
+        f"the first reason: {judge['reason']}."
+    )
+
+
+def count_unscored(scores: Mapping[str, Any]) -> int:
+    """Number of replies or texts to which a judge gave nothing usable in any round.
+
+    Args:
+        scores: What a metric returned.
+    """
+    return int(scores.get("judge_unscored", scores.get("unscored", 0)))
+
+
+def failed_note(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:
+    """In how many of its rounds a judge gave nothing usable, and what has no score by that; "" if in none.
+
+    Args:
+        scores: What a metric returned.
+        judge: The judge's settings.
+    """
+    failed = scores.get("judge_failed_rounds", scores.get("failed_rounds", 0))
+    if not failed:
+        return ""
+    told = f"The judge {scores['judge']} gave nothing usable in {failed} of {_count_rounds(scores)} rounds."
+    # Rounds without any reply have a note of their own.
+    if failed > judge.get("lost_rounds", 0) and "max_tokens" in judge:
+        told += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
+    unscored = count_unscored(scores)
+    return f"{told} Incomplete: {_unscored(unscored, scores)}." if unscored else told
+
+
+def unmatched_note(scores: Mapping[str, Any]) -> str:
+    """In how many replies no option was found; "" where these are few.
+
+    Args:
+        scores: What a metric returned.
+    """
+    share = scores.get("extraction", {}).get("unmatched", 0.0)
+    if not share >= _MANY:
+        return ""
+    of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
+    n = scores[of_circular if of_circular in scores else "n"]
+    return f"No option was found in {round(share * n)} of {n} replies, which count as wrong."
+
+
+def repeated_note(model: Mapping[str, Any]) -> str:
+    """How many rows of a predictions file repeat others; "" where none does.
+
+    Args:
+        model: The backend's settings.
+    """
+    repeated = model.get("predictions_repeated", 0)
+    if not repeated:
+        return ""
+    rows, others = ("1 row", "repeats another") if repeated == 1 else (f"{repeated} rows", "repeat others")
+    return f"{rows} of {model['file']} {others}; equal rows count once."
+
+
+def _count_rounds(scores: Mapping[str, Any]) -> int:
+    """Number of rounds in which a judge was asked; texts without a word are not put to it."""
+    if "judge_asked" in scores:
+        return int(scores["judge_asked"] * scores["rounds"])
+    dimensions = len(DIMENSIONS[scores["template"]])
+    return int((scores["n"] - scores["empty_predictions"]) * dimensions * scores["rounds"])
+
+
+def _unscored(count: int, scores: Mapping[str, Any]) -> str:
+    """What becomes of the replies or texts without a usable round."""
+    if "judge_asked" not in scores:
+        texts = f"{count} text{'s' if count > 1 else ''}"
+        return f"{texts} without a readable reply of the judge in a dimension, whose score is that of the others"
+    become = "drawn at random" if scores["fallback"] == "random" else "counted as wrong"
+    return f"{count} of the {scores['judge_asked']} replies put to it have no usable round and are {become}"
+
+
+def unusable_note(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
+    """How many answers could not be scored; "" if all could.
+
+    Args:
+        unusable: {"id", "reason"} of each that could not.
+        count: Number of answers whose right one is public.
+    """
+    if not unusable:
+        return ""
+    rest = "so there is no score" if len(unusable) == count else "and the scores are made of the others"
+    first = unusable[0]
+    return (
+        f"{len(unusable)} of {count} answers cannot be scored, {rest}; the first: '{first['id']}': {first['reason']}."
+    )
+
+
+def private_note(loaded: LoadedData, count: int) -> str:
+    """Why there is no score of a split without answers.
+
+    Args:
+        loaded: The data.
+        count: Number of items whose predictions were kept.
+    """
+    subset, name = SUBSETS.get(loaded.subset), f"{loaded.subset} ({loaded.split})"
+    is_private = subset is None or loaded.split in subset.private_splits(loaded.config or subset.configs[0])
+    why = f"The answers of {name} are private" if is_private else f"This copy of {name} holds no answers"
+    kept = f"{why}, so there is no score; the predictions of {count} items were kept."
+    return f"{kept} {subset.answers_note}" if subset is not None and subset.answers_note else kept

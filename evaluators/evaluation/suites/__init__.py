@@ -1,0 +1,81 @@
+"""The suites: all tasks of a paper, for `eyechart run --suite` and as folders for `evaluate.EvaluationSuite.load`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.tasks import TASKS
+from eyechart.evaluators.tasks.task import Task
+
+if TYPE_CHECKING:
+    from evaluate.evaluation_suite import SubTask
+
+_FOLDER = Path(__file__).parent
+
+
+def list_suites() -> list[str]:
+    """Names of the suites, one for each paper, in the order of the tasks.
+
+    Examples:
+        >>> "q_bench" in list_suites()
+        True
+    """
+    return list(dict.fromkeys(_paper(task) for task in TASKS))
+
+
+def suite_tasks(name: str) -> list[Task]:
+    """The tasks of a suite.
+
+    Raises:
+        UsageError: There is no suite of that name.
+    """
+    if name not in list_suites():
+        raise unknown_name("suite", name, list_suites())
+    return [task for task in TASKS if _paper(task) == name]
+
+
+def folder(name: str) -> Path:
+    """The folder that `evaluate.EvaluationSuite.load` takes for a suite.
+
+    Raises:
+        UsageError: There is no suite of that name.
+
+    Examples:
+        >>> folder("q_bench").name
+        'q_bench'
+    """
+    suite_tasks(name)
+    return _FOLDER / name
+
+
+def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
+    """What an `evaluate.EvaluationSuite` runs: each task of a suite on each of its data sets.
+
+    Args:
+        name: The suite.
+        is_mini: Run on mini releases, whose items are synthetic, which each result says (`is_mini`); otherwise on the
+            official ones, downloaded where that is possible.
+
+    Raises:
+        UsageError: There is no suite of that name.
+    """
+    from evaluate.evaluation_suite import SubTask
+
+    from eyechart.evaluators.evaluation.registration import register
+
+    register()
+    return [
+        SubTask(
+            task.name,
+            data=f"mini:{subset}" if is_mini else subset,
+            subset=task.config,
+            split=task.splits[0],
+            args_for_task={},
+        )
+        for task in suite_tasks(name)
+        for subset in task.default_subsets
+    ]
+
+
+def _paper(task: Task) -> str:
+    return task.name.partition("/")[0]

@@ -1,0 +1,1 @@
+"""How a kind of question is asked and scored; knows no task."""

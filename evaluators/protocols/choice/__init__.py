@@ -1,0 +1,1 @@
+"""Multiple-choice questions: single answers, CircularEval, self-awareness."""

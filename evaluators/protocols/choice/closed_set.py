@@ -1,0 +1,71 @@
+"""Closed-set inference: no options in the prompt; the option that the model predicts best is its answer.
+
+Q-Bench, Appendix A.2.1 (https://arxiv.org/abs/2309.14181): each option is scored by its generative loss after
+`#Answer:`, and the one of the smallest loss is chosen. The loss per token ("mean") is that of the paper; the loss of
+all tokens ("sum") is an addition.
+"""
+
+from collections.abc import Sequence
+
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.requests.types import Loss
+from eyechart.evaluators.tasks.task import Task
+
+CLOSED_SET = "closed-set"
+LOSSES = ("mean", "sum")
+"""Ways to take an option's loss, the default first."""
+_INFERENCES = ("options", CLOSED_SET)
+_ABOUT_REPLIES = ("as_published", "wording", "fallback", "rounds", "max_new_tokens")
+
+
+def check_inference(task: Task, options: TaskOptions) -> None:
+    """Refuse settings that do not go together.
+
+    Raises:
+        UsageError: A multiple-choice task has no such inference, or one of the settings has no effect with it.
+    """
+    if options.inference not in (None, *_INFERENCES):
+        raise unknown_name(f"inference of {task.name}", options.inference, _INFERENCES)
+    if options.inference != CLOSED_SET:
+        if options.loss is not None:
+            raise UsageError(f"loss={options.loss!r} is about inference='{CLOSED_SET}'; give both, or leave it out")
+        return
+    if task.open_prompt is None:
+        raise UsageError(f"task {task.name} has no prompt without options, which inference='{CLOSED_SET}' needs")
+    for name in _ABOUT_REPLIES:
+        if (value := getattr(options, name)) is not None:
+            raise UsageError(
+                f"{name}={value!r} is about replies, and inference='{CLOSED_SET}' asks for none; leave one of them out"
+            )
+
+
+def loss_value(loss: Loss, kind: str) -> float:
+    """An option's loss, in nats: per token ("mean"), or of all its tokens ("sum").
+
+    Examples:
+        >>> loss_value(Loss(total=6.0, tokens=4), "mean"), loss_value(Loss(total=6.0, tokens=4), "sum")
+        (1.5, 6.0)
+    """
+    return loss.mean if kind == "mean" else loss.total
+
+
+def lowest_loss(losses: Sequence[Loss], kind: str) -> tuple[int, bool]:
+    """The option of the smallest loss.
+
+    Args:
+        losses: One for each option, in the order in which the options are lettered; at least one.
+        kind: One of `LOSSES`.
+
+    Returns:
+        Its index, the first of several with exactly the same loss, and whether there are several.
+
+    Examples:
+        >>> lowest_loss([Loss(7.43, 1), Loss(7.56, 1), Loss(7.92, 1)], "mean")
+        (0, False)
+        >>> lowest_loss([Loss(3.0, 1), Loss(4.0, 2), Loss(2.0, 1)], "mean")
+        (1, True)
+    """
+    values = [loss_value(loss, kind) for loss in losses]
+    index = values.index(min(values))
+    return index, values.count(values[index]) > 1

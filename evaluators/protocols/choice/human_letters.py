@@ -1,0 +1,110 @@
+"""Letters that people read from replies, to tell how well replies are read without them.
+
+Protocol: MMBench, Sec. 3.3 (Fig. 5), where six volunteers read the replies that exact matching leaves open.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, read_csv_rows, read_jsonl_rows
+from eyechart.metrics.scoring.choices.agreement import X, extractor_agreement
+
+_COLUMNS = ("id", "letter")
+_LETTERS = frozenset((*ascii_uppercase, X))
+_MAIN = "main"
+
+Key = tuple[str, str]
+"""Id of a question and name of a pass."""
+
+
+@dataclass(frozen=True)
+class HumanLetters:
+    """What people read in each reply."""
+
+    path: Path
+    letters: Mapping[Key, str]
+    """A letter of the options as they were shown in that pass, or X for none of them."""
+
+    def settings(self) -> dict[str, Any]:
+        """What a result says about them."""
+        return {"file": self.path.name, "letters": len(self.letters)}
+
+    def check_known(self, ids: Collection[str]) -> None:
+        """Refuse letters of which none is about the data.
+
+        Raises:
+            DataError: They are about other questions.
+        """
+        if not any(id in ids for id, _ in self.letters):
+            first = next(iter(self.letters))[0]
+            raise DataError(f"none of its ids is in the data; the first is '{first}'", path=self.path)
+
+    def agreement(self, keys: Sequence[Key], found: Sequence[str | None], steps: Sequence[str]) -> dict[str, Any]:
+        """How often the letter found in a reply is the one that people read there.
+
+        Args:
+            keys: Question and pass of n replies.
+            found: The letter found in each, or None.
+            steps: The step of choice extraction that found it.
+
+        Returns:
+            `all` replies that people read, and those `after_exact` matching had found nothing in, as the paper counts
+            them: each as `extractor_agreement` gives it, None where there are no such replies. `unused`: how many
+            letters are about no reply of the run.
+        """
+        pairs = [
+            (letter, self.letters[key], step)
+            for key, letter, step in zip(keys, found, steps, strict=True)
+            if key in self.letters
+        ]
+        return {
+            "all": _agreement(pairs),
+            "after_exact": _agreement([pair for pair in pairs if pair[2] != "exact"]),
+            "unused": len(self.letters) - len(pairs),
+        }
+
+
+def read_human_letters(path: str | Path) -> HumanLetters:
+    """Read letters from CSV or JSON Lines with `id`, `letter` and `pass` ("main" where it is absent or empty).
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: It is of another kind, holds no rows, or a row is malformed.
+    """
+    path = Path(path)
+    letters: dict[Key, str] = {}
+    for number, row in _rows(path):
+        if ROW_ERROR in row:
+            raise BadAnnotationError(row[ROW_ERROR], path=path, row=number)
+        id, letter = row.get("id"), row.get("letter")
+        if not isinstance(letter, str) or letter.strip() not in _LETTERS:
+            reason = f"'letter' is {letter!r}; expected a letter from A to Z, X for no option"
+            raise BadAnnotationError(reason, path=path, row=number)
+        key = ("" if id is None else str(id), str(row.get("pass") or _MAIN))
+        if not key[0] or key in letters:
+            reason = f"'id' is {id!r}; expected one that was not there before with pass '{key[1]}'"
+            raise BadAnnotationError(reason, path=path, row=number)
+        letters[key] = letter.strip()
+    if not letters:
+        raise BadAnnotationError("holds no letters", path=path)
+    return HumanLetters(path, letters)
+
+
+def _rows(path: Path) -> list[Row]:
+    if not path.is_file():
+        raise MissingFileError("the file of human letters is not there", path=path)
+    if path.suffix.lower() == ".csv":
+        return read_csv_rows(str(path), _COLUMNS)
+    if path.suffix.lower() == ".jsonl":
+        return read_jsonl_rows(str(path))
+    raise BadAnnotationError(f"human letters end in .csv or .jsonl, not {path.suffix!r}", path=path)
+
+
+def _agreement(pairs: Sequence[tuple[str | None, str, str]]) -> dict[str, Any] | None:
+    if not pairs:
+        return None
+    return extractor_agreement([found for found, _, _ in pairs], [read for _, read, _ in pairs])

@@ -1,0 +1,1 @@
+"""Quality assessment against opinion scores: prompts, pooled logits, numbers in replies."""

@@ -1,0 +1,112 @@
+"""The same logits pooled and scored in several ways: pairs of words, argmax, ties."""
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.evaluation.waves import RowResponses
+from eyechart.evaluators.protocols.quality.word_pairs import WordPair, words_of
+from eyechart.metrics.scoring.errors import InputError, ScoringWarning
+from eyechart.metrics.scoring.quality.pooling import ensemble_logits
+from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE
+
+AVERAGED = "subset"
+"""The column of CGIQA-6K's two halves, whose scores are averaged: Q-Bench, A.2.3."""
+VARIANT_RESAMPLES = 200
+"""Bootstrap resamples of each variant, which its result tells; with all 1,000, seven variants of a score take six times
+as long as the score itself."""
+_OTHER_TIES = {"exact": "released", "released": "exact"}
+
+
+def have_scores(answered: Sequence[RowResponses]) -> bool:
+    """Whether the answers are scores made elsewhere."""
+    return all(item.responses[0].score is not None for item in answered)
+
+
+def missing_words(answered: Sequence[RowResponses], pairs: Sequence[WordPair]) -> dict[str, int]:
+    """Of how many images a word has no logit, by word; those that all images have are left out."""
+    counts = {word: sum(word not in _logits(item) for item in answered) for word in words_of(pairs)}
+    return {word: count for word, count in counts.items() if count}
+
+
+def large_groups(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """The groups of which every value has enough images for a correlation, and the one whose scores are averaged."""
+    return {
+        name: values
+        for name, values in groups.items()
+        if name == AVERAGED or min(Counter(values).values()) >= SMALL_SAMPLE
+    }
+
+
+def pooled_logits(answered: Sequence[RowResponses], pair: WordPair) -> list[list[float]]:
+    """The summed logits of the pair's two sets of words, positive first: Q-Bench, Eq. 4.
+
+    Raises:
+        DataError: An answer is a score, unlike others.
+    """
+    for item in answered:
+        if item.responses[0].logits is None:
+            raise DataError(f"item '{item.row['id']}' has a score and others have logits; use answers of one kind")
+    logits = {word: np.array([_logits(item)[word] for item in answered]) for word in pair.words}
+    return ensemble_logits(logits, pair.positive, pair.negative).tolist()
+
+
+def variant_ways(
+    answered: Sequence[RowResponses], chosen: WordPair, pairs: Sequence[WordPair], pooling: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """The ways to score logits beside the chosen one.
+
+    Args:
+        answered: Rows with logits.
+        chosen: The pair that makes the scores.
+        pairs: All pairs; those with a word that some image has no logit of are left out.
+        pooling: The metric's arguments `temperature` and `ties` for the scores.
+
+    Returns:
+        The metric's arguments by the variant's name: every other pair, "argmax" (Table 9) and the other way with ties
+        of the chosen one.
+    """
+    missing = missing_words(answered, pairs)
+    others = [pair for pair in pairs if pair != chosen and not missing.keys() & set(pair.words)]
+    ways = {pair.name: {"predictions": pooled_logits(answered, pair), **pooling} for pair in others}
+    own = {"predictions": pooled_logits(answered, chosen), **pooling}
+    ties = _OTHER_TIES[pooling["ties"]]
+    return {**ways, "argmax": {**own, "strategy": "argmax"}, f"ties={ties}": {**own, "ties": ties}}
+
+
+def score_variants(
+    metric: evaluate.EvaluationModule, ways: Mapping[str, Mapping[str, Any]], shared: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Score every variant.
+
+    Args:
+        metric: `softmax_iqa` for logits.
+        ways: From `variant_ways`.
+        shared: The metric's arguments that are the same for all of them.
+
+    Returns:
+        Exactly what the metric returned, by the variant's name; nan where a score is undefined, as those of a constant
+        argmax. The metric's warnings are not repeated for each variant.
+
+    Warns:
+        UserWarning: A variant is left out as its arithmetic overflows.
+    """
+    found = {}
+    for name, way in ways.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ScoringWarning)
+                found[name] = metric.compute(**way, **shared, resamples=VARIANT_RESAMPLES)
+        # A small temperature leaves the range of the released arithmetic.
+        except InputError as error:
+            warnings.warn(f"variant {name} is left out: {error}", stacklevel=2)
+    return found
+
+
+def _logits(answered: RowResponses) -> Mapping[str, float]:
+    return answered.responses[0].logits or {}

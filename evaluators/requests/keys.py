@@ -1,0 +1,104 @@
+"""What makes two requests the same question: the key under which an answer is stored."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from PIL import Image
+
+from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.images import encoded_bytes
+from eyechart.evaluators.requests.exact_json import encode
+from eyechart.evaluators.requests.types import IMAGE, Request
+
+_MOST_THREADS = 8
+
+
+class RequestKeys:
+    """Makes keys for the requests to one model.
+
+    A key is the SHA-256 of everything that an answer depends on: the backend's identity and the request's prompt,
+    images, beginning of the reply, words, continuations and length. Row id and pass name are no part of it. An image
+    counts by the bytes of its file; one that was decoded before it came here by its mode, size and pixels.
+
+    Args:
+        identity: From `Backend.identity`.
+
+    Examples:
+        >>> asked = Request("row 1", ("Is it sharp?",), images=())
+        >>> RequestKeys({"model": "a"}).key(asked).hex()[:16]
+        'ff255a9731ff260d'
+    """
+
+    def __init__(self, identity: dict[str, Any]) -> None:
+        """Keep the identity."""
+        self._identity = identity
+        # Requests about the same row hold the same image objects, which are kept so that no other takes their id.
+        self._digests: dict[int, tuple[Any, str]] = {}
+
+    def read_images(self, requests: Sequence[Request]) -> None:
+        """Read the images of some requests in threads: files keep the disk busy, and hashes the processor, not Python.
+
+        An image that cannot be read is left to `key`, which says what is wrong with it.
+        """
+        sources = {id(source): source for request in requests for source in request.images}
+        unread = [source for number, source in sources.items() if number not in self._digests]
+        if unread:
+            with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
+                for source, digest in zip(unread, pool.map(_digest_or_none, unread), strict=True):
+                    if digest is not None:
+                        self._digests[id(source)] = (source, digest)
+
+    def key(self, request: Request) -> bytes:
+        """The request's key, 32 bytes.
+
+        Raises:
+            BadImageError: One of its images cannot be read.
+        """
+        asked = {
+            # An image place is null, which no text is.
+            "prompt": [None if part is IMAGE else part for part in request.prompt],
+            "images": [self._digest(source) for source in request.images],
+            "prefill": request.prefill,
+            # Which of them are needed, and which come first, changes no logit.
+            "words": sorted(request.all_words),
+            "continuations": request.continuations,
+            "max_new_tokens": request.max_new_tokens,
+        }
+        return hashlib.sha256(encode({"identity": self._identity, "request": asked}, sort_keys=True)).digest()
+
+    def _digest(self, source: Any) -> str:
+        known = self._digests.get(id(source))
+        if known is None:
+            known = self._digests[id(source)] = (source, image_digest(source))
+        return known[1]
+
+
+def image_digest(source: Any) -> str:
+    """A text that differs for different images.
+
+    Args:
+        source: One of `Request.images`.
+
+    Raises:
+        BadImageError: The image cannot be read.
+    """
+    if not isinstance(source, Image.Image):
+        data = encoded_bytes(source.read() if hasattr(source, "read") else source)
+        return f"file {hashlib.sha256(data).hexdigest()}"
+    try:
+        pixels = hashlib.sha256(source.tobytes()).hexdigest()
+    # Pillow decodes on first use, and its decoders raise whatever the damage led them to.
+    except Exception as error:
+        raise BadImageError(f"the image cannot be decoded: {type(error).__name__}: {error}") from error
+    palette = hashlib.sha256(bytes(source.getpalette() or ())).hexdigest()
+    return f"pixels {source.mode} {source.width}x{source.height} {palette} {pixels}"
+
+
+def _digest_or_none(source: Any) -> str | None:
+    try:
+        return image_digest(source)
+    except BadImageError:
+        return None

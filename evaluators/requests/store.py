@@ -1,0 +1,304 @@
+"""The response store: answers of models, kept in one SQLite database so that no question is paid for twice.
+
+The database is `responses.sqlite` under `EYECHART_HOME`, in WAL mode: readers and one writer do not wait for each
+other, and what a transaction wrote survives the end of its process, however sudden. (A loss of power may take the last
+transactions along, but leaves the database whole.) WAL mode needs a disk of this machine: no network share that several
+machines write to. Values are JSON; there is no pickle, and of a request only its hash is kept.
+"""
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
+from eyechart.datasets_scripts.common.paths import eyechart_home
+from eyechart.evaluators.requests import store_errors
+from eyechart.evaluators.requests.exact_json import decode, encode
+from eyechart.evaluators.requests.store_errors import explained
+
+FILE = "responses.sqlite"
+SCHEMA = 1
+"""Version of the tables; a store of a higher one is left alone."""
+
+# "eyec": tells the store from other programs' databases.
+_APPLICATION_ID = 0x65796563
+_TABLE = """
+    CREATE TABLE responses (
+        key BLOB PRIMARY KEY,
+        model TEXT NOT NULL,
+        stored_at REAL NOT NULL,
+        value BLOB NOT NULL
+    ) WITHOUT ROWID
+"""
+_KEYS_PER_QUERY = 500
+_BEYOND_WRITING = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a store holds of one model."""
+
+    name: str
+    answers: int
+    bytes: int
+    """Size of the answers; the database adds some."""
+    first: float
+    """When its oldest answer was stored, seconds since 1970."""
+    last: float
+    """When its newest answer was stored, likewise."""
+
+
+class ResponseStore:
+    """An open store. Close it, or use it as a context manager.
+
+    Args:
+        path: The database.
+        connection: A connection to it.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        """Keep both; `ResponseStore.open` makes them."""
+        self.path = path
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path | None = None, *, timeout: float = 60.0) -> "ResponseStore":
+        """Open a store, which is created if absent.
+
+        Args:
+            path: The database; by default the one under `EYECHART_HOME`.
+            timeout: How long to wait for other processes that write, in seconds.
+
+        Raises:
+            StoreError: It cannot be created, read or written, is damaged, is no response store, or was written by a
+                newer version.
+        """
+        path = path or default_path()
+        with explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(path, timeout=timeout, isolation_level=None)
+            try:
+                _prepare(connection, path, timeout)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    def __enter__(self) -> "ResponseStore":
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+        """Look answers up.
+
+        Args:
+            keys: From `RequestKeys`.
+
+        Returns:
+            Key to value, of those that are there.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        wanted = list(dict.fromkeys(keys))
+        found: dict[bytes, bytes] = {}
+        with explained(self.path):
+            for start in range(0, len(wanted), _KEYS_PER_QUERY):
+                part = wanted[start : start + _KEYS_PER_QUERY]
+                query = f"SELECT key, value FROM responses WHERE key IN ({', '.join('?' * len(part))})"
+                found.update(self._connection.execute(query, part))
+        return {key: self._decode(value) for key, value in found.items()}
+
+    def put(self, model: str, values: Mapping[bytes, Any]) -> None:
+        """Store answers in one transaction: all of them or none. What is there already stays as it is.
+
+        Args:
+            model: The model's name, for `info` and `prune`.
+            values: Key to JSON value.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        now = time.time()
+        rows = [(key, model, now, encode(value)) for key, value in values.items()]
+        with explained(self.path), _transaction(self._connection):
+            self._connection.executemany("INSERT INTO responses VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING", rows)
+
+    def models(self) -> list[StoredModel]:
+        """What is in the store, by model.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        query = (
+            "SELECT model, count(*), sum(length(value)), min(stored_at), max(stored_at) FROM responses "
+            "GROUP BY model ORDER BY model"
+        )
+        with explained(self.path):
+            return [StoredModel(*row) for row in self._connection.execute(query)]
+
+    def size(self) -> int:
+        """Bytes on the disk."""
+        files = (self.path, *_companions(self.path))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def check(self) -> None:
+        """Read the whole database.
+
+        Raises:
+            StoreError: It is damaged.
+        """
+        with explained(self.path):
+            (first,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if first != "ok":
+            raise store_errors.damaged(self.path, first.splitlines()[-1])
+
+    def prune(self, *, model: str | None = None, older_than: float | None = None) -> dict[str, int]:
+        """Remove answers. `compact` then gives their space back to the disk.
+
+        Args:
+            model: Only this model's.
+            older_than: Only those stored more than so many days ago.
+
+        Returns:
+            Model to the number of answers removed.
+
+        Raises:
+            UsageError: There is no such model in the store.
+            StoreError: The store cannot be written.
+        """
+        names = [stored.name for stored in self.models()]
+        if model is not None and model not in names:
+            raise unknown_name("model in the response store", model, names)
+        before = None if older_than is None else time.time() - older_than * 86_400
+        condition = "(:model IS NULL OR model = :model) AND (:before IS NULL OR stored_at < :before)"
+        values = {"model": model, "before": before}
+        with explained(self.path), _transaction(self._connection):
+            query = f"SELECT model, count(*) FROM responses WHERE {condition} GROUP BY model ORDER BY model"
+            removed = dict(self._connection.execute(query, values).fetchall())
+            self._connection.execute(f"DELETE FROM responses WHERE {condition}", values)
+        return removed
+
+    def compact(self) -> None:
+        """Write the database anew without its gaps.
+
+        Raises:
+            StoreError: The disk has no room for the copy, or another process is using the store.
+        """
+        with explained(self.path):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _decode(self, value: bytes) -> Any:
+        try:
+            return decode(value)
+        except ValueError as error:
+            raise store_errors.damaged(self.path, f"an answer is no JSON: {error}") from error
+
+
+def clear(path: Path | None = None) -> dict[str, int]:
+    """Remove all answers, and the database itself where it is damaged or the disk too full to write to it.
+
+    Args:
+        path: The database; by default the one under `EYECHART_HOME`.
+
+    Returns:
+        Model to the number of answers removed, empty where the database could not tell.
+
+    Raises:
+        StoreError: The store is of a newer version, no response store, or cannot be written.
+    """
+    path = path or default_path()
+    try:
+        with ResponseStore.open(path) as store:
+            removed = store.prune()
+            store.compact()
+            return removed
+    except StoreError as error:
+        if store_errors.primary_code(error.__cause__) not in _BEYOND_WRITING:
+            raise
+    with explained(path):
+        for file in (*_companions(path), path):
+            file.unlink(missing_ok=True)
+    return {}
+
+
+def default_path() -> Path:
+    """Where the store is: under `EYECHART_HOME`."""
+    return eyechart_home() / FILE
+
+
+def _companions(path: Path) -> tuple[Path, Path]:
+    """The files that SQLite keeps beside a database while it is in use."""
+    return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
+    """Create the table in a new database, and see that it can be written."""
+    # Before anything is written: the file may be another program's. As one reading: another process may be creating it.
+    with _transaction(connection, "BEGIN"):
+        _check_kind(connection, path)
+    _use_wal(connection, path, timeout)
+    connection.execute("PRAGMA synchronous = NORMAL")
+    # Also where there is nothing to create: only a transaction tells whether the file can be written.
+    with _transaction(connection):
+        if _check_kind(connection, path):
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the database is empty; otherwise it must be a response store of a known version."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application == _APPLICATION_ID and version > SCHEMA:
+        raise store_errors.newer(path, version, SCHEMA)
+    if application not in (0, _APPLICATION_ID) or (application == 0 and tables):
+        raise store_errors.foreign(path)
+    return application == 0
+
+
+def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
+    """Switch to WAL mode. SQLite does not wait for others here, as it does for a transaction."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            break
+        except sqlite3.OperationalError as error:
+            if store_errors.primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    if mode != "wal":
+        raise store_errors.without_wal(path, mode)
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """Write all or nothing, or read all as of one moment with "BEGIN".
+
+    Taken for writing at once, as a reader that turns writer cannot wait for another writer.
+    """
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled back by itself where the disk is full or failing.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,1 @@
+"""What finished runs hold: results.json and predictions.parquet, written and read."""

@@ -1,0 +1,35 @@
+"""What one task on one model gave."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything that one task on one model gave."""
+
+    task: str
+    subset: str
+    split: str
+    model: str
+    scores: dict[str, Any] | None
+    """Exactly what the metric returned; None where no answer is public."""
+    settings: dict[str, Any]
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+    """One {"id", "path", "reason"} for each item that has no part in the scores."""
+    predictions: list[dict[str, Any]] = field(default_factory=list)
+    """One record per response: the columns of `predictions.parquet`."""
+    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The same answers scored in other ways, each exactly what a metric returned, by a name that says the way."""
+    extras: dict[str, Any] = field(default_factory=dict)
+    """What else the answers tell, such as the prompt-failure rate."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Files for the run's folder by name, such as the submission for a private split."""
+    timings: dict[str, float] = field(default_factory=dict)
+    """Seconds, items per second, and how many answers came from the store, as these took no time."""
+    warnings: list[str] = field(default_factory=list)
+    """What was warned of while scoring, for example an undefined correlation."""
+    note: str = ""
+    """A statement for the reader, for example why there is no score."""
+    complete: bool = True
+    """False where scores had to be made of less than was to be asked, for which `note` gives the reason."""

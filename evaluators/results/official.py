@@ -1,0 +1,41 @@
+"""How many of the official items a result is of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eyechart.datasets_scripts.official import official_counts
+from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.requests.types import GIVEN
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.results_file import TaskResult
+
+_COUNTS = ("n_questions", "n_pairs", "n")
+"""Keys under which metrics return the number of items, the one that counts before others."""
+
+
+def official_items(result: Evaluation | TaskResult) -> tuple[int, ...]:
+    """How many items the split has in the official release.
+
+    Args:
+        result: One task on one data set, or an average over data sets.
+
+    Returns:
+        The number, or several where the split was released more than once, the present one first; empty where it is
+        not known, and for synthetic data and those of one's own.
+    """
+    data = result.settings.get("data")
+    if not isinstance(data, Mapping) or data.get("is_mini") is not False:
+        return ()
+    if result.subset == AVERAGE:
+        names = result.settings.get("databases")
+        counts = [official_counts(str(name), None, result.split) for name in names] if isinstance(names, list) else []
+        return (sum(count[0] for count in counts),) if counts and all(counts) else ()
+    if data.get("source") == GIVEN:
+        return ()
+    return official_counts(result.subset, data.get("config"), result.split, data.get("options"))
+
+
+def scored_items(scores: Mapping[str, Any]) -> int | None:
+    """How many items scores are made of; None where they do not tell."""
+    found = next((scores[key] for key in _COUNTS if key in scores), None)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None

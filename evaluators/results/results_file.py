@@ -1,0 +1,209 @@
+"""What a run leaves behind: the contents of `results.json`."""
+
+import math
+import platform
+import re
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import from_json
+
+from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
+from eyechart.evaluators.requests.values import without_nan
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.score_forms import extras_misfit, score_misfit
+
+RESULTS_FILE = "results.json"
+SCHEMA = 1
+"""What this version writes and reads."""
+_NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
+"""What becomes nan or an infinity when it is read."""
+_PACKAGES = ("eyechart", "torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pillow", "tokenizers")
+
+
+class LeftOut(BaseModel):
+    """One item that has no part in the scores."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    path: str | None = None
+    reason: str
+
+
+class TaskResult(BaseModel):
+    """One task on one model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    subset: str
+    split: str
+    model: str
+    scores: dict[str, Any] | None
+    """Exactly what the metric returned, undefined values as null; null itself where the answers are private."""
+    settings: dict[str, Any]
+    variants: dict[str, dict[str, Any]] = {}
+    """The same answers scored in other ways, each exactly what a metric returned."""
+    extras: dict[str, Any] = {}
+    """What else the answers tell."""
+    left_out: list[LeftOut]
+    timings: dict[str, float]
+    warnings: list[str] = []
+    note: str = ""
+    complete: bool = True
+    """False where scores had to be made of less than was to be asked."""
+    files: list[str] = []
+    """Names of the task's own files, in `<task>/<subset>`."""
+
+
+class FailedTask(BaseModel):
+    """One task that did not finish."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    subset: str
+    error: str
+
+
+class Results(BaseModel):
+    """The contents of `results.json`."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    environment: dict[str, Any]
+    suite: dict[str, Any] | None = None
+    """The suite file that the run followed."""
+    tasks: list[TaskResult]
+    failed: list[FailedTask] = []
+
+
+def collect(
+    evaluations: Sequence[Evaluation], failed: Sequence[FailedTask], started: str, suite: dict[str, Any] | None = None
+) -> Results:
+    """Assemble the results of a run.
+
+    Args:
+        evaluations: The tasks that finished.
+        failed: Those that did not.
+        started: When the run began, ISO 8601.
+        suite: The suite file that the run followed.
+    """
+    tasks = [
+        TaskResult(
+            task=e.task,
+            subset=e.subset,
+            split=e.split,
+            model=e.model,
+            scores=without_nan(e.scores),
+            settings=without_nan(e.settings),
+            variants=without_nan(e.variants),
+            extras=without_nan(e.extras),
+            left_out=[LeftOut(**item) for item in e.left_out],
+            timings=e.timings,
+            warnings=e.warnings,
+            note=e.note,
+            complete=e.complete,
+            files=list(e.files),
+        )
+        for e in evaluations
+    ]
+    return Results(environment=_environment(started), suite=suite, tasks=tasks, failed=list(failed))
+
+
+def read_results(path: str | Path) -> Results:
+    """Read and validate a `results.json`.
+
+    NaN and infinities, which other tools write although JSON does not have them, are read as undefined, as null is.
+
+    Args:
+        path: The file, or the run's folder.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadResultsError: It is no JSON, of another schema, or not in the form of `Results`.
+    """
+    path = Path(path)
+    file = path / RESULTS_FILE if path.is_dir() else path
+    try:
+        content = file.read_bytes()
+        raw = from_json(content)
+    except FileNotFoundError as error:
+        raise MissingFileError(f"not there; a finished run has a {RESULTS_FILE}", path=file) from error
+    except (OSError, ValueError) as error:
+        raise _bad(file, f"cannot be read as results: {error}") from error
+    if not isinstance(raw, dict) or "schema" not in raw:
+        raise _bad(file, f'cannot be read as results: expected an object with the key "schema", which is {SCHEMA}')
+    if raw["schema"] != SCHEMA or type(raw["schema"]) is not int:
+        raise BadResultsError(
+            f"its schema is {raw['schema']!r:.40}, and this version of eyechart ({metadata.version('eyechart')}) reads "
+            f"schema {SCHEMA}; read a newer one with the version of eyechart that wrote it, or a later one",
+            path=file,
+        )
+    try:
+        results = Results.model_validate(without_nan(raw) if _NOT_FINITE.search(content) else raw)
+    except ValidationError as error:
+        raise _bad(file, _first_misfit(error)) from error
+    packages = results.environment.get("packages", {})
+    if not isinstance(packages, dict):
+        raise _bad(file, f"key environment.packages: expected an object; it is {packages!r:.60}")
+    for place, task in enumerate(results.tasks):
+        for name, scores in (("scores", task.scores or {}), *((f"variants.{k}", v) for k, v in task.variants.items())):
+            misfit = score_misfit(scores)
+            if misfit:
+                raise _bad(file, f"key tasks[{place}].{name}{misfit}")
+        misfit = extras_misfit(task.extras)
+        if misfit:
+            raise _bad(file, f"key tasks[{place}].extras{misfit}")
+    return results
+
+
+def with_nan(value: Any) -> Any:
+    """Scores from `read_results` as the metric returned them: nan for null, and no interval that is null as a whole."""
+    if isinstance(value, dict):
+        given = {key: item for key, item in value.items() if item is not None or not key.endswith("_ci95")}
+        return {key: with_nan(item) for key, item in given.items()}
+    if isinstance(value, list):
+        return [with_nan(item) for item in value]
+    return math.nan if value is None else value
+
+
+def _bad(file: Path, reason: str) -> BadResultsError:
+    error = BadResultsError(reason, path=file)
+    error.add_note("A results file is not to be edited: restore it, or repeat the run, which asks nothing twice.")
+    return error
+
+
+def _first_misfit(error: ValidationError) -> str:
+    """Where a file first departs from `Results`, what is expected there, and how many other places there are."""
+    first, *others = error.errors(include_url=False, include_context=False)
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
+    given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
+    more = f" ({len(others)} more of this kind)" if others else ""
+    return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
+
+
+def task_folder(task: Evaluation | TaskResult) -> Path:
+    """Where a task's own files are, within the folder of the run."""
+    return Path(task.task, task.subset)
+
+
+def _environment(started: str) -> dict[str, Any]:
+    versions: dict[str, str | None] = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = None
+    return {
+        "started": started,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": platform.machine(),
+        "packages": versions,
+    }

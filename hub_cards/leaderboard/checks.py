@@ -1,0 +1,131 @@
+"""Whether a result can stand on its board, and if not, every reason why."""
+
+import datetime
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eyechart.evaluators.requests.types import LEXICAL, OFFICIAL
+from eyechart.evaluators.requests.values import brief, is_number
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.score_ranges import range_misfits
+from eyechart.hub_cards.leaderboard.board import Board, Settings
+from eyechart.hub_cards.leaderboard.columns import look_up
+from eyechart.hub_cards.leaderboard.consistency import inconsistencies
+
+LONGEST_NAME = 160
+"""In characters; the Hub's own names have at most 96 on each side of the slash."""
+_CLOCKS = datetime.timedelta(days=1)
+"""How far a submission's clock may be ahead."""
+_INVISIBLE = {"Cc": "a control character", "Cf": "an invisible formatting mark", "Zl": "a line break"}
+_INVISIBLE |= {"Zp": "a line break", "Cs": "half a character", "Co": "a private character", "Cn": "no character"}
+
+
+def misfits(board: Board, result: TaskResult) -> list[str]:
+    """Every reason why a result cannot stand on its board.
+
+    Args:
+        board: The board of the result's task and data set.
+        result: From `read_results`, so that numbers stand where they must.
+
+    Returns:
+        Empty if it can.
+    """
+    reasons = [*_name_misfits(result.model), *_setting_misfits(board, result)]
+    if result.split != board.split:
+        reasons.append(f"split is {brief(result.split)}; the board takes '{board.split}'")
+    if result.scores is None:
+        return [*reasons, "it has no scores, as of a private split"]
+    if not result.complete:
+        reasons.append("its scores were made of less than was to be asked (complete is false)")
+    out_of_range = list(range_misfits(result.scores))
+    # What no metric returns is not worth calculating with.
+    reasons += out_of_range or inconsistencies(board, result.scores)
+    main = look_up(result.scores, board.main.path)
+    if not is_number(main):
+        reasons.append(f"scores.{'.'.join(board.main.path)}, which ranks, is undefined or not there")
+    return [*reasons, *_count_misfits(board, result, result.scores), *_judge_misfits(board, result)]
+
+
+def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime | str:
+    """When a run began, or why that cannot be told.
+
+    Args:
+        environment: That of the results.
+        now: With time zone; later runs are not believed.
+    """
+    given = environment.get("started")
+    try:
+        started = datetime.datetime.fromisoformat(given) if isinstance(given, str) else None
+    except ValueError:
+        started = None
+    if started is None or started.tzinfo is None:
+        return f"environment.started is {brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
+    if started > now + _CLOCKS:
+        return f"environment.started is {brief(given)}, which is yet to come"
+    return started
+
+
+def judge_of(result: TaskResult) -> str:
+    """The name of the judge that a result names; "" if there was none."""
+    for found in (look_up(result.settings, ("judge", "name")), (result.scores or {}).get("judge")):
+        if isinstance(found, str):
+            return found
+    return ""
+
+
+def _name_misfits(name: str) -> Iterator[str]:
+    if not name.strip() or name != name.strip():
+        yield f"model is {brief(name)}; expected a name without blanks around it"
+    if len(name) > LONGEST_NAME:
+        yield f"model is a name of {len(name):,} characters; at most {LONGEST_NAME} are allowed"
+    # Such marks make one name look like another, or turn the line around in which it stands.
+    for character in name:
+        kind = _INVISIBLE.get(unicodedata.category(character))
+        if kind:
+            yield f"model holds {kind} (U+{ord(character):04X}): {brief(name)}"
+            return
+
+
+def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
+    yield from _differences(board.settings, result.settings, "settings")
+    if result.scores is not None:
+        yield from _differences(board.score_settings, result.scores, "scores")
+
+
+def _differences(expected: Settings, given: Mapping[str, Any], where: str) -> Iterator[str]:
+    for name, allowed in expected.items():
+        value = look_up(given, name.split("."))
+        # A bool is an int in Python, not in a result.
+        if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
+            choice = " or ".join(map(repr, allowed))
+            yield f"{where}.{name} is {brief(value)}; the board takes {choice}"
+
+
+def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) -> Iterator[str]:
+    count = scores.get(board.count)
+    if count is None or not is_number(count):
+        yield f"scores.{board.count} is {brief(count)}; expected the number of items"
+    elif board.items is None:
+        if count < 1:
+            yield f"scores.{board.count} is {brief(count)}; expected at least 1"
+        source = look_up(result.settings, ("data", "source"))
+        if source != OFFICIAL:
+            yield (
+                f"settings.data.source is {brief(source)}; the board takes {OFFICIAL!r}, a download whose checksum was "
+                "compared, as the number of items of this split is not known"
+            )
+        if result.left_out:
+            first = result.left_out[0]
+            yield f"{len(result.left_out)} items were left out; the first: {brief(first.id)}: {brief(first.reason)}"
+    elif count != board.items:
+        expected = f"all {board.items:,} items of the present release"
+        yield f"scores.{board.count} is {brief(count)}; the board takes results on {expected}"
+
+
+def _judge_misfits(board: Board, result: TaskResult) -> Iterator[str]:
+    judge = judge_of(result)
+    if board.judged and judge in ("", LEXICAL):
+        yield f"its judge is {brief(judge or None)}; the board takes scores of a judge on a server"
+    if judge:
+        yield from (f"judge: {reason}" for reason in _name_misfits(judge))

@@ -1,0 +1,115 @@
+"""What the Hub reads of scores: the older `model-index` of a card, and the newer `.eval_results/*.yaml`.
+
+A list of `.eval_results` names a benchmark, a data set repository with an `eval.yaml`, and a task of that file; only
+results on data sets with such a repository can be there. A `model-index` may name any data.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from eyechart.evaluators.tasks import get_task
+from eyechart.hub_cards.model_card.benchmark import task_id
+from eyechart.hub_cards.model_card.headlines import headlines
+from eyechart.hub_cards.model_card.selection import Published, left_out_public
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult, EvalResultEntry
+
+TASK_TYPE = "image-text-to-text"
+"""The Hub's name of what is asked."""
+_OURS = " (eyechart)"
+"""How the names of our entries' tasks end: what a second publication replaces."""
+
+
+def index_entries(published: Sequence[Published], repos: Mapping[str, str], source: str | None) -> list[dict[str, Any]]:
+    """Entries for the `results` of a `model-index`, one for each task and data set.
+
+    Args:
+        published: What to publish; averages over databases are passed over, as they are of no data set.
+        repos: Repositories on the Hub of data sets, by our names of these; others are called by our names.
+        source: Address of what proves the results.
+    """
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    entries: list[dict[str, Any]] = []
+    for one in published:
+        results = [] if one.is_average else _eval_results(one, repos.get(one.result.subset), source)
+        # One by one: together, the library would join tasks on the same data.
+        entries += eval_results_to_model_index("", results)[0]["results"] if results else []
+    return entries
+
+
+def is_ours(entry: Any) -> bool:
+    """Whether an entry of a `model-index` comes from here."""
+    task = entry.get("task") if isinstance(entry, Mapping) else None
+    name = task.get("name") if isinstance(task, Mapping) else None
+    return isinstance(name, str) and name.endswith(_OURS)
+
+
+def hub_entries(
+    published: Sequence[Published], repos: Mapping[str, str], source: str | None
+) -> "list[EvalResultEntry]":
+    """Entries for `.eval_results/*.yaml`: the first score of each task on a data set that has a repository.
+
+    Args:
+        published: What to publish.
+        repos: Repositories on the Hub of data sets, by our names of these, each with the `eval.yaml` of `eyechart
+            export --benchmark`.
+        source: Address of what proves the results.
+    """
+    from huggingface_hub import EvalResultEntry
+
+    return [
+        EvalResultEntry(
+            dataset_id=repos[one.result.subset],
+            task_id=task_id(one.result.task, one.result.split),
+            value=scores[0][1],
+            date=one.environment.get("started"),
+            source_url=source,
+            notes=_notes(one),
+        )
+        for one in published
+        if not one.own_data and one.result.subset in repos and (scores := headlines(one.result))
+    ]
+
+
+def _eval_results(one: Published, repo: str | None, source: str | None) -> "list[EvalResult]":
+    from huggingface_hub import EvalResult
+
+    result, scores = one.result, one.result.scores or {}
+    return [
+        EvalResult(
+            task_type=TASK_TYPE,
+            task_name=f"{get_task(result.task).name}{_OURS}",
+            dataset_type=one.own_data or repo or result.subset,
+            dataset_name=one.data_name,
+            dataset_config=result.settings["data"].get("config"),
+            dataset_split=result.split,
+            metric_type=headline.key,
+            metric_name=headline.name,
+            metric_value=number,
+            metric_args={"n": scores.get(headline.n), "ci95": scores.get(headline.interval)},
+            source_url=source,
+            source_name=source and "eyechart",
+        )
+        for headline, number in headlines(result)
+    ]
+
+
+def _notes(one: Published) -> str:
+    """The settings that tell apart what a leaderboard shows side by side."""
+    result, scores = one.result, one.result.scores or {}
+    headline = headlines(result)[0][0]
+    interval = scores.get(headline.interval)
+    judge, count = result.settings.get("judge"), len(left_out_public(result))
+    prompt = result.settings.get("prompt_id")
+    parts = [
+        f"{headline.name}, {result.split}, n = {scores.get(headline.n)}",
+        f"95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval and None not in interval else "",
+        f"prompt {prompt}" if prompt else "",
+        "run as published" if result.settings.get("as_published") is not None else "",
+        f"judge {judge['name']}" if isinstance(judge, Mapping) else "",
+        f"{count} rows left out" if count else "",
+        f"eyechart {(one.environment.get('packages') or {}).get('eyechart')}",
+    ]
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,175 @@
+"""Changing the `model-index` of a card's YAML metadata and nothing else: order, comments and quoting stay.
+
+The text is edited where the parser says that entries begin and end. What comes of it is parsed and compared with what
+was to come of it; if it differs (a style that such editing does not know, such as `[...]` on one line), the whole
+`model-index`, or else the whole metadata, is written anew, with the same values.
+"""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from eyechart.datasets_scripts.common.errors import DataError
+
+_KEY = "model-index"
+_FENCE = "---"
+
+
+def split_card(text: str) -> tuple[str, str, str]:
+    r"""A card in three: up to the metadata, the metadata, the rest; the first two are empty where there is none.
+
+    Examples:
+        >>> split_card("---\nlicense: mit\n---\n# Model\n")
+        ('---\n', 'license: mit\n', '---\n# Model\n')
+    """
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1] = lines[-1].removesuffix("\n")
+    first = next((place for place, line in enumerate(lines) if line.strip()), 0)
+    if lines[first].rstrip("\r\n") != _FENCE:
+        return "", "", text
+    ends = (place for place in range(first + 1, len(lines)) if lines[place].rstrip() == _FENCE)
+    last = next(ends, None)
+    if last is None:
+        return "", "", text
+    return "".join(lines[: first + 1]), "".join(lines[first + 1 : last]), "".join(lines[last:])
+
+
+def with_results(
+    metadata: str, model: str, entries: Sequence[Mapping[str, Any]], is_ours: Callable[[Any], bool]
+) -> str:
+    """Put entries into the `model-index` of metadata, in place of those of an earlier publication.
+
+    Args:
+        metadata: YAML, line ends as line feeds; may be empty.
+        model: Name of the model, for a `model-index` that is new. Of several models that are there already, the one of
+            this name gets the entries, or the first.
+        entries: For `results`.
+        is_ours: Whether an entry is one of an earlier publication.
+
+    Raises:
+        DataError: The metadata are no YAML mapping, or their `model-index` is not in the Hub's form.
+    """
+    data = _load(metadata)
+    index, place = _merged_index(data.get(_KEY), model, entries, is_ours)
+    wanted = {**data, _KEY: index}
+    for edit in (
+        lambda: _edited(metadata, place, entries, is_ours),
+        lambda: _replaced(metadata, index),
+        lambda: _appended(metadata, index),
+        lambda: _dump(wanted),
+    ):
+        text = edit()
+        if text is not None and _parsed(text) == wanted:
+            return text
+    # Rare line ends survive only as escapes.
+    return _dump(wanted, ascii_only=True)
+
+
+def _load(metadata: str) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(metadata)
+    except yaml.YAMLError as error:
+        raise DataError(f"the card's metadata are no YAML: {error}") from error
+    if data is not None and not isinstance(data, dict):
+        raise DataError(f"the card's metadata are {data!r:.60}; expected `key: value` lines")
+    return data or {}
+
+
+def _merged_index(
+    index: Any, model: str, entries: Sequence[Mapping[str, Any]], is_ours: Callable[[Any], bool]
+) -> tuple[list[dict[str, Any]], int]:
+    """The `model-index` as it is to be, and which of its models gets the entries."""
+    if not index:
+        return [{"name": model, "results": list(entries)}], 0
+    is_list = isinstance(index, list) and all(isinstance(item, dict) for item in index)
+    if not is_list or not all(isinstance(item.get("results") or [], list) for item in index):
+        raise DataError(
+            f"the card's {_KEY} is {index!r:.80}; expected a list of models, each with `name` and a list of `results`. "
+            "Correct or remove it."
+        )
+    names = [item.get("name") for item in index]
+    place = names.index(model) if model in names else 0
+    index = copy.deepcopy(index)
+    kept = [entry for entry in index[place].get("results") or [] if not is_ours(entry)]
+    index[place]["results"] = [*kept, *entries]
+    return index, place
+
+
+def _edited(
+    metadata: str, place: int, entries: Sequence[Mapping[str, Any]], is_ours: Callable[[Any], bool]
+) -> str | None:
+    """The metadata with single entries of block style removed and added; None where they are not in that style."""
+    results = _child(_item(_child(_compose(metadata), _KEY), place), "results")
+    if not isinstance(results, yaml.SequenceNode) or results.flow_style or not results.value:
+        return None
+    lines = metadata.splitlines(keepends=True)
+    first = results.value[0].start_mark
+    column = len(lines[first.line]) - len(lines[first.line].lstrip(" "))
+    loaded = _load(metadata)[_KEY][place]["results"]
+    removed = {
+        line
+        for node, entry in zip(results.value, loaded, strict=True)
+        if is_ours(entry)
+        for line in range(node.start_mark.line, _last_line(node) + 1)
+    }
+    end = _last_line(results) + 1
+    added = "".join(" " * column + line for line in _dump(list(entries)).splitlines(keepends=True))
+    before = "".join(line for number, line in enumerate(lines[:end]) if number not in removed)
+    return _whole_line(before) + added + "".join(lines[end:])
+
+
+def _replaced(metadata: str, index: Sequence[Mapping[str, Any]]) -> str | None:
+    """The metadata with another `model-index` in the place of the one that is there; None where there is none."""
+    root = _compose(metadata)
+    value = _child(root, _KEY)
+    if value is None:
+        return None
+    key = next(key for key, child in root.value if child is value)
+    lines = metadata.splitlines(keepends=True)
+    before = "".join(lines[: key.start_mark.line])
+    return before + _dump({_KEY: list(index)}) + "".join(lines[_last_line(value) + 1 :])
+
+
+def _appended(metadata: str, index: Sequence[Mapping[str, Any]]) -> str:
+    return _whole_line(metadata) + _dump({_KEY: list(index)})
+
+
+def _compose(metadata: str) -> Any:
+    return yaml.compose(metadata, Loader=yaml.SafeLoader)
+
+
+def _child(node: Any, name: str) -> Any:
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    return next((value for key, value in node.value if key.value == name), None)
+
+
+def _item(node: Any, place: int) -> Any:
+    return node.value[place] if isinstance(node, yaml.SequenceNode) and place < len(node.value) else None
+
+
+def _last_line(node: Any) -> int:
+    """Number of the line in which the text of a node ends; a block's own mark is behind the comments that follow it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        children = [child for item in node.value for child in (item if isinstance(item, tuple) else (item,))]
+        return max(map(_last_line, children))
+    end = node.end_mark
+    return int(end.line if end.column or end.line == node.start_mark.line else end.line - 1)
+
+
+def _whole_line(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+
+
+def _dump(data: Any, *, ascii_only: bool = False) -> str:
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=not ascii_only, width=float("inf"))
+    return text

@@ -1,0 +1,99 @@
+"""Everything that a publication changes, as texts before and after."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.hub_cards.model_card.card import merged_card
+from eyechart.hub_cards.model_card.entries import hub_entries, index_entries
+from eyechart.hub_cards.model_card.section import card_section
+from eyechart.hub_cards.model_card.selection import Published
+
+CARD = "README.md"
+ENTRIES = ".eval_results/eyechart.yaml"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file of the repository."""
+
+    path: str
+    before: str
+    """"" where there is none."""
+    after: str
+
+    def diff(self) -> str:
+        """A unified diff; "" where nothing changes."""
+        before, after = (text.splitlines(keepends=True) for text in (self.before, self.after))
+        lines = difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}")
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def changes(
+    published: Sequence[Published],
+    repo: str,
+    held: Mapping[str, str],
+    *,
+    data_repos: Mapping[str, str] | None = None,
+    source: str | None = None,
+) -> list[Change]:
+    """What is to change in a model repository.
+
+    Args:
+        published: What to publish, of one model.
+        repo: The model repository, "user/name".
+        held: The files that it has, by path.
+        data_repos: Benchmark repositories on the Hub, by our names of the data sets.
+        source: Address of what proves the results.
+
+    Returns:
+        One change for the card, and one for `.eval_results/eyechart.yaml` where there is or was something in it; those
+        that change nothing are left out.
+
+    Raises:
+        DataError: The card cannot be read.
+    """
+    import yaml
+    from huggingface_hub import eval_result_entries_to_yaml
+
+    repos = data_repos or {}
+    card = held.get(CARD, "")
+    name = repo.rpartition("/")[2]
+    entries = eval_result_entries_to_yaml(hub_entries(published, repos, source))
+    after = merged_card(card, name, index_entries(published, repos, source), card_section(published))
+    found = [Change(CARD, card, after)]
+    if entries or ENTRIES in held:
+        text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=float("inf"))
+        found.append(Change(ENTRIES, held.get(ENTRIES, ""), text))
+    return [change for change in found if change.before != change.after]
+
+
+def check_model(published: Sequence[Published], repo: str, same_model: bool) -> None:
+    """Refuse to publish the results of one model in the repository of another.
+
+    Raises:
+        UsageError: The run names its model otherwise, and `same_model` does not say that it is the same.
+    """
+    model = published[0].result.model
+    if model != repo and not same_model:
+        raise UsageError(
+            f"the run is of the model {model!r} and the repository is {repo!r}; "
+            "--same-model says that the repository holds what was run"
+        )
+
+
+def write_changes(found: Sequence[Change], folder: Path) -> None:
+    """Write the changed files into a folder.
+
+    Raises:
+        UsageError: The folder cannot be written.
+    """
+    for change in found:
+        path = folder / change.path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(change.after.encode())
+        except OSError as error:
+            raise UsageError(f"--out {folder} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,140 @@
+"""The section of a model's card: table, protocol, versions and caveats, from `hub_cards/model_card/section.md`.
+
+Every text that comes from a run is escaped: it stays text, whatever it holds. Paths of the machine of the run are
+nobody's business and are cut to their last part.
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import PurePath
+from typing import Any
+
+from eyechart.evaluators.requests.types import FROM_FILE
+from eyechart.evaluators.results.results_file import with_nan
+from eyechart.evaluators.runs.table import score_rows
+from eyechart.evaluators.tasks import get_task
+from eyechart.hub_cards.model_card.selection import Published, left_out_public
+
+_TEMPLATE = "model_card/section.md"
+_ELSEWHERE = ("data", "model", "limit")
+"""Settings that stand in other places of the section, or that every published result has alike."""
+_MODEL = (
+    *("backend", "architecture", "revision", "parameters", "dtype", "quantization", "attention", "decoding"),
+    *("image_processor", "image_sizes", "served_names", "downscaled_share"),
+)
+_MARKUP = re.compile(r"([\\`*_\[\]|~#])")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def card_section(published: Sequence[Published]) -> str:
+    """The section as Markdown."""
+    import jinja2
+
+    # The template makes no HTML; what goes into it is escaped for Markdown, and so for HTML.
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
+    template = environment.from_string((files("eyechart.hub_cards") / _TEMPLATE).read_text(encoding="utf-8"))
+    return template.render(
+        rows=[row for one in published for row in _score_rows(one)],
+        protocol=[(_code(one.result.task), _data(one), _settings(one.result.settings)) for one in published],
+        versions=list(_versions(published)),
+        caveats=list(_caveats(published)),
+    )
+
+
+def markdown(value: Any) -> str:
+    r"""A text that shows as it is in a cell or a line of Markdown.
+
+    Examples:
+        >>> markdown("a|b <script> *c*\nd")
+        'a\\|b &lt;script&gt; \\*c\\* d'
+    """
+    return _MARKUP.sub(r"\\\1", html.escape(_CONTROL.sub(" ", str(value)), quote=False))
+
+
+def _code(value: Any) -> str:
+    """A text of our own in the type of code."""
+    return f"`{_CONTROL.sub(' ', str(value)).replace('`', '').replace('|', '')}`"
+
+
+def _data(one: Published) -> str:
+    config = one.result.settings["data"].get("config")
+    name = "average over databases" if one.is_average else one.data_name
+    return markdown(f"{name}{f', {config}' if config else ''} ({one.result.split})")
+
+
+def _score_rows(one: Published) -> Iterator[tuple[str, ...]]:
+    task, data = _code(one.result.task), _data(one)
+    for cells in score_rows(with_nan(one.result.scores)):
+        yield (task, data, *map(markdown, cells))
+        task = data = ""
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    shown = {name: value for name, value in settings.items() if name not in _ELSEWHERE and value not in (None, "")}
+    options = settings["data"].get("options")
+    return "; ".join(f"{markdown(name)}: {_value(value)}" for name, value in {**shown, **(options or {})}.items())
+
+
+def _value(value: Any) -> str:
+    """A setting: texts as they are, but of a path only its last part; all else as JSON."""
+    if isinstance(value, str):
+        return markdown(_without_folder(value))
+    return markdown(json.dumps(_without_folders(value), ensure_ascii=False))
+
+
+def _without_folders(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_folders(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(item) for item in value]
+    return _without_folder(value) if isinstance(value, str) else value
+
+
+def _without_folder(text: str) -> str:
+    is_path = text.startswith(("/", "~", "./", "../")) or re.match(r"[A-Za-z]:[\\/]", text)
+    return PurePath(text.replace("\\", "/")).name if is_path else text
+
+
+def _versions(published: Sequence[Published]) -> Iterator[tuple[str, str]]:
+    """Of the model and the packages; where results differ in one, all its values."""
+    models = [one.result.settings.get("model") for one in published]
+    settings = [model for model in models if isinstance(model, Mapping)]
+    yield "model", ", ".join(dict.fromkeys(_value(one.result.model) for one in published))
+    for name in _MODEL:
+        values = dict.fromkeys(_value(model[name]) for model in settings if model.get(name) is not None)
+        if values:
+            yield markdown(name), ", ".join(values)
+    yield "evaluated", ", ".join(dict.fromkeys(markdown(one.environment.get("started")) for one in published))
+    packages = [one.environment.get("packages") or {} for one in published]
+    for name in dict.fromkeys(name for of_one in packages for name in of_one):
+        values = dict.fromkeys(markdown(of_one[name]) for of_one in packages if of_one.get(name) is not None)
+        if values:
+            yield markdown(name), ", ".join(values)
+
+
+def _caveats(published: Sequence[Published]) -> Iterator[str]:
+    yield "Compare only with scores of the same prompt, settings, split and data; the protocol above says which."
+    for one in published:
+        task = f"{_code(one.result.task)} on {_data(one)}"
+        if one.own_data:
+            yield f"{task}: these are data of the publisher's own, not a benchmark's."
+        count = len(left_out_public(one.result))
+        if count:
+            rows = "1 row is" if count == 1 else f"{count} rows are"
+            yield f"{task}: {rows} not in the scores: they could not be read, or had no image."
+        model = one.result.settings.get("model")
+        if isinstance(model, Mapping) and model.get("backend") == FROM_FILE:
+            yield f"{task}: the answers were made elsewhere; that they are to this prompt is what their file claims."
+        judge = one.result.settings.get("judge")
+        if isinstance(judge, Mapping) and judge.get("name"):
+            yield f"{task}: judged by {_value(judge['name'])}; another judge gives other scores."
+        if one.result.note:
+            yield f"{task}: {markdown(one.result.note)}"
+        warned = one.result.warnings
+        if warned:
+            yield f"{task}: warnings while scoring: {len(warned)}, the first: {markdown(warned[0])}"
+    papers = {get_task(one.result.task).paper for one in published}
+    yield f"Protocols: {'; '.join(map(markdown, sorted(papers)))}."

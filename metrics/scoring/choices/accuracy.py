@@ -1,0 +1,155 @@
+"""Scores of multiple-choice answers: accuracy, random guess, yes/no bias and the distribution of letters.
+
+Protocol: Q-Bench, Tables 2, 7 and 8; MMBench, Fig. 4. Departure: whether a row is a yes or a no question is read from
+the text of its correct answer, not from its `type` column (four rows of type 0 in LLVisionQA dev are answered Clear or
+Good).
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eyechart.metrics.scoring.choices.decisions import Decisions, extraction_shares
+from eyechart.metrics.scoring.choices.text import comparison_key
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.inputs import check_lengths, map_groups
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+
+NO_LETTER = "none"
+
+
+def accuracy(correct: ArrayLike) -> float:
+    """Share of right answers, in [0, 1]; 1 is best.
+
+    Examples:
+        >>> accuracy([True, False, True, True])
+        0.75
+    """
+    flags = np.asarray(correct, dtype=bool)
+    check_lengths(correct=flags)
+    return float(flags.mean())
+
+
+def random_guess(n_options: Sequence[int]) -> float:
+    """Accuracy expected from guessing: the mean of 1 / number of options.
+
+    Examples:
+        >>> random_guess([2, 4])
+        0.375
+    """
+    check_lengths(n_options=n_options)
+    return float(np.mean(1.0 / np.asarray(n_options, dtype=np.float64)))
+
+
+def yes_no_scores(correct: ArrayLike, answers: Sequence[str]) -> dict[str, float | int] | None:
+    """Accuracy on yes-answered and on no-answered rows and their mean, which is free of a bias to either (Table 8).
+
+    Args:
+        correct: Whether each row is right, shape (n,).
+        answers: Text of each row's correct option.
+
+    Returns:
+        `yes`, `no` and `mean` in [0, 1], and `n_yes`, `n_no`; a side without rows is nan, and then so is the mean.
+        None where no answer is yes or no.
+
+    Examples:
+        >>> yes_no_scores([True, False, True], ["Yes", "No", "Red"])
+        {'yes': 1.0, 'no': 0.0, 'mean': 0.5, 'n_yes': 1, 'n_no': 1}
+    """
+    flags = np.asarray(correct, dtype=bool)
+    keys = np.array([comparison_key(answer) for answer in answers])
+    yes, no = flags[keys == "yes"], flags[keys == "no"]
+    if not len(yes) and not len(no):
+        return None
+    scores = [float(side.mean()) if len(side) else float("nan") for side in (yes, no)]
+    return {"yes": scores[0], "no": scores[1], "mean": sum(scores) / 2, "n_yes": len(yes), "n_no": len(no)}
+
+
+def choice_distribution(
+    predicted: Sequence[str | None], correct: Sequence[str], n_letters: int
+) -> dict[str, dict[str, float]]:
+    """Shares of each letter among the predicted and among the correct choices (MMBench, Fig. 4).
+
+    Args:
+        predicted: Letters, None where a row has none.
+        correct: Letters of the correct options.
+        n_letters: Number of letters to list.
+
+    Returns:
+        `predicted` and `correct`, each letter to share; both sum to 1, `predicted` with the share of "none". nan
+        without rows.
+
+    Examples:
+        >>> choice_distribution(["A", None], ["A", "B"], 2)
+        {'predicted': {'A': 0.5, 'B': 0.0, 'none': 0.5}, 'correct': {'A': 0.5, 'B': 0.5}}
+    """
+    # Counts of no rows over nan are nan, as shares of nothing should be.
+    n = check_lengths(predicted=predicted, correct=correct) if predicted or correct else float("nan")
+    letters = ascii_uppercase[:n_letters]
+    said, true = Counter(predicted), Counter(correct)
+    return {
+        "predicted": {letter: said[letter] / n for letter in letters} | {NO_LETTER: said[None] / n},
+        "correct": {letter: true[letter] / n for letter in letters},
+    }
+
+
+def choice_scores(
+    decisions: Decisions,
+    references: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    groups: Mapping[str, Sequence[str]],
+) -> dict[str, Any]:
+    """All scores of `choice_accuracy`, overall and by group.
+
+    Args:
+        decisions: What became of the n rows.
+        references: Letters of the correct options.
+        choices: Option texts of each row.
+        groups: Group name to one value per row.
+
+    Returns:
+        The scores as plain Python, with `by_<group name>` for each group. `yes_no` is there where an answer is yes or
+        no; in a group only where both occur.
+
+    Warns:
+        UndefinedScoreWarning: All yes/no rows have the same answer.
+    """
+    scores = _scores_of(range(len(references)), decisions, references, choices)
+    if "yes_no" in scores and not (scores["yes_no"]["n_yes"] and scores["yes_no"]["n_no"]):
+        warnings.warn(
+            "yes_no: only one of the two answers occurs, so the other's accuracy and the mean are nan",
+            UndefinedScoreWarning,
+            stacklevel=2,
+        )
+    by_group = map_groups(groups, lambda part, rows: _scores_of(rows, decisions, references, choices))
+    for values in by_group.values():
+        for part in values.values():
+            if "yes_no" in part and not (part["yes_no"]["n_yes"] and part["yes_no"]["n_no"]):
+                del part["yes_no"]
+    return scores | by_group
+
+
+def _scores_of(
+    rows: Sequence[int], decisions: Decisions, references: Sequence[str], choices: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    n, flags = len(rows), decisions.correct[list(rows)]
+    answers = [choices[row][ascii_uppercase.index(references[row])] for row in rows]
+    yes_no = yes_no_scores(flags, answers)
+    return {
+        "accuracy": accuracy(flags),
+        "accuracy_ci95": list(wilson_interval(int(flags.sum()), n)),
+        "random_guess": random_guess([len(choices[row]) for row in rows]),
+        "n": n,
+        **({} if yes_no is None else {"yes_no": yes_no}),
+        "extraction": extraction_shares([decisions.steps[row] for row in rows]),
+        "choice_distribution": choice_distribution(
+            [decisions.letters[row] for row in rows],
+            [references[row] for row in rows],
+            max(len(choices[row]) for row in rows),
+        ),
+    }

@@ -1,0 +1,66 @@
+"""Agreement of two choice extractors, such as exact matching, a judge, or a human reader.
+
+Protocol: MMBench, Sec. 3.3 (Fig. 5, the alignment rate) and Appendix D.1 (https://arxiv.org/abs/2307.06281). Two
+extractors that disagree either do so on whether the reply names an option at all (Case I: one of them says X), or on
+which one it names (Case II).
+"""
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import Any
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import check_lengths
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+
+X = "X"
+"""What a judge or a reader says of a reply that names no option; None means the same."""
+_LETTERS = frozenset(ascii_uppercase)
+
+
+def extractor_agreement(first: Sequence[str | None], second: Sequence[str | None]) -> dict[str, Any]:
+    """How often two extractors find the same choice in the same replies.
+
+    Args:
+        first: What one extractor found in each of n replies: a letter, or "X" or None for no option.
+        second: What the other one found in the same replies.
+
+    Returns:
+        Shares of the n replies, which sum to 1: `agreement`, both found the same letter or both none (1 is best);
+        `one_says_x`, only one of them found a letter (Case I); `different_letters`, they found different ones
+        (Case II). `agreement_ci95`, its 95 % Wilson interval. `n`.
+
+    Raises:
+        InputError: The lengths differ, there are no replies, or a value is neither a letter nor None.
+
+    Examples:
+        >>> found = extractor_agreement(["A", "X", "B", "C"], ["A", None, "X", "D"])
+        >>> found["agreement"], found["one_says_x"], found["different_letters"], found["n"]
+        (0.5, 0.25, 0.25, 4)
+    """
+    n = check_lengths(first=first, second=second)
+    pairs = list(zip(_letters("first", first), _letters("second", second), strict=True))
+    agree = sum(one == other for one, other in pairs)
+    one_says_x = sum((one is None) != (other is None) for one, other in pairs)
+    return {
+        "agreement": agree / n,
+        "agreement_ci95": list(wilson_interval(agree, n)),
+        "one_says_x": one_says_x / n,
+        "different_letters": (n - agree - one_says_x) / n,
+        "n": n,
+    }
+
+
+def _letters(argument: str, found: Sequence[object]) -> list[str | None]:
+    """Letters, None where an extractor says X."""
+    letters: list[str | None] = []
+    for row, value in enumerate(found):
+        if value is None or value == X:
+            letters.append(None)
+        elif isinstance(value, str) and value in _LETTERS:
+            letters.append(value)
+        else:
+            raise InputError(
+                f"{argument}[{row}] is {value!r}; allowed: a letter from A to Z, 'X' or None for no option"
+            )
+    return letters

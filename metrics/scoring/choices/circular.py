@@ -1,0 +1,155 @@
+"""CircularEval: a question counts only if every pass over it is right, each with its options in another order.
+
+Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). The passes are those of the release, see
+`circular_passes`; VanillaEval is the first pass, rotation 0, alone. What the paper leaves open:
+
+- A question with a wrong pass is wrong, whatever else is missing: the paper drops the passes behind a wrong one. Only
+  questions whose observed passes are all right are incomplete; they are an error, or left out.
+- VanillaEval is the share of right answers among the questions whose rotation 0 was asked, complete or not.
+- Early stopping keeps more passes of the questions that are answered right. So where passes are missing, the letters
+  and the extraction steps are those of rotation 0, which is always asked.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyechart.metrics.scoring.choices.accuracy import choice_distribution
+from eyechart.metrics.scoring.choices.circular_passes import FloatArray, Questions
+from eyechart.metrics.scoring.choices.decisions import Decisions, extraction_shares
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+from eyechart.metrics.scoring.inputs import check_member, map_groups
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+
+MISSING = ("error", "drop")
+
+
+def circular_random_guess(chances: FloatArray) -> float:
+    """CircularEval accuracy expected from guessing in each pass: the mean of `Questions.chance`. nan without questions.
+
+    Examples:
+        >>> circular_random_guess(np.array([2.0**-2, 4.0**-4]))
+        0.126953125
+    """
+    return float(np.mean(chances)) if len(chances) else float("nan")
+
+
+def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing: str = "error") -> NDArray[np.float64]:
+    """Whether each question is answered right in all its passes.
+
+    Args:
+        correct: Whether each row is right, shape (n,).
+        questions: The questions that the rows ask.
+        missing: What becomes of a question whose observed passes are all right but not all there: "error" or "drop".
+
+    Returns:
+        1.0 (right), 0.0 (wrong) or nan (dropped) for each question.
+
+    Raises:
+        InputError: `missing` is none of the two, or it is "error" and such a question exists; the message names the
+            first one and the rotations it lacks.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.choices.circular_passes import find_questions
+        >>> options = [["x", "y"], ["y", "x"], ["x", "y"]]
+        >>> passes = find_questions(["p", "p", "q"], [0, 1, 0], options)
+        >>> circular_outcomes(np.array([True, True, False]), passes).tolist()
+        [1.0, 0.0]
+        >>> circular_outcomes(np.array([True, False, True]), passes, missing="drop").tolist()
+        [0.0, nan]
+    """
+    check_member("missing", missing, MISSING)
+    n = len(questions.ids)
+    wrong = np.bincount(questions.of_row, weights=~correct, minlength=n) > 0
+    complete = np.bincount(questions.of_row, minlength=n) == questions.n_passes
+    incomplete = ~wrong & ~complete
+    if missing == "error" and incomplete.any():
+        raise InputError(_lacking(int(np.argmax(incomplete)), questions))
+    return np.where(incomplete, np.nan, ~wrong)
+
+
+def _lacking(question: int, questions: Questions) -> str:
+    asked = set(questions.rotations[questions.of_row == question].tolist())
+    lacking = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
+    return (
+        f"rotations: question {questions.ids[question]!r} lacks {', '.join(lacking)}, and its other passes are right; "
+        f"ask the missing ones, or leave such questions out with missing='drop'"
+    )
+
+
+def circular_scores(
+    decisions: Decisions,
+    questions: Questions,
+    references: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    groups: Mapping[str, Sequence[str]],
+    missing: str = "error",
+) -> dict[str, Any]:
+    """All scores of `circular_eval`, overall and by group.
+
+    Args:
+        decisions: What became of the n rows.
+        questions: The questions that the rows ask.
+        references: Letters of the correct options, as shown.
+        choices: Option texts of each row, as shown.
+        groups: Group name to one value per row, as `check_question_groups` has passed them.
+        missing: As for `circular_outcomes`.
+
+    Returns:
+        The scores as plain Python, with `by_<group name>` for each group.
+
+    Raises:
+        InputError: As for `circular_outcomes`.
+
+    Warns:
+        UndefinedScoreWarning: A score is nan, because every question was dropped or no question has its rotation 0.
+    """
+    outcomes = circular_outcomes(decisions.correct, questions, missing)
+    first = np.zeros(len(questions.of_row), dtype=bool)
+    first[questions.first_rows] = True
+    complete = bool(questions.n_passes.sum() == len(questions.of_row))
+    letters, steps, correct = (
+        np.array(column, dtype=object) for column in (decisions.letters, decisions.steps, references)
+    )
+
+    def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
+        of_part = np.asarray(rows, dtype=np.int64)
+        unrotated = of_part[questions.rotations[of_part] == 0]
+        # All rows of a question are in the same part.
+        numbers = questions.of_row[of_part[first[of_part]]]
+        scored = numbers[~np.isnan(outcomes[numbers])]
+        listed = of_part if complete else unrotated
+        scores = {
+            **_share(where, "circular", outcomes[scored]),
+            **_share(where, "vanilla", decisions.correct[unrotated]),
+            "random_guess": circular_random_guess(questions.chance[scored]),
+            "n_questions": len(scored),
+            "n_vanilla": len(unrotated),
+            "n_passes": len(of_part),
+            "dropped": len(numbers) - len(scored),
+            "extraction": extraction_shares(steps[listed].tolist()),
+            "choice_distribution": choice_distribution(
+                letters[listed].tolist(), correct[listed].tolist(), int(questions.n_options[numbers].max())
+            ),
+        }
+        return scores if where == "overall" else scores | {"n": len(scored)}
+
+    whole = part("overall", range(len(questions.of_row)))
+    whole["distribution_over"] = "all passes" if complete else "rotation 0"
+    return whole | map_groups(groups, part)
+
+
+def _share(where: str, name: str, right: NDArray[Any]) -> dict[str, Any]:
+    """Share of right answers with its interval; both nan, with a warning, where there is none."""
+    if not len(right):
+        none = "every question was dropped" if name == "circular" else "no question has its rotation 0"
+        message = f"{where}: {name}_accuracy and {name}_ci95 are nan, as {none}"
+        warnings.warn(message, UndefinedScoreWarning, stacklevel=5)
+        return {f"{name}_accuracy": float("nan"), f"{name}_ci95": [float("nan")] * 2}
+    return {
+        f"{name}_accuracy": float(right.mean()),
+        f"{name}_ci95": list(wilson_interval(int(right.sum()), len(right))),
+    }

@@ -1,0 +1,240 @@
+r"""Choice extraction: from a model's free text to the letter of the option it names.
+
+Protocol: MMBench, Sec. 3.2, step 1 (https://arxiv.org/abs/2307.06281): a choice is extracted if one and only one
+option matches the reply, by its letter or by its text. The paper leaves the matching open; the rules here are:
+
+- Case, surrounding punctuation, Markdown, HTML tags and closed reasoning blocks do not matter.
+- An answer container (`<answer>...</answer>`, `\boxed{...}`) speaks for the whole reply.
+- A letter needs a boundary, and a cue or punctuation where it may be a word: "A blurry image" does not name A.
+- An option's text matches as a whole phrase. Where one matched option is part of another, the longer wins.
+- A mention behind not, no, never, n't or without in the same clause does not count, unless the option says so itself.
+- Yes and No match only alone, opening the reply, or right behind "answer is".
+- Nothing named, two options named, or a letter and a text that disagree: no choice. Parsing never guesses.
+- A letter alone or behind a cue names its place, even where another option's text is that letter.
+- Options may repeat. A letter names its own place alone, a text all the places where it stands.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from string import ascii_uppercase
+
+from eyechart.metrics.scoring.choices.mentions import find_mentions
+from eyechart.metrics.scoring.choices.text import (
+    comparison_key,
+    drop_reasoning,
+    explicit_answers,
+    normalise,
+    option_phrase,
+    split_words,
+    strip_markdown,
+    stripped_key,
+)
+from eyechart.metrics.scoring.errors import InputError
+
+_LONE_LETTER_WRAPPING = " \t\n*_`\"'()[]{}.,:;!"
+_CUE = r"(?:(?:the|my) )?(?:(?:final|correct|best|right) )?(?:answer|option|choice)(?: is)?(?:\s?[:=]|\s)[\s*]{0,4}"
+_CUE_WORDS = frozenset({"the", "my", "final", "correct", "best", "right", "answer", "option", "choice", "is"})
+# A cue and a letter ("The answer is C."), or a letter and an option's text, with or without a cue ("C. Medium").
+_PLAIN = re.compile(
+    rf"(?P<cue>(?i:{_CUE}))?(?:\(?(?P<label>[A-Z])[.):]\s+(?P<text>.+)|"
+    rf"(?(cue)[(\[\"*]{{0,3}}(?P<letter>[A-Z])[)\]\"*]{{0,3}}[.!]?|(?!)))"
+)
+# In a longer text, what follows a label would be looked for behind each of many blanks.
+_PLAIN_LENGTH = 256
+
+
+def extract_choice(text: str, options: Sequence[str]) -> str | None:
+    r"""Letter of the one option that a reply names.
+
+    Args:
+        text: The model's reply, any string.
+        options: The option texts in the order shown; the first is A. At most 26; they may repeat.
+
+    Returns:
+        A letter, the first one where the reply names a text that stands several times; None where the reply names no
+        option or more than one.
+
+    Raises:
+        InputError: `options` holds more than 26 texts. No `text` raises.
+
+    Examples:
+        >>> extract_choice("The answer is dark.", ["Bright", "Dark", "Medium", "Dull"])
+        'B'
+        >>> extract_choice("**C**", ["Bright", "Dark", "Medium"])
+        'C'
+        >>> extract_choice("A blurry image", ["Sharp", "Blurry"])
+        'B'
+        >>> extract_choice("It is not blurry", ["Sharp", "Blurry"]) is None
+        True
+        >>> extract_choice("A. Blurry", ["Sharp", "Blurry"]) is None
+        True
+    """
+    check_options(options)
+    return named_letters(text, options)[:1] or None
+
+
+def named_letters(text: str, options: Sequence[str]) -> str:
+    """Letters of all places of the one option that a reply names.
+
+    Args:
+        text: The model's reply, any string.
+        options: Option texts that `check_options` has passed.
+
+    Returns:
+        One letter; several, in order, where the reply names by its text an option that stands several times; "" where
+        it names none or more than one.
+
+    Examples:
+        >>> named_letters("athlete", ["officer", "athlete", "athlete"])
+        'BC'
+        >>> named_letters("C", ["officer", "athlete", "athlete"])
+        'C'
+    """
+    if "<" not in text and "boxed" not in text and "◁" not in text:
+        return _one_named(text, options)
+    text = drop_reasoning(text)
+    contained = explicit_answers(text)
+    if not contained:
+        return _one_named(text, options)
+    # Many containers mostly hold the same few contents; the first that disagrees decides.
+    contents = iter(dict.fromkeys(contained))
+    letters = _one_named(next(contents), options)
+    return letters if all(_one_named(content, options) == letters for content in contents) else ""
+
+
+def moved_letter(letter: str, options: Sequence[str], shown: Sequence[str]) -> str:
+    """The letter that an option has where the same options are shown in another order.
+
+    A text that stands several times keeps the order of its places: its first place here is its first place there.
+
+    Args:
+        letter: The option's letter among `options`.
+        options: Option texts.
+        shown: The same texts in any order.
+
+    Examples:
+        >>> moved_letter("C", ["athlete", "officer", "athlete"], ["officer", "athlete", "athlete"])
+        'C'
+    """
+    if list(shown) == list(options):
+        return letter
+    place = ascii_uppercase.index(letter)
+    text = options[place]
+    places = [index for index, option in enumerate(shown) if option == text]
+    return ascii_uppercase[places[list(options[:place]).count(text)]]
+
+
+def moved_reply(text: str, shown: Sequence[str], options: Sequence[str]) -> str:
+    """A reply in the letters of another order of the same options.
+
+    A reply that names no single option is returned unchanged.
+
+    Args:
+        text: The reply.
+        shown: The options as the reply saw them.
+        options: The order whose letters are wanted.
+
+    Examples:
+        >>> moved_reply("A", ["Yes", "No"], ["No", "Yes"]), moved_reply("perhaps", ["Yes", "No"], ["No", "Yes"])
+        ('B. Yes', 'perhaps')
+    """
+    letters = "" if list(shown) == list(options) else named_letters(text, shown)
+    if not letters:
+        return text
+    option = shown[ascii_uppercase.index(letters[0])]
+    # A text that stands several times was named without a letter.
+    return option if len(letters) > 1 else f"{moved_letter(letters, shown, options)}. {option}"
+
+
+def unplaced_reply(text: str, shown: Sequence[str], options: Sequence[str]) -> str:
+    """A reply to options in another order than `options`, in which a letter of a repeated text names no one place.
+
+    Nothing tells which of two equal texts stands where, so the letter of either is the text.
+
+    Args:
+        text: The reply.
+        shown: The options as the reply saw them.
+        options: The order in which they have letters.
+
+    Examples:
+        >>> unplaced_reply("A", ["x", "x", "y"], ["x", "y", "x"]), unplaced_reply("C", ["x", "x", "y"], ["x", "y", "x"])
+        ('x', 'C')
+    """
+    if list(shown) == list(options) or len(set(shown)) == len(shown):
+        return text
+    letters = named_letters(text, shown)
+    option = shown[ascii_uppercase.index(letters[0])] if letters else ""
+    return option if letters and list(shown).count(option) > 1 else text
+
+
+def check_options(options: Sequence[str], row: int | None = None) -> None:
+    """Refuse more options than there are letters.
+
+    Args:
+        options: The option texts.
+        row: Row number for the message, where there are many lists.
+
+    Raises:
+        InputError: There are more options than letters.
+    """
+    where = "options" if row is None else f"choices[{row}]"
+    if len(options) > len(ascii_uppercase):
+        raise InputError(f"{where} holds {len(options)} options; at most {len(ascii_uppercase)} can have a letter")
+
+
+def _one_named(text: str, options: Sequence[str]) -> str:
+    """`named_letters` of a text without reasoning blocks and answer containers."""
+    text = strip_markdown(normalise(text))
+    if not text:
+        return ""
+    lone = text.strip(_LONE_LETTER_WRAPPING).upper() if len(text) < 16 else ""
+    if len(lone) == 1 and lone in ascii_uppercase[: len(options)]:
+        return lone
+    # An option verbatim needs no rule, and tells apart texts that differ in punctuation alone ("x > y", "x < y").
+    key = stripped_key(text) if len(text) < 1024 else ""
+    keys = list(map(comparison_key, options))
+    equal = _places_of_one([place for place, own in enumerate(keys) if own == key], options) if key in keys else ""
+    return (key and equal) or _plainly_named(text, options, keys) or _mentioned(text, options)
+
+
+def _places_of_one(places: Sequence[int], options: Sequence[str]) -> str:
+    """The letters of places that hold one and the same text; "" where they hold several."""
+    return "".join(ascii_uppercase[place] for place in places) if len({options[place] for place in places}) == 1 else ""
+
+
+def _plainly_named(text: str, options: Sequence[str], keys: Sequence[str]) -> str:
+    """The letter in the commonest forms of all, "The answer is C." and "Answer: C. text", without reading each word."""
+    found = _PLAIN.fullmatch(text) if len(text) <= _PLAIN_LENGTH else None
+    if found is None:
+        return ""
+    cue, label, content, letter = found.groups()
+    index = ascii_uppercase.index(label or letter)
+    if index >= len(options) or (label and comparison_key(content) != keys[index]):
+        return ""
+    # An option such as "right" may be part of the cue.
+    return "" if cue and any(map(_may_be_cue, options)) else ascii_uppercase[index]
+
+
+@lru_cache(maxsize=8192)
+def _may_be_cue(option: str) -> bool:
+    return option_phrase(option)[1:-1].rpartition("\n")[2] in _CUE_WORDS
+
+
+def _mentioned(text: str, options: Sequence[str]) -> str:
+    """The one option that a text mentions, read word by word."""
+    letters, texts = find_mentions(split_words(text), options)
+    if letters:
+        # The text of an option that is a letter itself is in the reply because that letter is.
+        texts = frozenset(letter for letter in texts if not _is_letter(options[ascii_uppercase.index(letter)]))
+    named = sorted(letters | texts)
+    if len(named) < 2:
+        return "".join(named)
+    # A text that stands several times is one option, of which a letter picks one place.
+    places = _places_of_one([ascii_uppercase.index(letter) for letter in named], options)
+    return places if not letters else "".join(letters) if places and len(letters) == 1 else ""
+
+
+def _is_letter(option: str) -> bool:
+    key = comparison_key(option)
+    return len(key) == 1 and key.isalpha()

@@ -1,0 +1,149 @@
+"""Convergence of paired comparisons: how well the images' ranking agrees with their quality after 1, 2, ... rounds.
+
+Protocol: 2AFC, Sec. II-B and Fig. 3 (https://arxiv.org/abs/2402.01162). A round pairs all images at random. Any judge
+will do: a model's consistent replies, opinion scores, or scores of a quality measure such as NIQE, of which the image
+with the higher one wins. The dashed lines of Fig. 3 are `score_limit`: the correlation of a judge's scores themselves,
+which its ranking approaches. The curve of a judge by the opinion scores is the upper bound for a model: no error but
+that of so few rounds is in it. Departure: Fig. 3 shows PLCC alone.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
+from eyechart.metrics.scoring.pairs.pools import Pairs, Pool, rank_pool, split_pools
+from eyechart.metrics.scoring.pairs.preferences import FIRST, NONE, SECOND, PositionArray, Preferences
+from eyechart.metrics.scoring.pairs.scores import PairSettings, pool_means
+from eyechart.metrics.scoring.quality import correlation
+from eyechart.metrics.scoring.quality.correlation import FitName
+from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE
+
+
+def judge_by_scores(first_scores: ArrayLike, second_scores: ArrayLike) -> Preferences:
+    """What a judge prefers who sees each pair in both orders and picks the image with the higher score.
+
+    Args:
+        first_scores: Score of each pair's first image, shape (n,), higher is better.
+        second_scores: Score of its second image, shape (n,).
+
+    Returns:
+        Consistent preferences, but none in pairs of equal scores.
+
+    Raises:
+        InputError: The lengths differ, there are none, or a score is not finite.
+
+    Examples:
+        >>> judge_by_scores([3, 1, 2], [1, 2, 2]).winner.tolist()
+        [0, 1, -1]
+    """
+    first, second = check_numbers("first_scores", first_scores), check_numbers("second_scores", second_scores)
+    check_lengths(first_scores=first, second_scores=second)
+    forward = np.where(first > second, FIRST, np.where(first < second, SECOND, NONE)).astype(np.int8)
+    reverse = np.where(forward == NONE, NONE, np.where(forward == FIRST, SECOND, FIRST)).astype(np.int8)
+    return Preferences(forward, reverse)
+
+
+def convergence(
+    preferences: Preferences, pairs: Pairs, rounds: Sequence[int], settings: PairSettings | None = None
+) -> list[dict[str, Any]]:
+    """Correlations of the ranking from the first round, from the first two, and so on.
+
+    Args:
+        preferences: What the replies to each of n pairs prefer.
+        pairs: The pairs.
+        rounds: The round in which each pair was drawn, n numbers; counted by size, however they are numbered.
+        settings: How images are ranked, and pools averaged; its bootstrap is not used.
+
+    Returns:
+        For each number of rounds: `rounds`, `n_pairs` and `n_images` that were in them, and `srcc`, `plcc` and
+        `plcc_fitted` as in `pair_scores`, in [-1, 1]; nan, without a warning, where so few pairs define none. Pools of
+        fewer than 30 images, for which a fit says little, have no `plcc_fitted`.
+
+    Raises:
+        InputError: The lengths differ, or an image has two references within a pool.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> first, second, rounds = [1, 3, 5, 1, 2, 4], [2, 4, 6, 3, 5, 6], [0, 0, 0, 1, 1, 1]
+        >>> pairs = check_pairs([str(i) for i in first], [str(i) for i in second], first, second)
+        >>> for part in convergence(judge_by_scores(first, second), pairs, rounds):
+        ...     part["rounds"], part["n_pairs"], part["n_images"], round(part["srcc"], 2)
+        (1, 3, 6, 0.29)
+        (2, 6, 6, 0.97)
+    """
+    check_lengths(predictions=preferences.forward, first_ids=pairs.first_ids, rounds=rounds)
+    chosen, drawn = settings or PairSettings(), np.asarray(rounds)
+    curve = []
+    for count, last in enumerate(np.unique(drawn), 1):
+        rows = np.flatnonzero(drawn <= last).tolist()
+        pools = list(split_pools(pairs.select(rows)).values())
+        winner = preferences.select(rows).winner
+        parts = [_agreement(_ranks(pool, winner, chosen), pool.references, chosen.fit) for pool in pools]
+        sizes = [len(pool.image_ids) for pool in pools]
+        curve.append({"rounds": count, "n_pairs": len(rows), "n_images": sum(sizes)} | pool_means(parts, sizes, chosen))
+    return curve
+
+
+def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSettings | None = None) -> dict[str, Any]:
+    """Correlations of scores themselves, which a ranking by these scores approaches from round to round.
+
+    Args:
+        scores: Image id to score, higher is better.
+        pairs: The pairs, for their images, references and pools.
+        settings: The fit, and how pools are averaged.
+
+    Returns:
+        `srcc`, `plcc` and `plcc_fitted` as in `convergence`; `n_images`.
+
+    Raises:
+        InputError: An image has no score or two references within a pool, or a score is not finite.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> pairs = check_pairs(["a", "b"], ["b", "c"], [1, 2], [2, 3])
+        >>> score_limit({"a": 1, "b": 4, "c": 9}, pairs)["srcc"]
+        1.0
+    """
+    chosen = settings or PairSettings()
+    parts, sizes = [], []
+    for pool in split_pools(pairs).values():
+        lacking = [image for image in pool.image_ids if image not in scores]
+        if lacking:
+            raise InputError(f"scores has none for image {lacking[0]!r}, nor for {len(lacking) - 1} others")
+        values = check_numbers("scores", [scores[image] for image in pool.image_ids])
+        parts.append(_agreement(values, pool.references, chosen.fit))
+        sizes.append(len(values))
+    return {"n_images": sum(sizes)} | pool_means(parts, sizes, chosen)
+
+
+def _ranks(pool: Pool, winner: PositionArray, settings: PairSettings) -> FloatArray:
+    """Scores of a pool's images, nan where there is no ranking."""
+    try:
+        return rank_pool(pool, winner[list(pool.rows)], settings.aggregator, settings.order_seed)
+    except UndefinedScoreError:
+        return np.full(len(pool.image_ids), np.nan)
+
+
+def _agreement(scores: FloatArray, references: FloatArray, fit: FitName) -> dict[str, float]:
+    """Correlations of one pool, nan where one is undefined."""
+
+    def fitted() -> float:
+        return correlation.fit_logistic(scores, references, fit).plcc if len(scores) >= SMALL_SAMPLE else float("nan")
+
+    found = {"srcc": float("nan"), "plcc": float("nan"), "plcc_fitted": float("nan")}
+    if np.isnan(scores).any():
+        return found
+    computed = {
+        "srcc": lambda: correlation.srcc(scores, references),
+        "plcc": lambda: correlation.plcc(scores, references),
+        "plcc_fitted": fitted,
+    }
+    for name, compute in computed.items():
+        with contextlib.suppress(UndefinedScoreError):
+            found[name] = compute()
+    return found

@@ -1,0 +1,240 @@
+"""All scores of paired comparisons: preferences, and correlations of the images' ranking with their quality.
+
+Protocol: 2AFC, Sec. II-C and III (https://arxiv.org/abs/2402.01162). Images are ranked within a pool only, and rho is
+averaged over pools. Undefined scores become nan with a warning here. Departure: where the paper's ranking of a pool is
+undefined, because a model is consistent on no pair of it, its Table IV prints a rho of 0.000 and averages over that
+(IDEFICS-Instruct, AWGN); here such a pool is left out and counted, unless `undefined_pools="zero"`.
+"""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member
+from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, Pool, rank_pool, split_pools
+from eyechart.metrics.scoring.pairs.preferences import Preferences, preference_scores
+from eyechart.metrics.scoring.quality.correlation import FitName
+from eyechart.metrics.scoring.quality.pooling import Pooled
+from eyechart.metrics.scoring.quality.scores import SCORES, SMALL_SAMPLE, Correlations, QualitySettings, correlate
+from eyechart.metrics.scoring.statistics.intervals import interval_or_nan
+
+CORRELATIONS = ("srcc", "plcc", "krcc", "plcc_fitted")
+_WITH_REPLICATES = ("srcc", "plcc")
+
+
+@dataclass(frozen=True)
+class PairSettings:
+    """What defines the scores of paired comparisons beside the data.
+
+    Attributes:
+        aggregator: "map", "mle", "mle_ridge", "perron" or "trueskill".
+        order_seed: Shuffles the pairs for "trueskill"; None keeps the order of the rows.
+        pool_weights: "equal", every pool counts the same, or "images", by its number of images.
+        undefined_pools: "leave_out", or "zero": what a pool without a correlation is to the mean over pools.
+        fit: "logistic4" or "logistic5".
+        resamples: Bootstrap resamples of the intervals of correlations.
+        seed: Seed of the bootstrap.
+        ridge: Size of the ridge of "mle_ridge", above 0.
+
+    Raises:
+        InputError: A setting is not allowed.
+    """
+
+    aggregator: str = "map"
+    order_seed: int | None = None
+    pool_weights: str = "equal"
+    undefined_pools: str = "leave_out"
+    fit: FitName = "logistic4"
+    resamples: int = 1000
+    seed: int = 0
+    ridge: float = RIDGE
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        check_member("aggregator", self.aggregator, AGGREGATORS)
+        check_member("pool_weights", self.pool_weights, ("equal", "images"))
+        check_member("undefined_pools", self.undefined_pools, ("leave_out", "zero"))
+        if self.order_seed is not None and self.aggregator != "trueskill":
+            raise InputError(f"order_seed is {self.order_seed!r}; it is for aggregator='trueskill' only")
+        if not 0 < self.ridge < math.inf:
+            raise InputError(f"ridge is {self.ridge!r}; it must be a positive number")
+        # Its own checks are run here, before anything is computed.
+        self.quality()
+
+    def quality(self) -> QualitySettings:
+        """Those of the correlations."""
+        return QualitySettings(self.fit, None, self.resamples, self.seed)
+
+    def applying(self, pools: bool) -> dict[str, Any]:
+        """Those that a result depends on, for the result; `pools` says whether there are pools."""
+        every = asdict(self)
+        idle = [] if pools else ["pool_weights", "undefined_pools"]
+        idle += [] if self.aggregator == "trueskill" else ["order_seed"]
+        idle += [] if self.aggregator == "mle_ridge" else ["ridge"]
+        return {name: value for name, value in every.items() if name not in idle}
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """A pool's scores and their agreement with its references."""
+
+    scores: dict[str, float]
+    correlations: Correlations
+
+
+def pair_scores(preferences: Preferences, pairs: Pairs, settings: PairSettings) -> dict[str, Any]:
+    """All scores of `paired_comparison`.
+
+    Args:
+        preferences: What the replies to each pair prefer.
+        pairs: The pairs.
+        settings: Ranking, averaging, fit and bootstrap.
+
+    Returns:
+        The scores of `preference_scores`; `srcc`, `plcc`, `krcc` and `plcc_fitted` in [-1, 1] of the images' ranks with
+        their references, with `srcc_ci95` and `plcc_ci95`; `n_images`; `scores`, image id to [0, 100].
+        With pools, correlations are means over pools, `scores` maps each pool to its images' scores, and there are
+        `n_pools`, `n_undefined_pools` (pools without SRCC or PLCC), and `by_pool`, the same scores for each pool.
+
+    Raises:
+        InputError: The lengths differ, an image has two references within a pool, or a setting needs pools.
+
+    Warns:
+        UndefinedScoreWarning: A score is nan, or a pool is left out of a mean.
+        SmallSampleWarning: A fit rests on fewer than 30 images.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> from eyechart.metrics.scoring.pairs.preferences import read_preferences
+        >>> number = list(range(30))
+        >>> pairs = check_pairs(number, number[1:] + [99], number, number[1:] + [99])
+        >>> found = pair_scores(read_preferences(["B"] * 30, ["A"] * 30), pairs, PairSettings())
+        >>> found["accuracy_all"], found["n_images"], round(found["srcc"], 4), found["scores"][0], found["scores"][99]
+        (1.0, 31, 1.0, 0.0, 100.0)
+    """
+    check_lengths(predictions=preferences.forward, first_ids=pairs.first_ids)
+    for name in ("pool_weights", "undefined_pools"):
+        if pairs.pool_ids is None and getattr(settings, name) != getattr(PairSettings, name):
+            raise InputError(f"{name} is {getattr(settings, name)!r}; it needs pool_ids")
+    pools = split_pools(pairs)
+    whole = preference_scores(preferences, pairs.first_references, pairs.second_references)
+    ranked = {pool: _rank(pool, members, preferences, settings) for pool, members in pools.items()}
+    _warn(whole, ranked, settings)
+    n_images = sum(part.correlations.n for part in ranked.values())
+    if pairs.pool_ids is None:
+        (only,) = ranked.values()
+        return {**whole, **_listed(only.correlations), "n_images": n_images, "scores": only.scores}
+    return {
+        **whole,
+        **_average([part.correlations for part in ranked.values()], settings),
+        "n_images": n_images,
+        "n_pools": len(pools),
+        "n_undefined_pools": sum(_is_undefined(part) for part in ranked.values()),
+        "scores": {pool: part.scores for pool, part in ranked.items()},
+        "by_pool": {
+            pool: _pool_preferences(members, preferences, pairs)
+            | _listed(ranked[pool].correlations)
+            | {"n_images": len(members.image_ids)}
+            for pool, members in pools.items()
+        },
+    }
+
+
+def _rank(name: str, pool: Pool, preferences: Preferences, settings: PairSettings) -> _Ranked:
+    try:
+        winner = preferences.select(pool.rows).winner
+        scores = rank_pool(pool, winner, settings.aggregator, settings.order_seed, settings.ridge)
+    except UndefinedScoreError as error:
+        nothing = np.full(settings.resamples, np.nan)
+        undefined = dict.fromkeys(SCORES, float("nan"))
+        found = Correlations(
+            undefined, (nothing, nothing), len(pool.image_ids), {str(error): ("scores", *CORRELATIONS)}
+        )
+        return _Ranked(dict.fromkeys(pool.image_ids, float("nan")), found)
+    found = correlate(name, Pooled(scores, scores), pool.references, settings.quality())
+    return _Ranked(dict(zip(pool.image_ids, scores.tolist(), strict=True)), found)
+
+
+def _is_undefined(ranked: _Ranked) -> bool:
+    return any(np.isnan(ranked.correlations.scores[name]) for name in _WITH_REPLICATES)
+
+
+def _pool_preferences(pool: Pool, preferences: Preferences, pairs: Pairs) -> dict[str, Any]:
+    rows = list(pool.rows)
+    return preference_scores(preferences.select(rows), pairs.first_references[rows], pairs.second_references[rows])
+
+
+def _listed(found: Correlations) -> dict[str, Any]:
+    """Correlations and their intervals, as results hold them."""
+    intervals = {
+        f"{name}_ci95": interval_or_nan(values) for name, values in zip(_WITH_REPLICATES, found.replicates, strict=True)
+    }
+    return {name: found.scores[name] for name in CORRELATIONS} | intervals
+
+
+def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], settings: PairSettings) -> dict[str, float]:
+    """Means of the pools' correlations.
+
+    Args:
+        scores: Correlations by name of each pool, nan where one is undefined; the same names for all.
+        sizes: Numbers of images, one for each pool.
+        settings: What weights the pools have, and what undefined ones are.
+
+    Returns:
+        The means by name, nan where no pool has one.
+
+    Examples:
+        >>> pool_means([{"srcc": 0.5}, {"srcc": 0.8}, {"srcc": float("nan")}], [30, 160, 5], PairSettings())
+        {'srcc': 0.65}
+    """
+    weights = _weights(sizes, settings)
+    return {name: float(_mean(np.array([[part[name]] for part in scores]), weights, settings)[0]) for name in scores[0]}
+
+
+def _average(parts: Sequence[Correlations], settings: PairSettings) -> dict[str, Any]:
+    """Means over pools; every pool is resampled by itself."""
+    sizes = [part.n for part in parts]
+    scores = pool_means([{name: part.scores[name] for name in CORRELATIONS} for part in parts], sizes, settings)
+    weights = _weights(sizes, settings)
+    srcc, plcc = (_mean(np.array([part.replicates[side] for part in parts]), weights, settings) for side in (0, 1))
+    return _listed(Correlations(scores, (srcc, plcc), 0, {}))
+
+
+def _weights(sizes: Sequence[int], settings: PairSettings) -> FloatArray:
+    return np.array([size if settings.pool_weights == "images" else 1 for size in sizes], dtype=np.float64)
+
+
+def _mean(values: FloatArray, weights: FloatArray, settings: PairSettings) -> FloatArray:
+    """Means of columns, shape (n_pools, k) to (k,), in which nan is left out or 0; nan where a column is all nan."""
+    if settings.undefined_pools == "zero":
+        values = np.nan_to_num(values)
+    means = np.ma.average(np.ma.masked_invalid(values), axis=0, weights=weights)
+    return np.ma.filled(means, np.nan)
+
+
+def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: PairSettings) -> None:
+    """One warning per cause, however many pools it concerns."""
+    for name, what in (("accuracy_consistent", "consistent pair"), ("accuracy_all", "pair")):
+        if np.isnan(whole[name]):
+            message = f"overall: nan for {name}: there is no {what} of unequal quality"
+            warnings.warn(message, UndefinedScoreWarning, stacklevel=3)
+    causes: dict[str, list[tuple[str, str]]] = {}
+    for pool, part in ranked.items():
+        for reason, names in part.correlations.undefined.items():
+            shown = ", ".join(name for name in names if name in (*CORRELATIONS, "scores"))
+            causes.setdefault(shown, []).append((pool, reason))
+    use = "left out of the mean" if settings.undefined_pools == "leave_out" else "0 in the mean"
+    for names, found in causes.items():
+        pool, reason = found[0]
+        where = pool if len(ranked) == 1 else f"{len(found)} of {len(ranked)} pools, {use}; pool {pool!r}"
+        warnings.warn(f"{where}: nan for {names}: {reason}", UndefinedScoreWarning, stacklevel=3)
+    sizes = [part.correlations.n for part in ranked.values() if not np.isnan(part.correlations.scores["plcc_fitted"])]
+    if small := [n for n in sizes if n < SMALL_SAMPLE]:
+        where = next(iter(ranked)) if len(ranked) == 1 else f"{len(small)} of {len(ranked)} pools"
+        message = f"{where}: plcc_fitted on n={min(small)} images is inflated by the fit; read it beside plcc and srcc"
+        warnings.warn(message, SmallSampleWarning, stacklevel=3)

@@ -1,0 +1,96 @@
+"""Tables of paired comparisons: a row of scores for each part of the data, and averages of the rows.
+
+Protocol: 2AFC, Sec. III (https://arxiv.org/abs/2402.01162). Table II has a row for each database and weighted averages
+with the numbers of sampled images as weights; Tables III and IV have a row for each distortion type, level or interval
+of scores, and plain averages. The rho of a row with several pools is their mean. Departure: Table IV averages over a
+rho of 0.000 where a ranking is undefined; here such a row is left out of that average, and named.
+"""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eyechart.metrics.scoring.errors import InputError, ScoringWarning
+from eyechart.metrics.scoring.inputs import check_lengths, rows_by_value
+from eyechart.metrics.scoring.pairs.pools import Pairs
+from eyechart.metrics.scoring.pairs.preferences import SHARES, Preferences
+from eyechart.metrics.scoring.pairs.scores import CORRELATIONS, PairSettings, pair_scores
+from eyechart.metrics.scoring.quality.averages import weighted_mean
+
+_COUNTS = ("n_pairs", "n_consistent", "n_images")
+_INTERVALS = tuple(f"{name}_ci95" for name in (*SHARES, "srcc", "plcc"))
+
+
+def part_scores(
+    preferences: Preferences, pairs: Pairs, parts: Sequence[str], settings: PairSettings | None = None
+) -> dict[str, dict[str, Any]]:
+    """The scores of each part of the data.
+
+    Args:
+        preferences: What the replies to each of n pairs prefer.
+        pairs: The pairs.
+        parts: Which part each pair belongs to, n names; a part holds whole pools.
+        settings: Ranking, averaging over a part's pools, fit and bootstrap.
+
+    Returns:
+        Part to the scores of `pair_scores` on it, without those of images and single pools; nan, without a warning,
+        where one is undefined.
+
+    Raises:
+        InputError: The lengths differ, or an image has two references within a pool.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> from eyechart.metrics.scoring.pairs.preferences import read_preferences
+        >>> pairs = check_pairs(["a", "c"], ["b", "d"], [1, 3], [2, 4], ["sea.blur", "sea.noise"])
+        >>> table = part_scores(read_preferences(["B", "A"], ["A", "A"]), pairs, ["blur", "noise"])
+        >>> table["blur"]["consistency"], table["noise"]["consistency"], table["noise"]["n_images"]
+        (1.0, 0.0, 2)
+    """
+    check_lengths(predictions=preferences.forward, first_ids=pairs.first_ids, parts=parts)
+    table = {}
+    for part, rows in rows_by_value(parts).items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScoringWarning)
+            found = pair_scores(preferences.select(rows), pairs.select(rows), settings or PairSettings())
+        table[part] = {name: found[name] for name in (*SHARES, *CORRELATIONS, *_INTERVALS, *_COUNTS)}
+    return table
+
+
+def average_rows(table: Mapping[str, Mapping[str, float]], weights: str = "equal") -> dict[str, Any]:
+    """Averages of a table's rows.
+
+    Args:
+        table: Part to its scores, at least one; also its `n_images` where they are the weights.
+        weights: "equal", every row counts the same (Tables III and IV), or "n_images" (Table II).
+
+    Returns:
+        `over`, the parts; `weights`; the mean of each of `SHARES` and `CORRELATIONS` that all rows have, nan where it
+        is undefined in each; `undefined`, by score the parts that are left out of its mean; and the sums of the rows'
+        counts.
+
+    Raises:
+        InputError: There are no rows, or no such weights.
+
+    Examples:
+        >>> table = {"CSIQ": {"srcc": 0.5, "n_images": 30}, "SPAQ": {"srcc": 0.8, "n_images": 160}}
+        >>> round(average_rows(table, "n_images")["srcc"], 4)
+        0.7526
+    """
+    if not table:
+        raise InputError("table has no rows; an average needs at least one")
+    if weights not in ("equal", "n_images"):
+        raise InputError(f"weights is {weights!r}; it must be 'equal' or 'n_images'")
+    found: dict[str, Any] = {"over": list(table), "weights": weights}
+    undefined = {}
+    for name in (*SHARES, *CORRELATIONS):
+        if not all(name in row for row in table.values()):
+            continue
+        kept = [row for row in table.values() if math.isfinite(row[name])]
+        sizes = [1 if weights == "equal" else row["n_images"] for row in kept]
+        found[name] = weighted_mean([row[name] for row in kept], sizes) if kept else float("nan")
+        if len(kept) < len(table):
+            undefined[name] = [part for part, row in table.items() if not math.isfinite(row[name])]
+    counted = [name for name in _COUNTS if all(name in row for row in table.values())]
+    return found | {name: sum(row[name] for row in table.values()) for name in counted} | {"undefined": undefined}

@@ -1,0 +1,119 @@
+"""From next-token logits of two words to a quality score.
+
+Protocol: Q-Bench, Eq. 1 and Eq. 4 (https://arxiv.org/abs/2309.14181). Departures from the printed equations, both taken
+from the released code and checked on the released logits: the logits are divided by a temperature of 100 first, and
+`ties="released"` repeats the released arithmetic bit by bit.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import FloatArray, check_member, check_numbers
+
+Strategy = Literal["softmax", "argmax"]
+Ties = Literal["exact", "released"]
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Quality scores of n images.
+
+    Attributes:
+        values: Scores in [0, 1], shape (n,), higher is better; Pearson correlations and fits use these.
+        ranking: Numbers in the same order, shape (n,), whose ties are those that rank correlations should see.
+    """
+
+    values: FloatArray
+    ranking: FloatArray
+
+
+def pool(logits: ArrayLike, strategy: Strategy = "softmax", temperature: float = 100.0, ties: Ties = "exact") -> Pooled:
+    """Quality scores from pairs of logits, Eq. 1 of Q-Bench.
+
+    Args:
+        logits: Shape (n, 2): the logit of the positive word, then of the negative one.
+        strategy: "softmax", or "argmax" for the baseline of Table 9 (1 if positive > negative, else 0).
+        temperature: What the logits are divided by before the softmax, positive. Eq. 1 prints none; the released code
+            uses 100. It does not change rank correlations under `ties="exact"`.
+        ties: "exact" ranks on positive - negative, which keeps equal differences tied. "released" ranks on
+            exp(p/T) / (exp(p/T) + exp(n/T)) in float64 scalar arithmetic, whose rounding splits such ties as the
+            released code does.
+
+    Returns:
+        Scores for Pearson correlations and for ranking.
+
+    Raises:
+        InputError: An argument is malformed, or "released" overflows at this temperature.
+
+    Examples:
+        >>> pool([[17.5, 17.5], [19.0, 17.0]]).values.tolist()
+        [0.5, 0.5049998333399998]
+    """
+    check_member("strategy", strategy, ("softmax", "argmax"))
+    check_member("ties", ties, ("exact", "released"))
+    if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature > 0):
+        raise InputError(f"temperature is {temperature!r}; it must be a positive number")
+    pairs = check_numbers("predictions", logits, columns=2)
+    if strategy == "argmax":
+        chosen = (pairs[:, 0] > pairs[:, 1]).astype(np.float64)
+        return Pooled(chosen, chosen)
+    if ties == "released":
+        values = _released_softmax(pairs, temperature)
+        return Pooled(values, values)
+    difference = pairs[:, 0] - pairs[:, 1]
+    return Pooled(expit(difference / temperature), difference)
+
+
+def _released_softmax(pairs: FloatArray, temperature: float) -> FloatArray:
+    """The released arithmetic. `math.exp`, not `np.exp`: their last bits differ, and ranks depend on them."""
+    values = np.empty(len(pairs))
+    for row, (positive, negative) in enumerate(pairs.tolist()):
+        try:
+            top = math.exp(positive / temperature)
+            values[row] = top / (top + math.exp(negative / temperature))
+        except (OverflowError, ZeroDivisionError):
+            raise InputError(
+                f"predictions[{row}] is {[positive, negative]}, which leaves the range of exp at temperature="
+                f'{temperature}; use a higher temperature or ties="exact"'
+            ) from None
+    return values
+
+
+def ensemble_logits(logits: Mapping[str, ArrayLike], positive: Sequence[str], negative: Sequence[str]) -> FloatArray:
+    """Logit pairs of a synonym ensemble, the sums in Eq. 4 of Q-Bench.
+
+    Args:
+        logits: Word to logits, shape (n,) each.
+        positive: Words of the positive set, such as ["good", "fine", "high"].
+        negative: Words of the negative set, such as ["poor", "bad", "low"].
+
+    Returns:
+        Shape (n, 2): the summed logits of the positive and of the negative set, ready for `pool`.
+
+    Raises:
+        InputError: A set is empty, names a word twice or one without logits, or the lengths differ.
+
+    Examples:
+        >>> ensemble_logits({"good": [2.0], "fine": [1.0], "poor": [0.5]}, ["good", "fine"], ["poor"]).tolist()
+        [[3.0, 0.5]]
+    """
+    sums = []
+    for argument, words in (("positive", positive), ("negative", negative)):
+        if isinstance(words, str) or not words or len(set(words)) < len(words):
+            raise InputError(f"{argument} is {words!r}; it must be a non-empty list of different words")
+        for word in words:
+            check_member(f"a word of {argument}", word, list(logits))
+        columns = [check_numbers(f"logits[{word!r}]", logits[word]) for word in words]
+        if len({len(column) for column in columns}) > 1:
+            raise InputError(f"the logits of {argument} have lengths {[len(column) for column in columns]}")
+        sums.append(np.sum(columns, axis=0))
+    if len(sums[0]) != len(sums[1]):
+        raise InputError(f"positive has {len(sums[0])} rows and negative has {len(sums[1])}")
+    return np.column_stack(sums)

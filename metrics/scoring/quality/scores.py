@@ -1,0 +1,174 @@
+"""All scores of predicted quality against opinion scores, overall, by group and averaged over groups.
+
+Protocol: Q-Bench, Sec. 2.4 and Appendix A.2.3 (CGIQA-6K is scored on its two halves and averaged). Undefined scores
+become nan with a warning here; the functions of `correlation` raise.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
+from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_member, rows_by_value
+from eyechart.metrics.scoring.quality import correlation
+from eyechart.metrics.scoring.quality.correlation import FitName
+from eyechart.metrics.scoring.quality.pooling import Pooled
+from eyechart.metrics.scoring.statistics.intervals import bootstrap_correlations, interval_or_nan, part_generator
+
+SCORES = ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted")
+SMALL_SAMPLE = 30
+
+
+@dataclass(frozen=True)
+class QualitySettings:
+    """What defines quality scores beside the data.
+
+    Attributes:
+        fit: "logistic4" or "logistic5".
+        average_over: Group whose scores are averaged into the overall ones, or None.
+        resamples: Bootstrap resamples of the intervals.
+        seed: Seed of the bootstrap.
+
+    Raises:
+        InputError: A setting is not allowed.
+    """
+
+    fit: FitName = "logistic4"
+    average_over: str | None = None
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the settings that do not depend on the data."""
+        check_member("fit", self.fit, ("logistic4", "logistic5"))
+        check_count("resamples", self.resamples)
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Scores of one set of images, with what an average over sets needs.
+
+    Attributes:
+        scores: `SCORES` by name; nan where one is undefined.
+        replicates: Bootstrap replicates of SRCC and of PLCC, shape (resamples,) each.
+        n: Number of images.
+        undefined: Why scores are undefined: reason to their names.
+    """
+
+    scores: Mapping[str, float]
+    replicates: tuple[FloatArray, FloatArray]
+    n: int
+    undefined: Mapping[str, Sequence[str]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scores with their intervals, for results."""
+        intervals = {
+            f"{name}_ci95": interval_or_nan(values)
+            for name, values in zip(("srcc", "plcc"), self.replicates, strict=True)
+        }
+        return {**self.scores, **intervals, "n": self.n}
+
+
+def quality_scores(
+    pooled: Pooled, references: FloatArray, groups: Mapping[str, Sequence[str]], settings: QualitySettings
+) -> dict[str, Any]:
+    """Correlations of predicted quality with opinion scores.
+
+    Args:
+        pooled: Predicted scores of n images.
+        references: Opinion scores, shape (n,), higher is better.
+        groups: Group name to one value per image.
+        settings: Fit, averaging and bootstrap.
+
+    Returns:
+        `srcc`, `plcc`, `krcc`, `plcc_fitted` in [-1, 1], `rmse_fitted` in units of the opinion scores, `srcc_ci95`,
+        `plcc_ci95`, `n`, and `by_<group name>` for each group. With `average_over`, the overall scores are the plain
+        means of that group's, and their intervals those of the mean, every value of the group resampled by itself.
+
+    Raises:
+        InputError: An argument is malformed.
+
+    Warns:
+        UndefinedScoreWarning: A score is nan because an input is constant or too short.
+        SmallSampleWarning: A fit rests on fewer than 30 images.
+    """
+    check_lengths(predictions=pooled.values, references=references)
+    if settings.average_over is not None:
+        check_member("average_over", settings.average_over, list(groups))
+    parts = {
+        name: {
+            value: _part(f"{name}={value}", pooled, references, rows, settings)
+            for value, rows in rows_by_value(values).items()
+        }
+        for name, values in groups.items()
+    }
+    if settings.average_over is None:
+        whole = _part("overall", pooled, references, range(len(references)), settings)
+    else:
+        whole = _mean(list(parts[settings.average_over].values()))
+    by_group = {
+        f"by_{name}": {value: part.as_dict() for value, part in values.items()} for name, values in parts.items()
+    }
+    return {**whole.as_dict(), **by_group}
+
+
+def _mean(parts: Sequence[Correlations]) -> Correlations:
+    means = {name: float(np.mean([part.scores[name] for part in parts])) for name in SCORES}
+    srcc, plcc = (np.mean([part.replicates[index] for part in parts], axis=0) for index in (0, 1))
+    return Correlations(means, (srcc, plcc), sum(part.n for part in parts), {})
+
+
+def _part(
+    where: str, pooled: Pooled, references: FloatArray, rows: Sequence[int], settings: QualitySettings
+) -> Correlations:
+    """Scores of the images in `rows`; `where` names them in warnings."""
+    index = np.asarray(rows)
+    part = correlate(where, Pooled(pooled.values[index], pooled.ranking[index]), references[index], settings)
+    for reason, names in part.undefined.items():
+        warnings.warn(f"{where}: nan for {', '.join(names)}: {reason}", UndefinedScoreWarning, stacklevel=4)
+    if part.n < SMALL_SAMPLE and not np.isnan(part.scores["plcc_fitted"]):
+        message = f"{where}: plcc_fitted on n={part.n} images is inflated by the fit; read it beside plcc and srcc"
+        warnings.warn(message, SmallSampleWarning, stacklevel=4)
+    return part
+
+
+def correlate(where: str, pooled: Pooled, references: FloatArray, settings: QualitySettings) -> Correlations:
+    """Scores of one set of images, nan where one is undefined; nothing warns.
+
+    Args:
+        where: Name of the set, such as "overall", on which the draws of its bootstrap depend.
+        pooled: Predicted scores of n images.
+        references: Opinion scores, shape (n,), higher is better.
+        settings: Fit and bootstrap.
+
+    Examples:
+        >>> found = correlate("all", Pooled(np.arange(5.0), np.arange(5.0)), np.arange(5.0) ** 2, QualitySettings())
+        >>> found.scores["srcc"], round(found.scores["plcc"], 3)
+        (1.0, 0.959)
+    """
+    x, ranking, y = pooled.values, pooled.ranking, references
+    scores: dict[str, float] = {}
+    undefined: dict[str, list[str]] = {}
+
+    def keep(names: Sequence[str], compute: Callable[[], Sequence[float]]) -> None:
+        try:
+            found = compute()
+        except UndefinedScoreError as error:
+            undefined.setdefault(str(error), []).extend(names)
+            found = [float("nan")] * len(names)
+        scores.update(zip(names, found, strict=True))
+
+    def fitted() -> Sequence[float]:
+        fit = correlation.fit_logistic(x, y, settings.fit)
+        return fit.plcc, fit.rmse
+
+    keep(["srcc"], lambda: [correlation.srcc(ranking, y)])
+    keep(["plcc"], lambda: [correlation.plcc(x, y)])
+    keep(["krcc"], lambda: [correlation.krcc(ranking, y)])
+    keep(["plcc_fitted", "rmse_fitted"], fitted)
+    rng = part_generator(settings.seed, where)
+    replicates = bootstrap_correlations(x, y, rng, settings.resamples, ranking=ranking)
+    return Correlations(scores, replicates, len(y), undefined)

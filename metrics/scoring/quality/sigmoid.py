@@ -1,0 +1,264 @@
+"""Least squares of a sigmoid on top of a constant or of a line, which both logistics of the image-quality field are.
+
+Given the curve's slope and centre, the best coefficients of all terms follow from linear least squares, so that only
+two numbers are searched (variable projection; Golub and Pereyra, SIAM Journal on Numerical Analysis, 1973), by
+Levenberg and Marquardt's method from several starts. The peaks of a grid over both numbers are improved on at most 512
+weighted cells; the best ends of that, the published start and, where it comes close, the best single step are improved
+on all points.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter
+from scipy.optimize import leastsq
+from scipy.special import expit, log_expit
+
+from eyechart.metrics.scoring.inputs import FloatArray
+
+_COARSE_CELLS = 512
+_PEAKS = 4
+_POLISHED = 2
+# Tolerance and largest number of steps of a search, and of the last one.
+_SEARCH = (1e-6, 30)
+_POLISH = (1e-12, 200)
+# With all points farther than this many widths from the centre, the sigmoid is an exponential to seven digits.
+_EDGE = 16.0
+# Bounds of the slope times the range of x. Below, the sigmoid is a line, or beside a line a cubic; above, a step.
+_FLATTEST = {1: 1e-5, 2: 1e-3}
+_STEEPEST = 1e9
+
+
+class Curve(NamedTuple):
+    """The sigmoid 1 / (1 + exp(-slope * (x - centre)))."""
+
+    slope: float
+    centre: float
+
+
+@dataclass(frozen=True)
+class SigmoidFit:
+    """A fitted level + height * sigmoid, with or without + line * x.
+
+    Attributes:
+        curve: The sigmoid.
+        height: Its coefficient.
+        level: Constant term.
+        line: Coefficient of x; 0 where no line was asked for.
+        fitted: Values at the given points, shape (n,).
+    """
+
+    curve: Curve
+    height: float
+    level: float
+    line: float
+    fitted: FloatArray
+
+
+class _End(NamedTuple):
+    """Where a search ended."""
+
+    error: float
+    curve: Curve
+
+
+def fit_sigmoid(x: FloatArray, y: FloatArray, line: bool, starts: Sequence[Curve] = ()) -> SigmoidFit:
+    """Least squares of level + height * sigmoid, or level + line * x + height * sigmoid.
+
+    Args:
+        x: Standardised, not all equal, shape (n,).
+        y: Standardised, shape (n,).
+        line: Whether the term in x is there.
+        starts: Curves to start from beside those that are found here; the fit is at least as good as they are.
+
+    Returns:
+        The best fit found.
+
+    Examples:
+        >>> x = np.linspace(-2, 2, 9)
+        >>> fit = fit_sigmoid(x, 1 + 3 * expit(2 * x - 1), line=False)
+        >>> round(fit.height, 6), round(fit.curve.slope, 6), round(fit.curve.centre, 6)
+        (3.0, 2.0, 0.5)
+    """
+    # Equal x are one cell: their mean with a weight.
+    index = np.unique(x, return_inverse=True)[1]
+    cells = _Cells.join(index, x, y, np.ones(len(x)))
+    whole, rough = _Problem(cells, line), _Problem(cells.coarser(_COARSE_CELLS), line)
+    ends = sorted(rough.descend(start, *_SEARCH) for start in _peaks(rough))
+    distinct = [end.curve for i, end in enumerate(ends) if i == 0 or end.error > ends[i - 1].error * (1 + 1e-5)]
+    published = Curve(slope=4.0, centre=0.0)
+    best = min(whole.descend(start, *_SEARCH) for start in (*starts, published, *distinct[:_POLISHED]))
+    steps = _steps(whole, least=0.9 * (float(whole.rest @ whole.rest) - best.error))
+    best = min([best, *(whole.descend(start, *_SEARCH) for start in steps)])
+    best = whole.descend(best.curve, *_POLISH)
+    state = whole.at(best.curve)
+    fitted = (cells.y - state.residual / whole.root)[index]
+    slope, centre = best.curve
+    linear = np.polyfit(x, fitted - state.height * expit(slope * (x - centre)), int(line)).tolist()
+    return SigmoidFit(best.curve, state.height, linear[-1], linear[0] if line else 0.0, fitted)
+
+
+class _Cells(NamedTuple):
+    """Points with weights, by rising x."""
+
+    x: FloatArray
+    y: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def join(cls, index: NDArray[np.intp], x: FloatArray, y: FloatArray, weight: FloatArray) -> "_Cells":
+        """Weighted means of the points with the same index."""
+        total, sum_x, sum_y = (
+            np.bincount(index, weights=w).astype(np.float64) for w in (weight, weight * x, weight * y)
+        )
+        return cls(sum_x / total, sum_y / total, total)
+
+    def coarser(self, count: int) -> "_Cells":
+        """At most `count` cells of about equal weight."""
+        if len(self.x) <= count:
+            return self
+        share = (np.cumsum(self.weight) - self.weight) / self.weight.sum()
+        index = np.unique(np.floor(share * count), return_inverse=True)[1]
+        return self.join(index, self.x, self.y, self.weight)
+
+    def quantiles(self, shares: FloatArray) -> FloatArray:
+        """Positions below which the given shares of the weight lie."""
+        return np.interp(shares * self.weight.sum(), np.cumsum(self.weight) - self.weight / 2, self.x)
+
+
+class _State(NamedTuple):
+    """The best fit with one curve, in weighted cells.
+
+    Attributes:
+        residual: Its residual.
+        height: The sigmoid's coefficient.
+        change: Derivative of height * sigmoid to its argument.
+        free: The sigmoid's part outside the linear terms, of length 1; zeros where there is none.
+    """
+
+    residual: FloatArray
+    height: float
+    change: FloatArray
+    free: FloatArray
+
+
+class _Problem:
+    """The weighted squared error as a function of the curve alone."""
+
+    def __init__(self, cells: _Cells, line: bool) -> None:
+        """Fit the linear terms, a constant and with `line` x itself, without a sigmoid."""
+        self.cells = cells
+        self.root = np.sqrt(cells.weight)
+        self.basis = np.linalg.qr(np.column_stack([self.root, self.root * cells.x][: 1 + line]))[0].T
+        self.rest = self.free(self.root * cells.y)
+
+    def free(self, rows: FloatArray) -> FloatArray:
+        """Rows, shape (..., cells), without their part in the linear terms."""
+        return rows - rows @ self.basis.T @ self.basis
+
+    def at(self, curve: Curve) -> _State:
+        """The best fit with this curve."""
+        z = curve.slope * (self.cells.x - curve.centre)
+        # The side where the sigmoid is a tail, scaled to at most 1, stays exact where the sigmoid is 1 up to rounding.
+        side = 1.0 if z[0] + z[-1] > 0 else -1.0
+        logarithm = log_expit(-side * z)
+        top = float(logarithm.max())
+        column = self.root * np.exp(logarithm - top)
+        free = self.free(column)
+        length = math.sqrt(free @ free)
+        # A column within the linear terms, as where x has two values beside a line, is rounding noise.
+        free = free / length if length > 1e-10 * math.sqrt(column @ column) else np.zeros_like(free)
+        along = float(free @ self.rest)
+        factor = along / length if along else 0.0
+        change = -side * factor * column * expit(side * z)
+        return _State(self.rest - along * free, -side * factor * math.exp(-top), change, free)
+
+    def descend(self, start: Curve, tolerance: float, steps: int) -> _End:
+        """The local minimum from a start, in the logarithm of the slope and the offset in widths."""
+        x = self.cells.x
+        first, last = float(x[0]), float(x[-1])
+        least, most = _FLATTEST[len(self.basis)] / (last - first), _STEEPEST / (last - first)
+
+        @lru_cache(maxsize=1)
+        def at(growth: float, offset: float) -> tuple[Curve, _State]:
+            slope = min(max(start.slope * math.exp(min(growth, 100.0)), least), most)
+            centre = min(max(start.centre + offset / slope, first - _EDGE / slope), last + _EDGE / slope)
+            return Curve(slope, centre), self.at(Curve(slope, centre))
+
+        def residual(unknowns: FloatArray) -> FloatArray:
+            return at(*unknowns.tolist())[1].residual
+
+        def jacobian(unknowns: FloatArray) -> FloatArray:
+            # Kaufman's approximation (BIT, 1975), which leaves out a term that vanishes with the residual.
+            curve, state = at(*unknowns.tolist())
+            rows = self.free(np.stack([state.change * curve.slope * (x - start.centre), -state.change]))
+            return np.outer(rows @ state.free, state.free) - rows
+
+        # It also computes a covariance, of no use here, which may overflow; without full_output it warns.
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = leastsq(
+                residual,
+                np.zeros(2),
+                Dfun=jacobian,
+                col_deriv=True,
+                full_output=True,
+                ftol=tolerance,
+                xtol=1e-9,
+                maxfev=steps,
+                factor=1.0,
+                diag=(1.0, 1.0),
+            )
+        curve, state = at(*found[0].tolist())
+        return _End(float(state.residual @ state.residual), curve)
+
+
+def _peaks(problem: _Problem) -> list[Curve]:
+    """The best peaks of a grid over position and width."""
+    cells = problem.cells
+    quarter, three_quarters = cells.quantiles(np.array([0.25, 0.75]))
+    # Outliers may make the bulk of standardised points much narrower than 1.
+    bulk = min(float(three_quarters - quarter) or 1.0, 1.0)
+    width = bulk / 32 * 2.0 ** np.arange(np.ceil(np.log2(8 * 32 / bulk)) + 1)
+    inside = np.repeat(cells.quantiles((np.arange(32) + 0.5) / 32)[:, None], len(width), axis=1)
+    away = np.array([6.0, 3.0, 1.0])[:, None] * width
+    centre = np.concatenate([cells.x[0] - away, inside, cells.x[-1] + away[::-1]])
+    columns = problem.root * expit((cells.x - centre[..., None]) / width[:, None])
+    freed = problem.free(columns)
+    square = np.einsum("ijk,ijk->ij", freed, freed)
+    noise = square <= 1e-18 * np.einsum("ijk,ijk->ij", columns, columns)
+    gain = np.where(noise, 0.0, (freed @ problem.rest) ** 2 / np.where(noise, 1.0, square))
+    rows, cols = np.nonzero(gain == maximum_filter(gain, 3))
+    best = np.argsort(-gain[rows, cols], kind="stable")[:_PEAKS]
+    return [
+        Curve(1 / float(width[col]), float(centre[row, col])) for row, col in zip(rows[best], cols[best], strict=True)
+    ]
+
+
+def _steps(problem: _Problem, least: float) -> list[Curve]:
+    """Narrow curves at the best single step if its gain exceeds `least`: between two cells, and on either of them.
+
+    Cumulative sums give the gain of a step at every gap at once. Without these starts, fits of few or much tied points
+    end beside the best step.
+    """
+    x, root = problem.cells.x, problem.root
+
+    def above(values: FloatArray) -> FloatArray:
+        """Sums over the cells above each gap."""
+        return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1][..., 1:]
+
+    weight, linear = above(problem.cells.weight), above(root * problem.basis)
+    square = weight - np.einsum("ij,ij->j", linear, linear)
+    known = square > 1e-9 * weight
+    gain = np.where(known, above(root * problem.rest) ** 2 / np.where(known, square, 1.0), 0.0)
+    gap = int(gain.argmax())
+    if gain[gap] <= least:
+        return []
+    gaps = np.diff(x)
+    nearest = np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))
+    between = Curve(2 / float(gaps[gap]), float(x[gap] + x[gap + 1]) / 2)
+    return [between, *(Curve(10 / float(nearest[cell]), float(x[cell])) for cell in (gap, gap + 1))]

@@ -1,0 +1,1 @@
+"""Intervals, bootstrap resampling and paired tests."""

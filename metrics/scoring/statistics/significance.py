@@ -1,0 +1,300 @@
+"""Whether two models differ on the same items: paired tests, and their correction over many tasks.
+
+McNemar for right and wrong, Williams and Steiger for Pearson correlations with the same opinion scores, a paired
+bootstrap for SRCC and mean scores, Holm over tasks. The tests for correlations assume normal data and a linear
+relation; on ranks or strongly skewed scores, use the bootstrap.
+
+Sources: McNemar, Psychometrika, 1947; Williams, Journal of the Royal Statistical Society B, 1959, in the form that
+Steiger, "Tests for comparing elements of a correlation matrix", Psychological Bulletin, 1980, recommends (Eq. 7), and
+that paper's own test (Eq. 10 and 14); Holm, Scandinavian Journal of Statistics, 1979.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest, norm
+from scipy.stats import t as student
+
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
+from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
+from eyechart.metrics.scoring.quality.correlation import plcc, srcc
+from eyechart.metrics.scoring.statistics.intervals import (
+    RESAMPLES,
+    bootstrap_mean,
+    bootstrap_srcc_pairs,
+    percentile_interval,
+)
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """A comparison of two models' right and wrong answers to the same items.
+
+    Attributes:
+        difference: Accuracy of the first model less that of the second, in [-1, 1].
+        p_value: Two-sided, exact.
+        only_first: Items that only the first model answers right.
+        only_second: Items that only the second model answers right.
+        n: Number of items.
+    """
+
+    difference: float
+    p_value: float
+    only_first: int
+    only_second: int
+    n: int
+
+
+@dataclass(frozen=True)
+class CorrelationTest:
+    """A comparison of two models' correlations with the same opinion scores.
+
+    Attributes:
+        difference: Correlation of the first model less that of the second, in [-2, 2].
+        statistic: Williams' t or Steiger's z; positive where the first model correlates more.
+        p_value: Two-sided.
+        n: Number of items.
+    """
+
+    difference: float
+    statistic: float
+    p_value: float
+    n: int
+
+
+@dataclass(frozen=True)
+class BootstrapTest:
+    """A comparison of two models' scores on the same resamples.
+
+    Attributes:
+        difference: Score of the first model less that of the second.
+        interval: 95 % percentile interval of the difference.
+        p_value: Two-sided: twice the share of resamples on the rarer side of 0, each side counted with one more.
+        n: Number of items.
+    """
+
+    difference: float
+    interval: tuple[float, float]
+    p_value: float
+    n: int
+
+
+def mcnemar(first_correct: ArrayLike, second_correct: ArrayLike) -> McNemar:
+    """McNemar's test, in its exact form at any size: items that both or neither get right say nothing.
+
+    Args:
+        first_correct: Whether the first model answers each item right, shape (n,), booleans.
+        second_correct: Whether the second one does, shape (n,).
+
+    Returns:
+        The difference and its p-value, which is 1 where no item tells the models apart.
+
+    Raises:
+        InputError: The lengths differ, there are no items, or a value is neither true nor false.
+
+    Examples:
+        >>> found = mcnemar([True] * 9 + [False], [False] * 8 + [True, True])
+        >>> found.only_first, found.only_second, round(found.p_value, 4), found.difference
+        (8, 1, 0.0391, 0.7)
+    """
+    first, second = _flags("first_correct", first_correct), _flags("second_correct", second_correct)
+    n = check_lengths(first_correct=first, second_correct=second)
+    only_first, only_second = int(np.sum(first & ~second)), int(np.sum(second & ~first))
+    discordant = only_first + only_second
+    p_value = float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
+    return McNemar((only_first - only_second) / n, p_value, only_first, only_second, n)
+
+
+def _flags(argument: str, values: ArrayLike) -> NDArray[np.bool_]:
+    numbers = check_numbers(argument, values)
+    allowed = (numbers == 0) | (numbers == 1)
+    if not allowed.all():
+        row = int(np.argmin(allowed))
+        raise InputError(f"{argument}[{row}] is {numbers[row]:g}; allowed: True and False")
+    return numbers == 1
+
+
+def williams(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> CorrelationTest:
+    """Williams' test of two Pearson correlations with the same variable; t with n - 3 degrees of freedom.
+
+    Args:
+        first: Scores of the first model, shape (n,).
+        second: Scores of the second model, shape (n,).
+        references: Opinion scores, shape (n,).
+
+    Raises:
+        InputError: The lengths differ, or a value is not finite.
+        UndefinedScoreError: Fewer than 4 items, a constant input, or predictions that are linear in each other.
+
+    Examples:
+        >>> found = williams([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], [1, 2, 3, 4, 6, 5])
+        >>> round(found.difference, 4), round(found.statistic, 3), round(found.p_value, 3)
+        (0.0571, 0.597, 0.593)
+    """
+    return williams_from_correlations(*_correlations(first, second, references))
+
+
+def williams_from_correlations(r_first: float, r_second: float, r_between: float, n: int) -> CorrelationTest:
+    """Williams' test from the correlations, T2 in Eq. 7 of Steiger (1980).
+
+    Args:
+        r_first: Correlation of the first model's scores with the opinion scores.
+        r_second: That of the second model's.
+        r_between: Correlation of the two models' scores with each other.
+        n: Number of items, at least 4.
+
+    Examples:
+        >>> round(williams_from_correlations(0.4, 0.5, 0.1, n=103).statistic, 2)
+        -0.89
+    """
+    determinant = _check_correlations(r_first, r_second, r_between, n)
+    mean = (r_first + r_second) / 2
+    spread = 2 * (n - 1) / (n - 3) * determinant + mean**2 * (1 - r_between) ** 3
+    statistic = (r_first - r_second) * np.sqrt((n - 1) * (1 + r_between) / spread)
+    return CorrelationTest(r_first - r_second, float(statistic), float(2 * student.sf(abs(statistic), n - 3)), n)
+
+
+def steiger(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> CorrelationTest:
+    """Steiger's test of two Pearson correlations with the same variable. Arguments and errors as for `williams`.
+
+    Examples:
+        >>> found = steiger([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], [1, 2, 3, 4, 6, 5])
+        >>> round(found.difference, 4), round(found.statistic, 3), round(found.p_value, 3)
+        (0.0571, 0.577, 0.564)
+    """
+    return steiger_from_correlations(*_correlations(first, second, references))
+
+
+def steiger_from_correlations(r_first: float, r_second: float, r_between: float, n: int) -> CorrelationTest:
+    """Steiger's test from the correlations: Fisher's z values, with their covariance at the mean correlation.
+
+    Eq. 10 and 14 of Steiger (1980). Arguments as for `williams_from_correlations`.
+
+    Examples:
+        >>> round(steiger_from_correlations(0.4, 0.5, 0.1, n=103).statistic, 2)
+        -0.89
+    """
+    _check_correlations(r_first, r_second, r_between, n)
+    square = ((r_first + r_second) / 2) ** 2
+    covariance = r_between * (1 - 2 * square) - square * (1 - 2 * square - r_between**2) / 2
+    covariance /= (1 - square) ** 2
+    difference = np.arctanh(r_first) - np.arctanh(r_second)
+    statistic = difference * np.sqrt((n - 3) / (2 - 2 * covariance))
+    return CorrelationTest(r_first - r_second, float(statistic), float(2 * norm.sf(abs(statistic))), n)
+
+
+def _correlations(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> tuple[float, float, float, int]:
+    x, y = check_numbers("first", first), check_numbers("second", second)
+    opinions = check_numbers("references", references)
+    n = check_lengths(first=x, second=y, references=opinions)
+    for name, values in (("first", x), ("second", y), ("references", opinions)):
+        if values.min() == values.max():
+            raise UndefinedScoreError(f"all {n} values of {name} are equal; a correlation with a constant is undefined")
+    return plcc(x, opinions), plcc(y, opinions), plcc(x, y), n
+
+
+def _check_correlations(r_first: float, r_second: float, r_between: float, n: int) -> float:
+    """The determinant of the three correlations, which has to be positive."""
+    check_count("n", n)
+    if n < 4:
+        raise UndefinedScoreError(f"a comparison of correlations needs at least 4 items; there are {n}")
+    for name, value in (("r_first", r_first), ("r_second", r_second), ("r_between", r_between)):
+        if not -1 <= value <= 1:
+            raise InputError(f"{name} is {value!r}; a correlation is between -1 and 1")
+        if abs(value) > 1 - 1e-12:
+            raise UndefinedScoreError(f"{name} is {value:.0f}; correlations of 1 or -1 have no test")
+    determinant = 1 - r_first**2 - r_second**2 - r_between**2 + 2 * r_first * r_second * r_between
+    if determinant < -1e-9:
+        raise InputError(f"no data have the correlations {r_first}, {r_second} and {r_between}")
+    return max(determinant, 0.0)
+
+
+def bootstrap_srcc_difference(
+    first: ArrayLike, second: ArrayLike, references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> BootstrapTest:
+    """Paired bootstrap of the difference of two SRCC, both computed on the same resampled items.
+
+    Args:
+        first: Scores of the first model, shape (n,).
+        second: Scores of the second model, shape (n,).
+        references: Opinion scores, shape (n,).
+        rng: Source of the draws.
+        resamples: Number of resamples; the smallest p-value is 2 / (resamples + 1).
+
+    Raises:
+        InputError: The lengths differ, or a value is not finite.
+        UndefinedScoreError: Fewer than 2 items, a constant input, or no resample without one.
+
+    Examples:
+        >>> quality = np.arange(50.0)
+        >>> noise = np.random.default_rng(0).normal(size=(2, 50)) * [[5], [50]]
+        >>> found = bootstrap_srcc_difference(*(quality + noise), quality, np.random.default_rng(1))
+        >>> found.difference > 0.3, found.interval[0] > 0, found.p_value < 0.01
+        (True, True, True)
+    """
+    difference = srcc(first, references) - srcc(second, references)
+    replicates = bootstrap_srcc_pairs(first, second, references, rng, resamples)
+    differences = replicates[0] - replicates[1]
+    interval = percentile_interval(differences)
+    return BootstrapTest(difference, interval, _two_sided(differences), len(np.asarray(references)))
+
+
+def bootstrap_mean_difference(
+    first: ArrayLike, second: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> BootstrapTest:
+    """Paired bootstrap of the difference of two means over the same items.
+
+    Args:
+        first: Scores that the first model got, shape (n,).
+        second: Scores that the second one got, shape (n,).
+        rng: Source of the draws.
+        resamples: Number of resamples; the smallest p-value is 2 / (resamples + 1).
+
+    Raises:
+        InputError: The lengths differ, there are no items, or a value is not finite.
+
+    Examples:
+        >>> found = bootstrap_mean_difference([2, 1, 2, 2, 1], [1, 1, 1, 2, 0], np.random.default_rng(0))
+        >>> round(found.difference, 6), found.interval[0] > 0, found.n
+        (0.6, True, 5)
+    """
+    one, other = check_numbers("first", first), check_numbers("second", second)
+    n = check_lengths(first=one, second=other)
+    differences = bootstrap_mean(one - other, rng, resamples)
+    return BootstrapTest(float(np.mean(one - other)), percentile_interval(differences), _two_sided(differences), n)
+
+
+def _two_sided(differences: FloatArray) -> float:
+    defined = differences[~np.isnan(differences)]
+    rarer = min(int(np.sum(defined <= 0)), int(np.sum(defined >= 0)))
+    return min(1.0, 2 * (rarer + 1) / (len(defined) + 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: p-values that bound the chance of any false finding over all tests together.
+
+    Args:
+        p_values: One per test, in [0, 1].
+
+    Returns:
+        Adjusted p-values in the order given, in [0, 1], none smaller than it was.
+
+    Raises:
+        InputError: A value is not in [0, 1], nan included (leave out a test that is undefined), or there is none.
+
+    Examples:
+        >>> [round(value, 3) for value in holm([0.01, 0.04, 0.03, 0.005])]
+        [0.03, 0.06, 0.06, 0.02]
+    """
+    values = check_numbers("p_values", p_values)
+    n = check_lengths(p_values=values)
+    allowed = (values >= 0) & (values <= 1)
+    if not allowed.all():
+        row = int(np.argmin(allowed))
+        raise InputError(f"p_values[{row}] is {values[row]:g}; a p-value is between 0 and 1")
+    order = np.argsort(values, kind="stable")
+    adjusted = np.empty(n)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(n, 0, -1)))
+    return [float(value) for value in adjusted]

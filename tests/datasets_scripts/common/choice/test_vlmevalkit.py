@@ -1,0 +1,244 @@
+"""VLMEvalKit's tables, in the columns that it writes; the real files are hundreds of megabytes and not at hand."""
+
+import base64
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eyechart.datasets_scripts import left_out, load_dataset
+from eyechart.datasets_scripts.aesbench import aesbench
+from eyechart.datasets_scripts.common.choice.vlmevalkit import CategoryWarning
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning
+from eyechart.datasets_scripts.llvisionqa.llvisionqa import QUESTIONS
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.data import load_data
+
+Row = dict[str, Any]
+pytestmark = pytest.mark.datasets36
+
+
+@pytest.fixture
+def image(tmp_path: Path, write_image: Callable[..., None]) -> str:
+    write_image(tmp_path / "image.png")
+    return base64.b64encode((tmp_path / "image.png").read_bytes()).decode()
+
+
+def write(path: Path, rows: Sequence[Row]) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path.parent
+
+
+@pytest.fixture
+def q_bench_rows(image: str) -> list[Row]:
+    """Four questions; the last one uses the image of the first."""
+    options = {"A": "Blur", "B": "None", "C": "Noise"}
+    asked = {"question": "What is seen?", **options, "answer": "B", "category": "", "image": image}
+    return [{"index": number, **asked} for number in range(3)] + [{"index": 3, **asked, "C": "nan", "image": "0"}]
+
+
+def with_categories(rows: Sequence[Row], *categories: str) -> list[Row]:
+    return [{**row, "category": category} for row, category in zip(rows, categories, strict=True)]
+
+
+def test_q_benchs_tables(tmp_path: Path, q_bench_rows: list[Row]) -> None:
+    rows = with_categories(q_bench_rows, "What", "in_context_distortion", "how, Others", "")
+    folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", rows)
+    write(folder / "Q-Bench1_TEST.tsv", [{**row, "answer": ""} for row in rows])
+    parts = load_dataset("llvisionqa", data_dir=folder)
+    first = parts["dev"][0]
+    assert first.pop("images")[0].size == (10, 8)
+    assert first == {
+        "id": "dev-0",
+        "question_id": "dev-0",
+        "rotation": 0,
+        "question": "What is seen?",
+        "hint": "",
+        "options": ["Blur", "None", "Noise"],
+        "answer": "B",
+        "question_type": "what",
+        "concern": "",
+    }
+    assert parts["dev"]["question_type"][:] == ["what", "", "how", ""]
+    assert parts["dev"]["concern"][:] == ["", "in-context distortion", "other", ""]
+    assert parts["dev"][3]["options"] == ["Blur", "None"] and parts["dev"][3]["images"][0].size == (10, 8)
+    assert parts["test"]["answer"][:] == [""] * 4 and parts["test"]["id"][0] == "test-0"
+    for split in ("dev", "test"):
+        assert QUESTIONS.tables[split].endswith(("VAL.tsv", "TEST.tsv"))
+        assert list(load_dataset("llvisionqa", data_files=str(folder / QUESTIONS.tables[split]))) == [split]
+
+
+def test_pairs_have_no_tables(tmp_path: Path, q_bench_rows: list[Row]) -> None:
+    folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", q_bench_rows)
+    with pytest.raises(UsageError, match=r"it takes annotation files: \.json, \.jsonl, \.parquet"):
+        load_dataset("llvisionqa_pairs", data_files=str(folder / "Q-Bench1_VAL.tsv"))
+
+
+def test_codes_and_names_of_images_are_read_where_a_table_has_them(tmp_path: Path, q_bench_rows: list[Row]) -> None:
+    rows = [
+        {**row, "type": code, "concern": concern, "image_name": name, "question": f"{row['index']}?"}
+        for row, code, concern, name in zip(
+            q_bench_rows, (0, 1, 2, 1), (3, 2, 1, 0), ("a.jpg", "b.jpg", "a.jpg", ""), strict=True
+        )
+    ]
+    part = load_dataset("llvisionqa", data_dir=write(tmp_path / "release" / "Q-Bench1_VAL.tsv", rows), split="dev")
+    assert part["id"][:] == ["dev-a.jpg", "dev-b.jpg", "dev-a.jpg-2", "dev-3"]
+    assert part["question_type"][:] == ["yes-or-no", "what", "how", "what"]
+    assert part["concern"][:] == ["in-context other", "in-context distortion", "other", "distortion"]
+
+
+def test_categories_that_are_not_understood_are_kept_and_named(tmp_path: Path, q_bench_rows: list[Row]) -> None:
+    rows = with_categories(q_bench_rows, "lens distortion", "how", "2", "What/How")
+    folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", rows)
+    with pytest.warns(CategoryWarning, match=r"unknown categories \['2', 'What/How', 'lens distortion'\]; .*'concern'"):
+        part = load_dataset("llvisionqa", data_dir=folder, split="dev")
+    assert part["concern"][:] == ["lens distortion", "", "2", "What/How"]
+    assert part["question_type"][:] == ["", "how", "", ""]
+
+
+def test_damage_in_a_table_is_an_error_of_its_row(tmp_path: Path, q_bench_rows: list[Row]) -> None:
+    for change, reason in (
+        ({"answer": "E"}, "answer must be one of"),
+        ({"answer": ""}, "answer must be one of"),
+        ({"image": "17"}, "refers to index '17', which holds no image"),
+        ({"image": "1"}, "refers to index '1', which holds no image"),
+        ({"image": "?" * 80}, "the image is not base64"),
+    ):
+        rows = [{**row, **(change if row["index"] == 1 else {})} for row in q_bench_rows]
+        folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", rows)
+        with pytest.raises(BadAnnotationError, match=rf"VAL\.tsv, row 3: .*{reason}"):
+            load_dataset("llvisionqa", data_dir=folder)
+        part = load_dataset("llvisionqa", data_dir=folder, split="dev", skip_bad=True)
+        assert len(part) == 3 and [item["id"] for item in left_out(part)] == ["3"]
+
+
+def test_the_task_runs_on_a_table(tmp_path: Path, q_bench_rows: list[Row]) -> None:
+    rows = with_categories(q_bench_rows, "what", "what", "how", "how")
+    folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", rows)
+    task = evaluator("q_bench/perception")
+    done = task.run(FunctionBackend(lambda messages: "B"), load_data(task.definition, data_dir=folder))
+    assert done.scores["accuracy"] == 1.0 and set(done.scores["by_question_type"]) == {"what", "how"}
+    # What VLMEvalKit wrote of such a run.
+    write(tmp_path / "m_Q-Bench1_VAL.tsv", [{**row, "image": "", "prediction": "B"} for row in rows])
+    backend = PredictionsFileBackend(tmp_path / "m_Q-Bench1_VAL.tsv")
+    assert task.run(backend, load_data(task.definition, data_dir=folder)).scores["accuracy"] == 1.0
+    part = load_dataset("llsavisionqa", "single", data_dir=folder, split="dev")
+    assert len(part) == 4
+
+
+@pytest.fixture
+def aes_rows(image: str) -> list[Row]:
+    """The three questions on two images, as the columns of AesBench_TEST are: image_name, and no answer or category."""
+    asked: list[Row] = []
+    for name in ("baid_1.jpg", "spaq_2.jpg"):
+        for part, question, options in (
+            ("AesP", "Does the image look sharp?", ("Yes", "No")),
+            ("AesE", "How does it influence emotions?", ("By color", "By form", "By light")),
+            ("AesA1", "How is the aesthetic quality of this image?", ("High", "Medium", "Low")),
+        ):
+            cells = dict(zip("ABC", options, strict=False))
+            asked.append({"task": part, "question": question, **cells, "image": image, "image_name": name})
+    return [{"index": number, **row} for number, row in enumerate(asked)]
+
+
+def without(rows: Sequence[Row], *columns: str) -> list[Row]:
+    return [{name: cell for name, cell in row.items() if name not in columns} for row in rows]
+
+
+def test_aesbenchs_table_of_the_test(tmp_path: Path, aes_rows: list[Row]) -> None:
+    folder = write(tmp_path / "release" / "AesBench_TEST.tsv", aes_rows)
+    part = load_dataset("aesbench", "perception", data_dir=folder, split="test")
+    first = part[0]
+    assert first.pop("images")[0].size == (10, 8)
+    assert first == {
+        "id": "baid_1.jpg",
+        "question_id": "baid_1.jpg",
+        "rotation": 0,
+        "question": "Does the image look sharp?",
+        "hint": "",
+        "options": ["Yes", "No"],
+        "answer": "",
+        "question_type": "yes-or-no",
+        "dimension": "",
+        "image_source": "artistic",
+        "released_options": "",
+    }
+    assert load_dataset("aesbench", "empathy", data_dir=folder, split="test")["question_type"][:] == ["how", "how"]
+    with pytest.raises(BadAnnotationError, match="hold no interpretations"):
+        load_dataset("aesbench", "interpretation", data_dir=folder)
+    task = evaluator("aes_bench/perception")
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, data_dir=folder))
+    assert done.scores is None and b'"spaq_2.jpg"' in done.files["test_AesP.json"]
+
+
+def test_rows_that_do_not_tell_their_part_are_errors_but_assessment_tells_it(
+    tmp_path: Path, aes_rows: list[Row]
+) -> None:
+    folder = write(tmp_path / "release" / "AesBench_TEST.tsv", without(aes_rows, "task"))
+    assert len(load_dataset("aesbench", "assessment", data_dir=folder, split="test")) == 2
+    with pytest.raises(BadAnnotationError, match=r"row 2: neither the index '0' nor a category .* Add a column 'task'"):
+        load_dataset("aesbench", "perception", data_dir=folder)
+    # The index may tell it.
+    named = [{**row, "index": f"{row['task']}_{row['index']}"} for row in aes_rows]
+    write(folder / "AesBench_TEST.tsv", without(named, "task"))
+    assert len(load_dataset("aesbench", "empathy", data_dir=folder, split="test")) == 2
+
+
+@pytest.mark.parametrize("column", ["category", "l2-category", "split"])
+def test_aesbenchs_toy_table_has_answers_and_is_named_as_a_toy(
+    tmp_path: Path, aes_rows: list[Row], column: str
+) -> None:
+    rows = [{**row, column: row["task"].removesuffix("1"), "answer": "B"} for row in without(aes_rows, "image_name")]
+    folder = write(tmp_path / "release" / "AesBench_VAL.tsv", without(rows, "task"))
+    with pytest.warns(UserWarning, match=r"AesBench_VAL\.tsv is VLMEvalKit's toy version of AesBench"):
+        part = load_dataset("aesbench", "empathy", data_dir=folder, split="test")
+    assert (part["id"][:], part["answer"][:], part["dimension"][:]) == (["1", "4"], ["B", "B"], ["", ""])
+    part = load_dataset("aesbench", "empathy", data_files=str(folder / "AesBench_VAL.tsv"), split="test")
+    assert part["answer"][:] == ["B", "B"]
+
+
+def test_dimensions_sources_and_types_are_read_from_categories(tmp_path: Path, aes_rows: list[Row]) -> None:
+    told = ("AesP_Technical Quality", "vibe", "", "Aesthetic Perception (color_and_light)", "Emotion", "")
+    sources = ("AI-generated", "natural", "", "somewhere", "", "")
+    rows = [
+        {**row, "category": category, "source": source}
+        for row, category, source in zip(without(aes_rows, "task"), told, sources, strict=True)
+    ]
+    folder = write(tmp_path / "release" / "AesBench_TEST.tsv", rows)
+    part = load_dataset("aesbench", "perception", data_dir=folder, split="test")
+    assert part["dimension"][:] == ["technical quality", "color and light"]
+    assert part["image_source"][:] == ["AI-generated", "natural"]
+    assert load_dataset("aesbench", "empathy", data_dir=folder, split="test")["dimension"][:] == ["vibe", "emotion"]
+    rows = [{**row, "category": f"{part}; mood"} for row, part in zip(rows, ("AesP", "AesE", "AesA") * 2, strict=True)]
+    write(folder / "AesBench_TEST.tsv", [{**row, "task": row["category"][:4]} for row in rows])
+    with pytest.warns(CategoryWarning, match=r"unknown categories \['AesA; mood', 'AesE; mood', 'AesP; mood'\]"):
+        part = load_dataset("aesbench", "perception", data_dir=folder, split="test")
+    assert part["dimension"][:] == ["AesP; mood", "AesP; mood"]
+
+
+def test_without_data_dir_aesbenchs_table_is_downloaded_and_checked(
+    tmp_path: Path, aes_rows: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # VLMEvalKit, vlmeval/dataset/image_mcq.py, DATASET_URL and DATASET_MD5.
+    assert aesbench._TABLES_HOME == "https://huggingface.co/datasets/VLMEval/AesBench/resolve/main/"
+    assert dict(aesbench.TABLES) == {
+        "AesBench_TEST.tsv": "58b1f7ba2cc32e1d68896d6ee716bbf8",
+        "AesBench_VAL.tsv": "3edb0c319e9187aa0b97fe7a11700a8c",
+    }
+    folder = write(tmp_path / "server" / "AesBench_TEST.tsv", aes_rows)
+    monkeypatch.setattr(aesbench, "_TABLES_HOME", f"{folder}/")
+    with pytest.warns(ChecksumWarning, match=r"published for .*AesBench_TEST\.tsv: 58b1f7ba2cc32e1d68896d6ee716bbf8\."):
+        part = load_dataset("aesbench", "perception", split="test", cache_dir=tmp_path / "cache")
+    assert part["id"][:] == ["baid_1.jpg", "spaq_2.jpg"]
+    with pytest.raises(MissingFileError, match="interpretation, needs data_dir"):
+        load_dataset("aesbench", "interpretation", cache_dir=tmp_path / "cache")

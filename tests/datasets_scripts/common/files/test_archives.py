@@ -1,0 +1,327 @@
+import gzip
+import io
+import os
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFileError
+from eyechart.datasets_scripts.common.files import archives
+from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
+
+pytestmark = pytest.mark.datasets36
+Member = tuple[str, bytes]
+FILES: list[Member] = [("images/a.png", b"first"), ("images/deep/b.png", b"second" * 1000), ("notes.txt", b"")]
+
+
+def write_tar(path: Path, members: list[Member | tarfile.TarInfo], mode: str = "w") -> Path:
+    with tarfile.open(path, mode) as archive:
+        for member in members:
+            if isinstance(member, tarfile.TarInfo):
+                archive.addfile(member)
+            else:
+                info = tarfile.TarInfo(member[0])
+                info.size = len(member[1])
+                archive.addfile(info, io.BytesIO(member[1]))
+    return path
+
+
+def write_zip(path: Path, members: list[Member | zipfile.ZipInfo]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member in members:
+            archive.writestr(*(member if isinstance(member, tuple) else (member, b"target")))
+    return path
+
+
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    info.linkname = target
+    return info
+
+
+def zipped(name: str, mode: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = mode << 16
+    return info
+
+
+def contents(folder: str | Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()
+    }
+
+
+WRITERS = {
+    "images.tar": write_tar,
+    "images.tar.gz": partial(write_tar, mode="w:gz"),
+    "images.zip": write_zip,
+    # What the downloads of `datasets` are called.
+    "0f3a9c": partial(write_tar, mode="w:gz"),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_plain_files_come_out_as_they_went_in(tmp_path: Path, name: str) -> None:
+    folder = unpack(str(WRITERS[name](tmp_path / name, FILES)), str(tmp_path / "out"))
+    assert contents(folder) == dict(FILES)
+    assert os.listdir(tmp_path / "out") == [os.path.basename(folder)]
+
+
+def test_an_archive_is_unpacked_once_and_anew_when_it_changes(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", FILES)
+    first = unpack(str(archive), str(tmp_path / "out"))
+    (Path(first) / "notes.txt").write_bytes(b"kept")
+    assert unpack(str(archive), str(tmp_path / "out")) == first
+    assert contents(first)["notes.txt"] == b"kept"
+    before = archive.stat()
+    archive.write_bytes(archive.read_bytes().replace(b"notes.txt", b"noted.txt"))
+    os.utime(archive, ns=(before.st_atime_ns, before.st_mtime_ns))
+    second = unpack(str(archive), str(tmp_path / "out"))
+    assert second != first and "noted.txt" in contents(second)
+
+
+def test_folders_links_to_the_archive_itself_and_odd_names_are_fine(tmp_path: Path) -> None:
+    names = ["./", "./images/", "./images/a b.png", "./images/été.png", "..a/b..png", "images\\c.png"]
+    members = [special(name, tarfile.DIRTYPE) if name.endswith("/") else (name, b"x") for name in names]
+    folder = unpack(str(write_tar(tmp_path / "a.tar", members)), str(tmp_path / "out"))
+    assert set(contents(folder)) == {"images/a b.png", "images/été.png", "..a/b..png", "images/c.png"}
+
+
+def test_permissions_are_not_taken_over(tmp_path: Path) -> None:
+    info = tarfile.TarInfo("run.sh")
+    info.mode = 0o6777
+    folder = Path(unpack(str(write_tar(tmp_path / "a.tar", [info])), str(tmp_path / "out")))
+    assert stat.S_IMODE((folder / "run.sh").stat().st_mode) & 0o6111 == 0
+
+
+OUTSIDE = [
+    "../evil.png",
+    "images/../../evil.png",
+    "/tmp/evil.png",
+    "..\\evil.png",
+    "C:\\evil.png",
+    "\\\\host\\evil.png",
+]
+MALICIOUS: dict[str, tuple[Callable[[Path], Path], str]] = {
+    **{
+        f"{kind} {name}": (partial(write, members=[FILES[0], (name, b"x")]), "leads out of the folder")
+        for name in OUTSIDE
+        for kind, write in (("tar", write_tar), ("tar.gz", partial(write_tar, mode="w:gz")), ("zip", write_zip))
+    },
+    "tar symbolic link": (
+        partial(write_tar, members=[special("link", tarfile.SYMTYPE, "/etc"), ("link/passwd", b"x")]),
+        "'link' is a link",
+    ),
+    "tar symbolic link inside": (partial(write_tar, members=[special("b", tarfile.SYMTYPE, "a")]), "'b' is a link"),
+    "tar hard link": (
+        partial(write_tar, members=[FILES[0], special("b", tarfile.LNKTYPE, "images/a.png")]),
+        "'b' is a link",
+    ),
+    "tar character device": (partial(write_tar, members=[special("null", tarfile.CHRTYPE)]), "'null' is a device"),
+    "tar block device": (partial(write_tar, members=[special("sda", tarfile.BLKTYPE)]), "'sda' is a device"),
+    "tar pipe": (partial(write_tar, members=[special("pipe", tarfile.FIFOTYPE)]), "'pipe' is a device"),
+    "zip symbolic link": (partial(write_zip, members=[zipped("link", stat.S_IFLNK | 0o777)]), "'link' is a link"),
+    "zip device": (partial(write_zip, members=[zipped("null", stat.S_IFCHR | 0o666)]), "'null' is a device"),
+    "tar twice": (partial(write_tar, members=[FILES[0], FILES[0]]), r"'images/a\.png' appears twice"),
+    "tar file and folder": (partial(write_tar, members=[("a", b"x"), ("a/b", b"x")]), "'a/b' appears twice"),
+    "tar folder over file": (
+        partial(write_tar, members=[("a", b"x"), special("a", tarfile.DIRTYPE)]),
+        "'a' appears twice",
+    ),
+    "zip twice by spelling": (partial(write_zip, members=[("a/b", b"x"), ("a\\b", b"y")]), "appears twice"),
+}
+
+
+@pytest.mark.parametrize("name", MALICIOUS)
+def test_malicious_archives_are_refused_and_nothing_is_left(tmp_path: Path, name: str) -> None:
+    write, reason = MALICIOUS[name]
+    archive = write(tmp_path / "bad.archive")
+    with pytest.raises(BadArchiveError, match=reason) as caught:
+        unpack(str(archive), str(tmp_path / "in" / "out"))
+    assert caught.value.path == str(archive)
+    assert contents(tmp_path) == {"bad.archive": archive.read_bytes()}
+    assert list((tmp_path / "in" / "out").iterdir()) == []
+
+
+def zeros_in_zip(path: Path) -> Path:
+    return write_zip(path, [("zeros", bytes(40 * 2**20))])
+
+
+def zeros_in_tar(path: Path) -> Path:
+    return write_tar(path, [("zeros", bytes(40 * 2**20))], "w:gz")
+
+
+def header_of_zeros(path: Path) -> Path:
+    """Write a tar.gz whose first member's name has 40 MiB, which a careless reader takes into memory."""
+    info = tarfile.TarInfo("././@LongLink")
+    info.type = tarfile.GNUTYPE_LONGNAME
+    info.size = 40 * 2**20
+    path.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + bytes(info.size), compresslevel=1))
+    return path
+
+
+def sparse_file(path: Path) -> Path:
+    """Write a tar of 10 KiB with a file of 40 MiB, all of it a hole."""
+    info = tarfile.TarInfo("hole")
+    block = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    block[156:157] = tarfile.GNUTYPE_SPARSE
+    block[386:398] = block[398:410] = b"00000000000\0"
+    block[483:495] = f"{40 * 2**20:011o}\0".encode()
+    block[148:156] = b" " * 8
+    block[148:156] = f"{sum(block[:512]):06o}\0 ".encode()
+    path.write_bytes(bytes(block) + bytes(20 * 512))
+    return path
+
+
+def overlapping_members(path: Path) -> Path:
+    """Write a zip whose 600 entries share the same 1 MiB of data, as in the bombs that need no nesting."""
+    write_zip(path, [("a", bytes(2**20))])
+    data = path.read_bytes()
+    start = data.index(b"PK\x01\x02")
+    entry, end = data[start : data.index(b"PK\x05\x06")], bytearray(data[data.index(b"PK\x05\x06") :])
+    entries = b"".join(entry.replace(b"a", bytes([97 + number % 26]), 1) for number in range(600))
+    end[8:12] = (600).to_bytes(2, "little") * 2
+    end[12:16] = len(entries).to_bytes(4, "little")
+    path.write_bytes(data[:start] + entries + bytes(end))
+    return path
+
+
+@pytest.mark.parametrize("write", [zeros_in_zip, zeros_in_tar, header_of_zeros, sparse_file])
+def test_bombs_are_refused_by_ratio(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    archive = write(tmp_path / "bomb")
+    assert archive.stat().st_size * 200 < 40 * 2**20
+    with pytest.raises(BadArchiveError, match=r"bomb: unpacks to more than 100 times its size, as only a bomb does"):
+        unpack(str(archive), str(tmp_path / "out"))
+    assert list((tmp_path / "out").iterdir()) == []
+    # Nothing but the ratio stands against it.
+    if write is not header_of_zeros:
+        assert (
+            sum(map(len, contents(unpack(str(archive), str(tmp_path / "out"), max_ratio=1e9)).values())) == 40 * 2**20
+        )
+
+
+def test_overlapping_members_are_refused(tmp_path: Path) -> None:
+    archive = overlapping_members(tmp_path / "bomb.zip")
+    with pytest.raises(BadArchiveError, match=r"bomb\.zip: (unpacks to more than 100 times|corrupt|.*appears twice)"):
+        unpack(str(archive), str(tmp_path / "out"))
+
+
+def test_a_header_that_understates_the_size_does_not_help(tmp_path: Path) -> None:
+    archive = zeros_in_zip(tmp_path / "liar.zip")
+    size = (40 * 2**20).to_bytes(4, "little")
+    assert archive.read_bytes().count(size) == 2
+    archive.write_bytes(archive.read_bytes().replace(size, (100).to_bytes(4, "little")))
+    with pytest.raises(BadArchiveError, match=r"corrupt at or after member 'zeros'.*CRC"):
+        unpack(str(archive), str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_limits_of_size_and_number(tmp_path: Path, name: str) -> None:
+    archive = str(WRITERS[name](tmp_path / name, FILES))
+    with pytest.raises(BadArchiveError, match=r"unpacks to more than 5,000 bytes, the largest size allowed"):
+        unpack(archive, str(tmp_path / "out"), max_bytes=5000)
+    with pytest.raises(BadArchiveError, match="holds more than 2 files and folders"):
+        unpack(archive, str(tmp_path / "out"), max_members=2)
+    assert list((tmp_path / "out").iterdir()) == []
+    assert contents(unpack(archive, str(tmp_path / "out"), max_members=3)) == dict(FILES)
+
+
+def test_small_archives_may_shrink_as_they_like(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", [("flat.bmp", bytes(2**20))])
+    assert archive.stat().st_size * archives.MAX_RATIO < 2**20
+    assert contents(unpack(str(archive), str(tmp_path / "out"))) == {"flat.bmp": bytes(2**20)}
+
+
+def test_an_encrypted_zip_says_what_to_do(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", [("a.png", b"x")])
+    data = bytearray(archive.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + offset] |= 1
+    archive.write_bytes(data)
+    with pytest.raises(BadArchiveError, match=r"'a\.png' is encrypted; unpack it with the authors' password"):
+        unpack(str(archive), str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", b"\x1f\x8b", b"<html>Sign in</html>" * 100, b"PK\x03\x04" + bytes(600)]
+)
+def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "images.tar"
+    path.write_bytes(content)
+    with pytest.raises(BadArchiveError, match=r"images\.tar: corrupt, or not a tar, tar\.gz or zip archive"):
+        unpack(str(path), str(tmp_path / "out"))
+    with pytest.raises(MissingFileError, match=r"none\.tar: the archive is not there"):
+        unpack(str(tmp_path / "none.tar"), str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("name", ["images.tar", "images.tar.gz", "images.zip"])
+def test_truncated_archives_name_the_last_member(tmp_path: Path, name: str) -> None:
+    rubbish = bytes(range(256)) * 400
+    archive = WRITERS[name](tmp_path / name, [("a.png", b"x"), ("b.png", os.urandom(50_000) + rubbish)])
+    archive.write_bytes(archive.read_bytes()[:40_000])
+    with pytest.raises(BadArchiveError, match=r"corrupt(, or not| at or after member '[ab]\.png')"):
+        unpack(str(archive), str(tmp_path / "out"))
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def small_archives(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("small")
+    return [write(folder / name, FILES).read_bytes() for name, write in WRITERS.items()]
+
+
+@settings(max_examples=60, deadline=None)
+@given(which=st.integers(0, 3), damage=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=8))
+def test_damaged_archives_unpack_or_are_refused_but_raise_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, small_archives: list[bytes], which: int, damage: list[tuple[int, int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    data = bytearray(small_archives[which])
+    for place, value in damage:
+        data[place % len(data)] = value
+    (folder / "a").write_bytes(data)
+    try:
+        unpack(str(folder / "a"), str(folder / "out"))
+    except BadArchiveError:
+        assert list((folder / "out").iterdir()) == []
+    assert {path.name for path in folder.iterdir()} == {"a", "out"}
+
+
+def test_a_folder_that_cannot_be_written_is_not_the_archives_fault(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", FILES)
+    (tmp_path / "out").write_bytes(b"a file is in the way")
+    with pytest.raises(BadArchiveError, match=r"a\.zip: cannot be unpacked: (File exists|Not a directory)"):
+        unpack(str(archive), str(tmp_path / "out"))
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", [(f"{number}.png", bytes(1000)) for number in range(300)])
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        folders = list(pool.map(partial(unpack, str(archive)), [str(tmp_path / "out")] * 4))
+    assert len(set(folders)) == 1 and len(contents(folders[0])) == 300
+    assert len(os.listdir(tmp_path / "out")) == 1
+
+
+def test_image_folders_unpack_only_what_is_needed(tmp_path: Path) -> None:
+    release, out = tmp_path / "release", tmp_path / "out"
+    release.mkdir()
+    write_tar(release / "images.tar", FILES)
+    names, known = ["", "images"], ["images.tar", "more.zip"]
+    plain = (str(release), str(release / "images"))
+    assert image_folders(str(release), names, [], str(out)) == plain
+    *before, unpacked, images = image_folders(str(release), names, known, str(out))
+    assert tuple(before) == plain
+    assert os.path.isfile(os.path.join(images, "a.png")) and os.path.isfile(os.path.join(unpacked, "notes.txt"))
+    (release / "images").mkdir()
+    (release / "images" / "a.PNG").touch()
+    assert image_folders(str(release), names, known, str(out)) == plain

@@ -1,0 +1,268 @@
+"""The backend on a server that runs the tiny model, compared with plain forward passes of that model."""
+
+import base64
+import io
+import json
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+import torch
+
+from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
+
+PREFILL = "The quality of the image is"
+QUESTION = "What distortion degrades the quality of the image?\n"
+
+
+def ask(i, image, text=QUESTION, **options):
+    return Request(id=str(i), prompt=(text, IMAGE), images=(image,), **options)
+
+
+def rate(i, image, words=("good", "poor")):
+    prompt = ("Rate the quality of the image.\n", IMAGE)
+    return Request(id=str(i), prompt=prompt, images=(image,), prefill=PREFILL, words=words)
+
+
+def by_id(responses):
+    return {response.request.id: response for response in responses}
+
+
+def direct_logprobs(tiny, image, prompt=f"USER: Rate the quality of the image.\n<image>\nASSISTANT: {PREFILL}"):
+    """Log-probabilities of the next token by a plain forward pass on a hand-written prompt."""
+    model, processor = tiny
+    inputs = processor(text=prompt, images=image, return_tensors="pt")
+    with torch.no_grad():
+        return torch.log_softmax(model(**inputs).logits[0, -1], dim=-1)
+
+
+def first_token(tiny, word):
+    return tiny[1].tokenizer.encode(f" {word}")[0]
+
+
+def test_text_is_that_of_plain_greedy_generation(tiny, model_server, backend, make_picture):
+    model, processor = tiny
+    images = [make_picture(i, 40 + 13 * i) for i in range(6)]
+    answers = by_id(backend().answer([ask(i, image, max_new_tokens=8) for i, image in enumerate(images)]))
+    for i, image in enumerate(images):
+        inputs = processor(text=f"USER: {QUESTION}<image>\nASSISTANT:", images=image, return_tensors="pt")
+        output = model.generate(**inputs, do_sample=False, max_new_tokens=8)
+        expected = processor.tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        assert answers[str(i)].text == expected.strip()
+    assert all(body["temperature"] == 0 and body["max_tokens"] == 8 for body in model_server.asked)
+
+
+def test_several_images_reach_the_model_in_their_order(tiny, model_server, backend, make_picture):
+    first, second = make_picture(1, 64), make_picture(2, 64)
+    prompt = ("first ", IMAGE, " second ", IMAGE, " Rate")
+    requests = [
+        Request("ab", prompt, (first, second), prefill=PREFILL, words=("good", "poor")),
+        Request("ba", prompt, (second, first), prefill=PREFILL, words=("good", "poor")),
+    ]
+    answers = by_id(backend().answer(requests))
+    rendered = f"USER: first <image> second <image> Rate\nASSISTANT: {PREFILL}"
+    for id, images in (("ab", [first, second]), ("ba", [second, first])):
+        expected = direct_logprobs(tiny, images, rendered)
+        for word, value in answers[id].logits.items():
+            assert value == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
+    assert answers["ab"].logits != pytest.approx(answers["ba"].logits, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("server", "way"),
+    [
+        ({"continues": "field"}, "continue_final_message"),
+        ({"continues": "always"}, "continue_final_message"),
+        ({"continues": "always", "refuses_fields": True}, "last assistant message"),
+    ],
+    ids=str,
+)
+def test_logits_are_those_of_a_plain_forward_pass(tiny, model_server, backend, make_picture, server, way):
+    vars(model_server).update(server)
+    model = backend(top_logprobs=200)
+    images = [make_picture(i, 64) for i in range(4)]
+    answers = by_id(model.answer([rate(i, image) for i, image in enumerate(images)]))
+    for i, image in enumerate(images):
+        expected = direct_logprobs(tiny, image)
+        assert answers[str(i)].upper_bound_words == ()
+        for word, value in answers[str(i)].logits.items():
+            assert value == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
+    assert model.settings()["prefill"] == [way]
+    assert len(model_server.asked) == 2 + len(images), "whether the server goes on is tried out once"
+
+
+@pytest.mark.parametrize("words", [("good", "poor"), ()], ids=["logits", "text"])
+@pytest.mark.parametrize("refuses_fields", [False, True])
+def test_a_prefill_that_is_closed_and_answered_anew_is_refused(
+    model_server, backend, make_picture, words, refuses_fields
+):
+    model_server.continues, model_server.refuses_fields = "never", refuses_fields
+    request = ask(0, make_picture(0, 64), prefill=PREFILL, words=words)
+    with pytest.raises(ModelError, match=r"does not go on with a reply whose beginning is given.*began anew"):
+        list(backend().answer([request]))
+
+
+def test_a_prefilled_text_is_continued(tiny, model_server, backend, make_picture):
+    image = make_picture(3, 64)
+    (whole,) = backend().answer([ask(0, image)])
+    head, _, rest = whole.text.partition(" ")
+    assert rest, "the reply must have several words for the test to mean something"
+    (response,) = backend().answer([ask(0, image, prefill=head)])
+    assert response.text == rest
+
+
+def test_a_server_without_logprobs_is_refused_with_the_reason(model_server, backend, make_picture):
+    model_server.returns_logprobs = False
+    with pytest.raises(ModelError, match="returns no log-probabilities of the likeliest tokens"):
+        list(backend().answer([rate(0, make_picture(0))]))
+    assert next(iter(backend().answer([ask(0, make_picture(0))]))).text, "texts need none"
+
+
+def test_words_that_are_not_returned_have_the_smallest_value_and_are_named(tiny, model_server, backend, make_picture):
+    images = [make_picture(i, 64) for i in range(4)]
+    words = ("good", "poor", "fine")
+    answers = by_id(backend(top_logprobs=3).answer([rate(i, image, words) for i, image in enumerate(images)]))
+    seen = set()
+    for i, image in enumerate(images):
+        expected = direct_logprobs(tiny, image)
+        lowest = expected.topk(3).values[-1].item()
+        for word in words:
+            value = expected[first_token(tiny, word)].item()
+            assert (word in answers[str(i)].upper_bound_words) == (value < lowest)
+            assert answers[str(i)].logits[word] == pytest.approx(max(value, lowest), abs=1e-4)
+            seen.add(value < lowest)
+    assert seen == {True, False}
+
+
+def test_a_word_of_several_tokens_has_the_value_of_its_first(tiny, model_server, backend, make_picture):
+    words = ("sharp", "blurry")
+    assert all(len(tiny[1].tokenizer.encode(f" {word}")) > 1 for word in words)
+    image = make_picture(0, 64)
+    (response,) = backend(top_logprobs=1024).answer([rate(0, image, words)])
+    expected = direct_logprobs(tiny, image)
+    assert response.upper_bound_words == ()
+    for word in words:
+        assert response.logits[word] == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
+
+
+def test_the_beginning_of_a_word_is_not_taken_where_tokens_are_not_counted(model_server, backend, make_picture):
+    model_server.counts_tokens = False
+    (response,) = backend(top_logprobs=1024).answer([rate(0, make_picture(0), ("sharp", "poor"))])
+    assert response.upper_bound_words == ("sharp",)
+    assert response.usage == {}
+
+
+def test_words_of_one_first_token_are_refused_and_the_token_is_named(model_server, backend, make_picture):
+    with pytest.raises(ModelError, match="'blurry' and 'blurred' begin with the same token ' blur'"):
+        list(backend(top_logprobs=1024).answer([rate(0, make_picture(0), ("blurry", "blurred"))]))
+
+
+def test_images_are_sent_as_their_files_hold_them(model_server, backend, make_picture, tmp_path):
+    buffer = io.BytesIO()
+    make_picture(1, 64).save(buffer, "JPEG", quality=71)
+    jpeg = buffer.getvalue()
+    (tmp_path / "wrong-name.png").write_bytes(jpeg)
+
+    class Lazy:
+        def read(self):
+            return {"bytes": jpeg, "path": None}
+
+    sources = [tmp_path / "wrong-name.png", {"bytes": jpeg, "path": "a.bmp"}, Lazy(), make_picture(2).convert("L")]
+    list(backend(concurrency=1).answer([ask(i, source) for i, source in enumerate(sources)]))
+    urls = [body["messages"][0]["content"][1]["image_url"]["url"] for body in model_server.asked]
+    assert urls[:3] == [f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"] * 3
+    assert urls[3].startswith("data:image/png;base64,")
+
+
+def test_a_bad_image_is_not_sent(model_server, backend, make_picture, tmp_path):
+    (tmp_path / "torn.png").write_bytes(b"\x89PNG\r\n\x1a\nrubbish")
+    answers = by_id(backend().answer([ask("bad", tmp_path / "torn.png"), ask("good", make_picture(0))]))
+    assert isinstance(answers["bad"].error, BadImageError)
+    assert answers["good"].text
+    assert len(model_server.asked) == 1
+
+
+def test_losses_are_refused_with_the_reason(backend, make_picture):
+    with pytest.raises(ModelError, match="gives text and the likeliest tokens but no losses of given continuations"):
+        backend().check(OutputType.LOSSES)
+    with pytest.raises(ModelError, match="no losses"):
+        list(backend().answer([ask(0, make_picture(0), continuations=("a", "b"))]))
+
+
+def test_no_more_requests_at_once_than_allowed(script, backend, make_picture):
+    under_way, most, lock = 0, 0, threading.Lock()
+
+    def slow(request):
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.05)
+        with lock:
+            under_way -= 1
+        return {"choices": [{"message": {"content": "A"}}]}
+
+    script.say(slow)
+    image = make_picture(0)
+    assert len(list(backend(concurrency=3).answer([ask(i, image) for i in range(20)]))) == 20
+    assert 1 < most <= 3
+
+
+def test_answers_come_as_they_are_ready(script, backend, make_picture):
+    all_fast_ones_came = threading.Event()
+
+    def answer(request):
+        if "slow" in json.loads(request.data)["messages"][0]["content"][0]["text"]:
+            assert all_fast_ones_came.wait(60)
+        return {"choices": [{"message": {"content": "A"}}]}
+
+    script.say(answer)
+    image = make_picture(0)
+    requests = [ask("slow", image, "slow"), *(ask(i, image, "fast") for i in range(5))]
+    order = []
+    for response in backend(concurrency=2).answer(requests):
+        order.append(response.request.id)
+        if len(order) == 5:
+            all_fast_ones_came.set()
+    assert sorted(order[:5]) == list("01234") and order[5] == "slow"
+
+
+def test_tokens_are_counted_by_answer_and_in_all(model_server, backend, make_picture):
+    model = backend()
+    responses = list(model.answer([ask(i, make_picture(i)) for i in range(5)]))
+    asked = model.settings()["asked"]
+    assert asked["requests"] == 5 and asked["retries"] == 0
+    for kind in ("prompt_tokens", "completion_tokens"):
+        assert asked[kind] == sum(response.usage[kind] for response in responses) > 0
+    assert all(first.usage["prompt_tokens"] == second.usage["prompt_tokens"] for first, second in pairwise(responses))
+
+
+def test_settings_and_identity_are_json_and_name_the_server(http, model_server, backend, make_picture):
+    model = backend("my/model", top_logprobs=7, concurrency=3)
+    (response,) = model.answer([ask(0, make_picture(0))])
+    assert response.response_metadata == {"served": "my/model@main", "length_field": "max_tokens"}
+    settings = model.settings()
+    assert json.loads(json.dumps(settings)) == settings
+    assert settings["served"] == ["my/model@main"]
+    assert settings["concurrency"] == 3 and settings["timeout"] == 300
+    assert model.identity().items() <= settings.items()
+    assert model.identity() == {
+        "backend": "openai",
+        "name": "my/model",
+        "base_url": http.url_for("/v1"),
+        "decoding": "greedy",
+        "top_logprobs": 7,
+    }
+    assert model.identity() == backend("my/model", top_logprobs=7, concurrency=8).identity()
+
+
+def test_a_server_is_asked_where_one_is_given(http):
+    model = resolve_backend("my/model", endpoint=EndpointOptions(base_url=http.url_for("/v1")))
+    assert isinstance(model, OpenAIBackend) and model.name == "my/model"
+    with pytest.raises(UsageError, match="allowed is a model's name"):
+        resolve_backend(None, endpoint=EndpointOptions())

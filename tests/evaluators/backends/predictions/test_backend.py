@@ -1,0 +1,145 @@
+import json
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.data import LoadedData
+
+
+def write(folder, *lines):
+    path = folder / "answers.jsonl"
+    path.write_text("".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def run(task, path, dataset, **options):
+    loaded = LoadedData(dataset, "own data", "given", "given")
+    return evaluator(task).run(PredictionsFileBackend(path), loaded, **options)
+
+
+def test_answers_are_scored_in_any_order(tmp_path, questions):
+    lines = [{"id": f"q{i}", "pass": "main", "text": "ABC"[i % 3]} for i in (5, 3, 1, 0, 2, 4)]
+    result = run("q_bench/perception", write(tmp_path, *lines), questions)
+    assert result.scores["accuracy"] == 1.0
+    assert result.model == "answers"
+
+
+def test_a_letter_stands_for_the_options_as_they_were_shown(tmp_path, questions):
+    shown = ["Poor", "Fair", "Good"]
+    lines = [{"id": f"q{i}", "text": "A", "options": shown} for i in range(6)]
+    result = run("q_bench/perception", write(tmp_path, *lines), questions)
+    assert result.scores["accuracy"] == pytest.approx(2 / 6)
+    assert [p["answer"] for p in result.predictions] == ["C", "B", "A"] * 2
+    assert [p["options"] for p in result.predictions] == [shown] * 6
+
+
+def test_logits_are_read_by_word_and_others_ignored(tmp_path, photographs):
+    lines = [{"id": f"p{i}", "logits": {"poor": 0, "good": i, "fine": 3.5}} for i in range(40)]
+    result = run("q_bench/assessment", write(tmp_path, *lines), photographs)
+    assert result.scores["srcc"] == pytest.approx(1.0)
+
+
+def test_line_separators_inside_texts_are_no_line_breaks(tmp_path, questions):
+    path = tmp_path / "answers.jsonl"
+    lines = [json.dumps({"id": f"q{i}", "text": "A\u2028\x85"}, ensure_ascii=False) for i in range(6)]
+    path.write_text("\r\n".join(lines), "utf-8", newline="")
+    assert run("q_bench/perception", path, questions).scores["accuracy"] == pytest.approx(2 / 6)
+
+
+def test_a_missing_prediction_is_an_error_or_left_out_and_counted(tmp_path, questions):
+    lines = [{"id": f"q{i}", "text": "A"} for i in range(5)]
+    path = write(tmp_path, *lines)
+    with pytest.raises(DataError, match=r"item 'q5'.*no prediction for id 'q5', pass 'main'.*--skip-bad"):
+        run("q_bench/perception", path, questions)
+    result = run("q_bench/perception", path, questions, skip_bad=True)
+    assert result.scores["n"] == 5
+    assert [item["id"] for item in result.left_out] == ["q5"]
+
+
+def test_predictions_that_nobody_asked_for_are_counted(tmp_path, questions):
+    lines = [{"id": f"q{i}", "text": "A"} for i in range(8)]
+    settings = run("q_bench/perception", write(tmp_path, *lines), questions).settings["model"]
+    assert (settings["predictions"], settings["predictions_unused"]) == (8, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{not json}\n", "not valid JSON"),
+        ([1], "expected a JSON object, found a list"),
+        ({"text": "A"}, "'id' is None"),
+        ({"id": "", "text": "A"}, "'id' is ''"),
+        ({"id": "q1"}, "neither 'text' nor 'logits'"),
+        ({"id": "q1", "text": 3}, "'text' is 3"),
+        ({"id": "q1", "logits": [1, 2]}, "'logits' is"),
+        ({"id": "q1", "logits": {"good": "high"}}, "the logit of 'good' is 'high'"),
+        ('{"id": "q1", "logits": {"good": NaN}}\n', "the logit of 'good' is nan"),
+        ({"id": "q1", "logits": {"good": True}}, "the logit of 'good' is True"),
+        ({"id": "q1", "text": "A", "options": "Good"}, "'options' is 'Good'"),
+        ('{"id": "q1", "logits": {"good": 1' + "0" * 400 + "}}\n", "the logit of 'good' is 1000"),
+        ('{"id": "q1", "text": "\\ud83d"}\n', "'text' is '\\ud83d'"),
+        ("[" * 100_000 + "\n", "not valid JSON"),
+        ({"id": "q0", "text": "B"}, "id 'q0', pass 'main' was already given in row 1"),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path, line, reason):
+    path = write(tmp_path, {"id": "q0", "text": "A"}, line)
+    with pytest.raises(BadAnnotationError) as caught:
+        PredictionsFileBackend(path)
+    assert f"answers.jsonl, row 2: {reason}" in str(caught.value)
+
+
+def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photographs):
+    path = write(tmp_path, *[{"id": f"q{i}", "text": "A", "options": ["Good", "Bad"]} for i in range(6)])
+    with pytest.raises(DataError, match=r"row 1: options .*'Bad'.* are not those of the question"):
+        run("q_bench/perception", path, questions)
+    path = write(tmp_path, *[{"id": f"p{i}", "logits": {"good": 1.0}} for i in range(40)])
+    with pytest.raises(DataError, match="row 1: no logits for poor"):
+        run("q_bench/assessment", path, photographs)
+    path = write(tmp_path, *[{"id": f"q{i}", "logits": {"good": 1.0}} for i in range(6)])
+    with pytest.raises(DataError, match="row 1: no text"):
+        run("q_bench/perception", path, questions)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(MissingFileError, match=r"nowhere\.jsonl: the predictions file does not exist"):
+        PredictionsFileBackend(tmp_path / "nowhere.jsonl")
+    (tmp_path / "empty.jsonl").write_text("\n\n")
+    with pytest.raises(BadAnnotationError, match="holds no predictions"):
+        PredictionsFileBackend(tmp_path / "empty.jsonl")
+    (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadAnnotationError, match="not UTF-8 text"):
+        PredictionsFileBackend(tmp_path / "binary.jsonl")
+
+
+def test_a_row_answers_about_one_data_set(tmp_path, photographs):
+    """Ids are unique in a data set alone: KonIQ's scores must not become those of SPAQ's images of the same name."""
+    backend = PredictionsFileBackend(write(tmp_path, *({"id": f"p{i}", "score": i} for i in range(40))))
+    asker = evaluator("q_bench/assessment")
+    koniq, spaq = (LoadedData(photographs, subset, "test", "given") for subset in ("koniq10k", "spaq"))
+    first = asker.run(backend, koniq)
+    assert asker.run(backend, koniq).scores == first.scores, "the same data may be scored again"
+    with pytest.raises(DataError, match=r"row 1: answered about koniq10k already, .* 'p0', .* about spaq; .* --subset"):
+        asker.run(backend, spaq)
+    with pytest.raises(DataError, match="none of the 40 items could be asked"):
+        asker.run(backend, spaq, skip_bad=True)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_one_file_for_several_data_sets(tmp_path, photographs, suffix):
+    """Each result counts its own rows, whatever was scored before."""
+    names = [f"{subset}_{i}.jpg" for subset in "ab" for i in range(40)]
+    path = tmp_path / f"scores.{suffix}"
+    if suffix == "csv":
+        path.write_text("image,score\n" + "".join(f"{name},{place % 40}\n" for place, name in enumerate(names)))
+    else:
+        write(tmp_path, *({"id": name, "score": place % 40} for place, name in enumerate(names))).rename(path)
+    backend = PredictionsFileBackend(path)
+    for subset in ("b", "a"):
+        own = photographs.remove_columns("id").add_column("id", [f"{subset}_{i}.jpg" for i in range(40)])
+        found = evaluator("q_bench/assessment").run(backend, LoadedData(own, subset, "test", "given"))
+        assert found.scores["srcc"] == pytest.approx(1.0)
+        assert found.settings["model"]["predictions_unused"] == 40
+        assert sum(found.settings["model"]["matched_by"].values()) == 40

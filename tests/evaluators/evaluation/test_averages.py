@@ -1,0 +1,142 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.evaluation.averages import averages, with_averages
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.runs.plan import plan_task
+from eyechart.evaluators.runs.run import RunOptions, execute
+from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.q_bench import DATABASES
+
+# Q-Bench, Table 11: SRCC/PLCC of LLaVA-v1.5 (13B) with good and poor, and their published average. The columns of
+# CGIQA-6K and AGIQA-3K are named the other way round there, which an average does not see.
+PUBLISHED = {
+    "koniq10k": (0.448, 0.460),
+    "spaq": (0.563, 0.584),
+    "live_fb": (0.310, 0.339),
+    "live_itw": (0.445, 0.481),
+    "agiqa3k": (0.664, 0.754),
+    "cgiqa6k": (0.285, 0.297),
+    "kadid10k": (0.390, 0.400),
+}
+AVERAGE = (0.444, 0.473)
+
+
+def evaluation(database, srcc=0.5, plcc=0.5, **changes):
+    scores = {"srcc": srcc, "plcc": plcc, "krcc": 0.1, "plcc_fitted": 0.6, "rmse_fitted": 3.0, "n": 10}
+    given = Evaluation(
+        task="q_bench/assessment",
+        subset=database,
+        split="test",
+        model="a",
+        scores=scores,
+        settings={"words": "good/poor", "data": {"is_mini": False}, "model": {"asked": database}},
+        variants={"high/low": {**scores, "srcc": srcc / 2}, **({"argmax": scores} if database != "spaq" else {})},
+    )
+    return dataclasses.replace(given, **changes)
+
+
+def seven(**changes):
+    return [evaluation(name, *PUBLISHED[name], **changes) for name in DATABASES]
+
+
+def test_the_average_is_that_of_the_paper():
+    (found,) = averages(seven())
+    # The paper's own average rests on more digits than it prints.
+    assert (found.scores["srcc"], found.scores["plcc"]) == pytest.approx(AVERAGE, abs=0.001)
+    assert found.scores["n"] == 70
+    assert {name: part["srcc"] for name, part in found.scores["by_database"].items()} == {
+        name: srcc for name, (srcc, _) in PUBLISHED.items()
+    }
+    # Errors are in the units of each database, and intervals of parts give none of their mean.
+    assert not {"rmse_fitted", "srcc_ci95"} & found.scores.keys()
+    assert (found.subset, found.split, found.model, found.complete, found.note) == ("average", "test", "a", True, "")
+    assert found.settings["words"] == "good/poor" and found.settings["databases"] == list(DATABASES)
+    assert found.settings["data"]["is_mini"] is False
+
+
+def test_variants_that_all_databases_have_are_averaged():
+    (found,) = averages(seven())
+    assert found.variants.keys() == {"high/low"}
+    assert found.variants["high/low"]["srcc"] == pytest.approx(found.scores["srcc"] / 2)
+
+
+@pytest.mark.parametrize("count", range(2, 7))
+def test_missing_databases_are_named_and_nothing_is_averaged(count):
+    (found,) = averages(seven()[:count])
+    assert found.scores is None and found.variants == {}
+    missing = ", ".join(DATABASES[count:])
+    assert found.note == f"There is no average over the 7 databases: no scores of {missing}."
+
+
+def test_a_database_without_scores_is_missing():
+    (found,) = averages([*seven()[:6], evaluation("kadid10k", scores=None)])
+    assert found.scores is None and found.note.endswith("no scores of kadid10k.")
+
+
+def test_where_nothing_has_scores_there_is_nothing_to_average():
+    assert averages(seven(scores=None, variants={})) == []
+
+
+def test_a_database_alone_and_others_than_the_seven_are_not_averaged():
+    assert averages([evaluation("koniq10k"), evaluation("kadis700k"), evaluation("csiq")]) == []
+
+
+def test_a_database_that_is_there_twice_makes_no_average():
+    (found,) = averages([*seven(), evaluation("spaq", 0.9)])
+    assert found.scores is None and found.note.endswith("several scores of spaq.")
+
+
+def test_an_undefined_score_makes_the_mean_undefined():
+    (found,) = averages([*seven()[:6], evaluation("kadid10k", float("nan"), 0.4)])
+    assert np.isnan(found.scores["srcc"]) and not np.isnan(found.scores["plcc"])
+
+
+def test_an_average_of_incomplete_scores_is_incomplete():
+    (found,) = averages([*seven()[:6], evaluation("kadid10k", complete=False)])
+    assert found.scores is not None and not found.complete
+    assert found.note == "The average holds scores that were made of less than was to be asked."
+
+
+def test_other_settings_and_models_have_their_own_averages_behind_their_own_databases():
+    high = seven(settings={"words": "high/low", "data": {"is_mini": True}, "model": {}})
+    other = seven(model="b")
+    found = with_averages([*seven(), *high, evaluation("csiq"), *other])
+    rows = [(e.model, e.settings["words"]) for e in found if e.subset == "average"]
+    assert rows == [("a", "good/poor"), ("a", "high/low"), ("b", "good/poor")]
+    assert [place for place, e in enumerate(found) if e.subset == "average"] == [7, 15, 24]
+    assert [e.settings["data"]["is_mini"] for e in found if e.subset == "average"] == [False, True, False]
+
+
+def run_all(folder, **data_dirs):
+    """All seven on a function that looks at no image."""
+    numbers = np.random.default_rng(0)
+    model = FunctionBackend(lambda messages, words: dict(zip(words, numbers.normal(size=len(words)), strict=True)))
+    task = get_task("q_bench/assessment")
+    plan = [plan_task(task, name, data_dir=data_dirs.get(name), limit=12) for name in DATABASES]
+    plan = [dataclasses.replace(planned, is_mini=planned.data_dir is None) for planned in plan]
+    done = execute(plan, lambda: model, RunOptions(), folder)
+    return done, read_results(folder).tasks
+
+
+def test_a_run_on_all_seven_prints_and_writes_their_average(tmp_path, capsys):
+    done, (*databases, average) = run_all(tmp_path)
+    assert done and [task.subset for task in databases] == list(DATABASES)
+    assert average.scores["srcc"] == pytest.approx(np.mean([task.scores["srcc"] for task in databases]))
+    assert average.scores["n"] == 7 * 12
+    assert average.variants["good+fine/poor+bad"]["plcc"] == pytest.approx(
+        np.mean([task.variants["good+fine/poor+bad"]["plcc"] for task in databases])
+    )
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "average" in line)
+    assert f"{average.scores['srcc']:.3f}" in row and " 84 " in row
+
+
+def test_a_run_in_which_one_of_the_seven_fails_says_that_it_is_missing(tmp_path, capsys):
+    done, (*databases, average) = run_all(tmp_path, spaq=str(tmp_path / "nowhere"))
+    assert not done and len(databases) == 6
+    assert average.scores is None
+    assert "There is no average over the 7 databases: no scores of spaq." in capsys.readouterr().out

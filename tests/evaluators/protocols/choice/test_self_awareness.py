@@ -1,0 +1,268 @@
+"""Questions with a refusal option on models whose answers are known, so that every score can be counted by hand."""
+
+import json
+
+import datasets
+import pytest
+
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.protocols.options import TaskOptions
+
+pytestmark = pytest.mark.datasets36
+
+ALL_REFUSED = pytest.mark.filterwarnings("ignore:.*every question was refused")
+REFUSAL = "I don't know"
+OPTIONS = (["Good", "Fair", "Poor", REFUSAL], ["Good", REFUSAL, "Fair", "Poor"], [REFUSAL, "Good", "Fair", "Poor"])
+RIGHT = ("Good", "Fair", "Poor")
+
+
+@pytest.fixture
+def refusable(make_picture):
+    """Six questions of two types, the refusal last, second and first, right answers Good, Fair, Poor, Good, ..."""
+    options = [OPTIONS[i % 3] for i in range(6)]
+    rows = {
+        "id": [f"q{i}" for i in range(6)],
+        "images": [[make_picture(i)] for i in range(6)],
+        "question": [f"How is picture {i}?" for i in range(6)],
+        "options": options,
+        "answer": ["ABCD"[options[i].index(RIGHT[i % 3])] for i in range(6)],
+        "refusal": ["ABCD"[options[i].index(REFUSAL)] for i in range(6)],
+        "question_type": ["how", "what"] * 3,
+        "concern": ["other"] * 6,
+    }
+    text = datasets.Value("string")
+    features = dict.fromkeys(rows, text)
+    features |= {"images": datasets.Sequence(datasets.Image()), "options": datasets.Sequence(text)}
+    return datasets.Dataset.from_dict(rows, features=datasets.Features(features))
+
+
+class Model:
+    """Says what it is told to, by question, and remembers the options of each prompt."""
+
+    def __init__(self, first, forced=()):
+        self.first, self.forced = first, forced
+        self.shown = []
+
+    def __call__(self, messages):
+        texts = [part["text"] for part in messages[0]["content"] if part["type"] == "text"]
+        number = int(texts[0].removeprefix("How is picture ").removesuffix("? "))
+        self.shown.append((number, texts[1].removeprefix("\nChoose between one of the following options: ")))
+        replies = self.first if REFUSAL in texts[1] else self.forced
+        return replies[number] if isinstance(replies, dict) else replies
+
+
+class Judge:
+    """Names the letter that it is told to."""
+
+    def __init__(self, letter):
+        self.letter = letter
+        self.asked = 0
+
+    def __call__(self, messages, n):
+        self.asked += 1
+        return [self.letter] * n
+
+
+def run(model, dataset, judge=None, **options):
+    loaded = LoadedData(dataset, "own data", "given", "given")
+    backend = FunctionBackend(model) if callable(model) else model
+    return evaluator("ql_bench/single", options=TaskOptions(**options), judge=judge).run(backend, loaded)
+
+
+def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
+    model = Model({0: "Good", 1: REFUSAL, 2: "A", 3: "B. Fair", 4: "C", 5: "The answer is Poor."}, {1: "B", 2: "Good"})
+    found = run(model, refusable)
+    assert model.shown[6:] == [(1, "A. Good B. Fair C. Poor"), (2, "A. Good B. Fair C. Poor")]
+    # Right: 0, 4 (C is Fair where B is the refusal) and 5. Refused: 1, then right; 2 (A), then wrong.
+    assert found.scores["score_cc"] == pytest.approx(300 / 6)
+    assert found.scores["score_rc"] == pytest.approx(100 / 6)
+    assert found.scores["score_sa"] == pytest.approx(400 / 6)
+    assert (found.scores["answer_rate"], found.scores["answer_accuracy"]) == pytest.approx((4 / 6, 3 / 4))
+    assert found.scores["random_guess"] == pytest.approx(1 / 3)
+    # How: 0 right, 2 rightly refused, 4 right. What: 1 refused, 3 wrong, 5 right.
+    by_type = found.scores["by_question_type"]
+    assert (by_type["how"]["score_cc"], by_type["how"]["score_rc"]) == pytest.approx((200 / 3, 100 / 3))
+    assert (by_type["what"]["score_cc"], by_type["what"]["score_rc"]) == pytest.approx((100 / 3, 0.0))
+    assert found.extras == {"forced_asked": 2, "forced_missing": 0}
+    forced = [line for line in found.predictions if line["pass"] == "forced"]
+    assert [(line["id"], line["answer"], line["extracted"]) for line in forced] == [("q1", "B", "B"), ("q2", "C", "A")]
+    assert [line["options"] for line in forced] == [["Good", "Fair", "Poor"]] * 2
+
+
+@ALL_REFUSED
+def test_right_answers_are_the_answer_rate_times_the_answer_accuracy(refusable):
+    for replies in ("A", "B", REFUSAL, "Good", "no idea", "D"):
+        scores = run(Model(replies, "A"), refusable).scores
+        if scores["answer_rate"]:
+            assert scores["score_cc"] == pytest.approx(100 * scores["answer_rate"] * scores["answer_accuracy"])
+
+
+@ALL_REFUSED
+def test_a_model_that_refuses_everything_has_no_answer_accuracy(refusable):
+    found = run(Model(REFUSAL, "Good"), refusable)
+    assert (found.scores["answer_rate"], found.scores["score_cc"]) == (0.0, 0.0)
+    assert found.scores["answer_accuracy"] != found.scores["answer_accuracy"]
+    # Good is right twice.
+    assert found.scores["score_rc"] == pytest.approx(400 / 6)
+
+
+@ALL_REFUSED
+def test_shuffled_options_take_the_refusal_along_and_the_second_pass_keeps_their_order(refusable):
+    places = set()
+    for seed in range(4):
+        model = Model(REFUSAL, dict(enumerate(RIGHT * 2)))
+        found = run(model, refusable, shuffle_seed=seed)
+        assert found.scores["n_refused"] == 6 and found.scores["score_rc"] == 0.0
+        by_pass = {(line["id"], line["pass"]): line["options"] for line in found.predictions}
+        for number in range(6):
+            first, forced = by_pass[f"q{number}", "main"], by_pass[f"q{number}", "forced"]
+            assert forced == [option for option in first if option != REFUSAL]
+        assert found.settings["shuffle_seed"] == seed
+        places.add(by_pass["q0", "main"].index(REFUSAL))
+    assert len(places) > 1
+
+
+@ALL_REFUSED
+def test_a_letter_is_read_in_the_order_shown(refusable):
+    def letter_of(text):
+        def model(messages):
+            shown = messages[0]["content"][2]["text"].split("options: ")[1]
+            return shown[: shown.index(f". {text}")][-1] if text in shown else "Good"
+
+        return model
+
+    assert run(letter_of(REFUSAL), refusable, shuffle_seed=5).scores["n_refused"] == 6
+    assert run(letter_of("Fair"), refusable, shuffle_seed=5).scores["score_cc"] == pytest.approx(200 / 6)
+
+
+def test_with_a_judge_undecided_questions_are_asked_again_too(refusable):
+    replies = {0: "Good", 1: "hard to say", 2: "", 3: REFUSAL, 4: "Poor", 5: "one of them"}
+    model, judge = Model(replies, dict.fromkeys(range(6), "Good")), Judge("B")
+    found = run(model, refusable, judge)
+    # An empty reply goes to no judge, so it needs no second pass. B is the refusal of question 1 alone.
+    assert [number for number, shown in model.shown if REFUSAL not in shown] == [1, 3, 5]
+    assert found.scores["n_refused"] == 2 and found.scores["score_rc"] == pytest.approx(100 / 6)
+    assert found.scores["judge_asked"] == 2 and found.scores["unmatched"] == 1
+    assert found.settings["judge"] == {"name": "Judge"}
+    assert run(Model(replies, "Good"), refusable, Judge("B"), rounds=3).scores["rounds"] == 3
+
+
+def test_with_a_random_choice_undecided_questions_are_asked_again_too(refusable):
+    model = Model("no idea", "Good")
+    found = run(model, refusable, fallback="random")
+    assert found.extras["forced_asked"] == 6 and found.settings["fallback"] == "random"
+    assert found.scores["extraction"]["random"] == 1.0
+    assert run(Model("no idea"), refusable).extras["forced_asked"] == 0
+
+
+def write(folder, *lines):
+    path = folder / "answers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return PredictionsFileBackend(path)
+
+
+def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path, refusable):
+    first = [{"id": f"q{i}", "text": REFUSAL if i < 2 else "Good"} for i in range(6)]
+    forced = [{"id": f"q{i}", "pass": "forced", "text": "A"} for i in (0, 1, 4)]
+    found = run(write(tmp_path, *forced, *first), refusable)
+    assert found.scores["n_refused"] == 2 and found.scores["score_rc"] == pytest.approx(100 / 6)
+    assert found.settings["model"]["predictions_unused"] == 1
+    with pytest.raises(DataError, match=r"item 'q1'.*no prediction for id 'q1', pass 'forced'; the file has main"):
+        run(write(tmp_path, forced[0], *first), refusable)
+    left = evaluator("ql_bench/single").run(
+        write(tmp_path, forced[0], *first), LoadedData(refusable, "own data", "given", "given"), skip_bad=True
+    )
+    # Left out, it would raise the answer rate, as only refused questions have a second pass.
+    assert left.left_out == [] and left.extras == {"forced_asked": 2, "forced_missing": 1}
+    assert not left.complete and found.complete
+    assert left.note.startswith("1 of 2 refused questions have no second answer, and so are not refused rightly. ")
+    assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
+    assert left.scores["answer_rate"] == found.scores["answer_rate"]
+    assert left.scores["score_cc"] == found.scores["score_cc"]
+    none = evaluator("ql_bench/single").run(
+        write(tmp_path, *first), LoadedData(refusable, "own data", "given", "given"), skip_bad=True
+    )
+    assert none.scores["answer_rate"] == found.scores["answer_rate"] and none.scores["score_rc"] == 0.0
+
+
+def test_a_predictions_file_may_lack_the_second_pass_of_what_only_a_judge_finds_refused(tmp_path, refusable):
+    lines = [{"id": f"q{i}", "text": "hard to say" if i in (0, 3) else "Good"} for i in range(6)]
+    found = run(write(tmp_path, *lines), refusable, Judge("D"))
+    assert found.extras == {"forced_asked": 2, "forced_missing": 2}
+    assert (found.scores["n_refused"], found.scores["forced_unmatched"], found.scores["score_rc"]) == (2, 2, 0.0)
+    errors = [line["error"] for line in found.predictions if line["pass"] == "forced"]
+    assert all("no prediction for id" in error for error in errors)
+
+
+@ALL_REFUSED
+@pytest.mark.parametrize(
+    ("shown", "text", "rightly_refused"),
+    [
+        (None, "B", 1),
+        (["Good", "Fair", "Poor"], "B", 1),
+        (["Fair", "Good", "Poor"], "B", 0),
+        (["Poor", "Fair", "Good"], "A. Poor", 1),
+        # A letter and a text that differ name nothing, in whatever order.
+        (["Poor", "Fair", "Good"], "A. Good", 0),
+    ],
+)
+def test_a_letter_of_a_second_pass_elsewhere_means_the_order_shown_there(
+    tmp_path, refusable, shown, text, rightly_refused
+):
+    row = refusable.select([0])
+    turned = [REFUSAL, "Poor", "Good", "Fair"]
+    first = {"id": "q0", "text": "A", "options": turned}
+    forced = {"id": "q0", "pass": "forced", "text": text, **({"options": shown} if shown else {})}
+    found = run(write(tmp_path, first, forced), row)
+    assert found.scores["score_rc"] == 100.0 * rightly_refused
+    assert found.scores["forced_unmatched"] == (text == "A. Good")
+
+
+@pytest.mark.parametrize(
+    ("reply", "refused", "right", "unmatched"),
+    [
+        ("", 0, 0, 6),
+        ("D", 2, 2, 0),
+        ("D " * 10_000, 2, 2, 0),
+        ("\x00\x1b[31m\x7f", 0, 0, 6),
+        ("Das weiß ich nicht.", 0, 0, 6),
+        ('{"answer": "A"}', 2, 2, 0),
+        ("I don\u2019t know.", 6, 0, 0),
+    ],
+    ids=["nothing", "always D", "10,000 tokens", "control characters", "another language", "JSON", "curly quote"],
+)
+@ALL_REFUSED
+def test_bad_answers_have_a_defined_outcome(refusable, reply, refused, right, unmatched):
+    scores = run(Model(reply, "Good"), refusable).scores
+    assert (scores["n_refused"], scores["unmatched"]) == (refused, unmatched)
+    assert scores["score_cc"] == pytest.approx(100 * right / 6)
+
+
+@pytest.mark.parametrize("reply", ["", "\x00", "weder noch", "10 out of 10"])
+def test_unreadable_second_answers_are_counted_apart(refusable, reply):
+    first = dict.fromkeys(range(6), "Good") | {0: REFUSAL, 1: REFUSAL}
+    scores = run(Model(first, reply), refusable).scores
+    assert (scores["n_refused"], scores["forced_unmatched"], scores["score_rc"]) == (2, 2, 0.0)
+
+
+@ALL_REFUSED
+def test_private_answers_give_no_score_but_both_passes(refusable):
+    found = run(Model(REFUSAL, "Good"), refusable.map(lambda row: {"answer": ""}))
+    assert found.scores is None and "private" in found.note
+    assert [line["pass"] for line in found.predictions] == ["main", "forced"] * 6
+
+
+@pytest.mark.parametrize("refusal", ["", "E", "AB", "A"])
+def test_a_refusal_that_is_no_letter_of_another_option_is_an_error_naming_the_row(refusable, refusal):
+    broken = refusable.select([0]).map(lambda row: {"refusal": refusal})
+    with pytest.raises(DataError, match=rf"q0.*its refusal is '{refusal}'"):
+        run(Model("Good"), broken)
+
+
+def test_a_missing_column_is_named(refusable):
+    with pytest.raises(UsageError, match="'refusal'"):
+        run(Model("Good"), refusable.remove_columns("refusal"))

@@ -1,0 +1,381 @@
+import json
+
+import datasets
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+from eyechart.datasets_scripts.common.errors import DataError, ModelError, UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
+from eyechart.evaluators.runs.plan import make_plan
+from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
+
+pytestmark = pytest.mark.datasets36
+TASK = "q_bench/assessment"
+WORDS = ("good", "poor", "fine", "bad", "high", "low")
+
+
+def run(backend, dataset, *, skip_bad=False, **options):
+    loaded = LoadedData(dataset, "own", "given", "given")
+    return evaluator(TASK, options=TaskOptions(**options)).run(backend, loaded, skip_bad=skip_bad)
+
+
+def random_logits(n=40, seed=0):
+    """Logits of all words, of images that get better one after the other."""
+    rng = np.random.default_rng(seed)
+    better = np.arange(n)[:, None] * np.array([[1, -1] * 3]) / 20
+    return [dict(zip(WORDS, row, strict=True)) for row in (rng.normal(size=(n, 6)) + better).tolist()]
+
+
+def says(answers):
+    """A model that gives one answer after the other."""
+    left = iter(answers)
+    return FunctionBackend(lambda messages, words=None: next(left))
+
+
+def file_of(tmp_path, answers):
+    path = tmp_path / "answers.jsonl"
+    lines = [json.dumps({"id": f"p{place}", **answer}) for place, answer in enumerate(answers)]
+    path.write_text("\n".join(lines))
+    return PredictionsFileBackend(path)
+
+
+def by_order():
+    """A model whose good logit rises by one with every image."""
+    calls = iter(range(10_000))
+    return lambda messages, words: {words[0]: float(next(calls)), words[1]: 0.0}
+
+
+def test_the_reply_is_prefilled_and_two_words_are_asked_for(photographs):
+    seen = []
+
+    def model(messages, words):
+        seen.append((messages, words))
+        return {"good": float(len(seen)), "poor": 0.0}
+
+    evaluator(TASK).compute(model, photographs)
+    messages, words = seen[0]
+    assert words == ("good", "poor", "fine", "bad", "high", "low")
+    assert messages[0]["content"][0]["text"] == "Rate the quality of the image."
+    assert messages[1] == {"role": "assistant", "content": [{"type": "text", "text": "The quality of the image is"}]}
+
+
+def test_perfect_logits_give_perfect_correlations(photographs):
+    result = evaluator(TASK).compute(by_order(), photographs)
+    assert result["srcc"] == pytest.approx(1.0)
+    assert result["n"] == 40
+    assert result["temperature"] == 100.0
+    assert result["srcc_ci95"] == pytest.approx([1.0, 1.0])
+
+
+def test_positive_is_the_first_word(photographs):
+    calls = iter(range(40))
+    reversed_words = lambda messages, words: {"good": 0.0, "poor": float(next(calls))}  # noqa: E731
+    assert evaluator(TASK).compute(reversed_words, photographs)["srcc"] == pytest.approx(-1.0)
+
+
+def test_rows_without_a_score_are_private(photographs):
+    scores = [None, *[float(i) for i in range(1, 40)]]
+    mixed = photographs.remove_columns("quality").add_column("quality", scores)
+    run = evaluator(TASK).run(FunctionBackend(by_order()), LoadedData(mixed, "own", "given", "given"))
+    assert run.scores["n"] == 39
+    assert [item["id"] for item in run.left_out] == ["p0"]
+
+
+def test_settings_name_prompt_prefill_and_words(photographs):
+    run = evaluator(TASK).run(FunctionBackend(by_order()), LoadedData(photographs, "own", "given", "given"))
+    assert run.settings["prefill"] == "The quality of the image is"
+    assert run.settings["words"] == "good/poor"
+    assert run.settings["prompt_id"]
+
+
+@pytest.mark.parametrize("answer", ["good", {"good": 1.0}, None], ids=repr)
+def test_a_function_that_returns_no_logits_is_refused(photographs, answer):
+    with pytest.raises(ModelError, match="item 'p0'; expected a dict"):
+        evaluator(TASK).compute(lambda messages, words: answer, photographs)
+
+
+def test_a_bad_image_stops_the_run_or_is_left_out_and_counted(photographs):
+    rows = [{"bytes": b"", "path": "empty.png"}, *[row["image"] for row in _encoded(photographs)][1:]]
+    broken = photographs.remove_columns("image").add_column("image", rows, feature=photographs.features["image"])
+    loaded = LoadedData(broken, "own", "given", "given")
+    with pytest.raises(DataError, match=r"item 'p0'.*empty\.png.*skip_bad"):
+        evaluator(TASK).run(FunctionBackend(by_order()), loaded)
+    run = evaluator(TASK).run(FunctionBackend(by_order()), loaded, skip_bad=True)
+    assert run.scores["n"] == 39
+    assert [(item["id"], item["path"]) for item in run.left_out] == [("p0", "empty.png")]
+
+
+def _encoded(dataset):
+    return dataset.cast_column("image", datasets.Image(decode=False))
+
+
+def softmax(logits, positive, negative, temperature=100.0):
+    """Eq. 1 and 4 of Q-Bench, written out."""
+    p, n = (np.array([sum(row[word] for word in words) for row in logits]) for words in (positive, negative))
+    return 1 / (1 + np.exp((n - p) / temperature))
+
+
+PAIRS = {
+    "good/poor": (["good"], ["poor"]),
+    "fine/bad": (["fine"], ["bad"]),
+    "high/low": (["high"], ["low"]),
+    "good+high/poor+low": (["good", "high"], ["poor", "low"]),
+    "good+fine/poor+bad": (["good", "fine"], ["poor", "bad"]),
+    "good+high+fine/poor+low+bad": (["good", "high", "fine"], ["poor", "low", "bad"]),
+}
+
+
+@pytest.mark.parametrize("chosen", PAIRS)
+def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, chosen):
+    logits = random_logits()
+    found = run(says(logits), photographs, words=chosen)
+    assert found.settings["words"] == chosen
+    scored = {chosen: found.scores, **found.variants}
+    assert scored.keys() == {*PAIRS, "argmax", "ties=released"}
+    for name, (positive, negative) in PAIRS.items():
+        expected = softmax(logits, positive, negative)
+        assert scored[name]["plcc"] == pytest.approx(pearsonr(expected, range(40)).statistic), name
+        assert scored[name]["srcc"] == pytest.approx(spearmanr(expected, range(40)).statistic), name
+        assert scored[name]["n"] == 40
+    positive, negative = PAIRS[chosen]
+    argmax = softmax(logits, positive, negative) > 0.5
+    assert found.variants["argmax"]["srcc"] == pytest.approx(spearmanr(argmax, range(40)).statistic)
+    assert (found.scores["resamples"], found.variants["argmax"]["resamples"]) == (1000, VARIANT_RESAMPLES)
+
+
+def test_a_variant_is_what_the_task_would_give_with_that_option(photographs):
+    found = run(says(random_logits()), photographs)
+    for name, options in (("high/low", {"words": "high/low"}), ("ties=released", {"ties": "released"})):
+        own = run(says(random_logits()), photographs, **options).scores
+        intervals = {"resamples", "srcc_ci95", "plcc_ci95"}
+        assert found.variants[name].keys() == own.keys()
+        assert {key: value for key, value in found.variants[name].items() if key not in intervals} == {
+            key: value for key, value in own.items() if key not in intervals
+        }
+
+
+def test_temperature_and_ties_reach_the_metric_and_the_settings(photographs):
+    logits = random_logits()
+    found = run(says(logits), photographs, temperature=1.0, ties="released")
+    for key, value in (("temperature", 1.0), ("ties", "released")):
+        assert found.scores[key] == found.settings[key] == found.variants["high/low"][key] == value
+    expected = softmax(logits, ["good"], ["poor"], temperature=1.0)
+    assert found.scores["plcc"] == pytest.approx(pearsonr(expected, range(40)).statistic)
+    assert found.variants["ties=exact"]["ties"] == "exact"
+
+
+def test_a_variant_whose_arithmetic_overflows_is_left_out_and_told(photographs):
+    with pytest.warns(UserWarning, match=r"variant ties=released is left out: predictions\[\d+\] is"):
+        found = run(says(random_logits()), photographs, temperature=0.001)
+    assert "ties=released" not in found.variants and "argmax" in found.variants
+
+
+def test_an_argmax_that_is_constant_is_undefined(photographs):
+    found = run(says({"good": 1.0 + place, "poor": 0.0} for place in range(40)), photographs)
+    assert np.isnan(found.variants["argmax"]["srcc"]) and found.scores["srcc"] == pytest.approx(1.0)
+
+
+def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs, tmp_path):
+    answers = [{"logits": {word: row[word] for word in WORDS[:4]}} for row in random_logits()]
+    del answers[3]["logits"]["bad"]
+    found = run(file_of(tmp_path, answers), photographs)
+    assert found.variants.keys() == {"argmax", "ties=released"}
+    assert found.extras == {"words_missing": {"bad": 1, "high": 40, "low": 40}}
+    with pytest.raises(DataError, match=r"item 'p3'.*no logits for bad"):
+        run(file_of(tmp_path, answers), photographs, words="good+fine/poor+bad")
+    found = run(file_of(tmp_path, answers), photographs, words="good+fine/poor+bad", skip_bad=True)
+    assert [item["id"] for item in found.left_out] == ["p3"]
+    assert found.variants.keys() == {"good/poor", "fine/bad", "argmax", "ties=released"}
+    assert found.extras["words_missing"] == {"high": 39, "low": 39}
+
+
+def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
+    with pytest.raises(UsageError, match=r"unknown value of words 'good/por'; did you mean 'good/poor'\?"):
+        evaluator(TASK, options=TaskOptions(words="good/por"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"inference": "closed-set"}, "inference='closed-set' has no effect on task q_bench/assessment"),
+        ({"inference": "top-token", "wording": "numerical"}, "inference='top-token' has no effect"),
+        (
+            {"inference": "top-token", "words": "high/low"},
+            "words='high/low' has no effect .*: wording, inference",
+        ),
+        ({"wording": "numerical", "temperature": 2.0}, "temperature=2.0 has no effect .*: wording, max_new_tokens"),
+        ({"wording": "numerical", "ties": "released"}, "ties='released' has no effect"),
+        ({"max_new_tokens": 4}, "max_new_tokens=4 has no effect"),
+        ({"wording": "vague"}, "unknown wording"),
+    ],
+    ids=str,
+)
+def test_options_without_effect_are_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        evaluator(TASK, options=TaskOptions(**options))
+
+
+def test_options_for_other_tasks_of_a_run_are_not_given_to_it():
+    options = TaskOptions(inference="closed-set", max_new_tokens=4, words="high/low")
+    plan = make_plan(["q_bench/perception", TASK], options=options)
+    assert plan[0].options == TaskOptions(inference="closed-set", max_new_tokens=4)
+    assert {planned.options for planned in plan[1:]} == {TaskOptions(words="high/low")}
+    with pytest.raises(UsageError, match="inference='closed-set' has no effect"):
+        make_plan([TASK], options=options)
+
+
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
+def test_the_two_halves_of_cgiqa_are_scored_apart_and_averaged(photographs):
+    logits = random_logits()
+    halves = photographs.add_column("subset", ["game"] * 25 + ["movie"] * 15)
+    found = run(says(logits), halves)
+    expected = softmax(logits, ["good"], ["poor"])
+    parts = [spearmanr(expected[part], np.arange(40)[part]).statistic for part in (slice(25), slice(25, 40))]
+    assert found.scores["srcc"] == pytest.approx(np.mean(parts))
+    assert found.scores["n"] == 40 and found.scores["average_over"] == "subset"
+    assert found.scores["by_subset"]["movie"]["srcc"] == pytest.approx(parts[1])
+    assert found.variants["high/low"]["average_over"] == "subset"
+    assert found.variants["high/low"]["srcc"] == pytest.approx(
+        np.mean([part["srcc"] for part in found.variants["high/low"]["by_subset"].values()])
+    )
+
+
+def test_groups_of_enough_images_are_scored_and_the_others_named(photographs):
+    twice = datasets.concatenate_datasets([photographs, photographs])
+    twice = twice.remove_columns("id").add_column("id", [f"p{i}" for i in range(80)])
+    twice = twice.add_column("distortion_type", ["blur"] * 40 + ["noise"] * 40)
+    twice = twice.add_column("distortion_level", [1] * 60 + [2] * 20)
+    found = run(says(random_logits(80)), twice)
+    assert found.scores["by_distortion_type"].keys() == {"blur", "noise"}
+    assert "by_distortion_level" not in found.scores
+    assert found.extras["groups_left_out"] == {"distortion_level": "a value has fewer than 30 images"}
+    assert "by_distortion_type" not in found.variants["high/low"]
+
+
+def test_scores_made_elsewhere_are_correlated_as_they_are(photographs, tmp_path):
+    numbers = np.random.default_rng(0).normal(size=40) + np.arange(40) / 10
+    found = run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs)
+    assert found.scores["srcc"] == pytest.approx(spearmanr(numbers, range(40)).statistic)
+    assert found.scores["plcc"] == pytest.approx(pearsonr(numbers, range(40)).statistic)
+    assert "temperature" not in found.scores and found.variants == {}
+    assert found.settings["prediction"] == "score made elsewhere"
+    assert found.settings["words"] is None and found.settings["prompt_id"] is None
+    assert [record["score"] for record in found.predictions] == pytest.approx(numbers)
+    with pytest.raises(UsageError, match="words='high/low' is for logits of words, and the answers are scores"):
+        run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs, words="high/low")
+    mixed = [{"logits": {"good": 1, "poor": 0}}, *({"score": number} for number in numbers[1:])]
+    with pytest.raises(DataError, match="item 'p1' has a score and others have logits"):
+        run(file_of(tmp_path, mixed), photographs)
+
+
+def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(photographs):
+    seen = []
+
+    def model(messages):
+        seen.append(messages)
+        return f"Score: {1 + len(seen) % 5}"
+
+    found = run(FunctionBackend(model), photographs, wording="numerical")
+    instruction = "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest."
+    assert [message["role"] for message in seen[0]] == ["user"]
+    assert seen[0][0]["content"][0]["text"] == instruction
+    ratings = [1 + place % 5 for place in range(1, 41)]
+    assert found.scores["srcc"] == pytest.approx(spearmanr(ratings, range(40)).statistic)
+    assert found.extras == {"ratings": dict.fromkeys("12345", 8), "unread": 0, "replies": 40}
+    assert found.settings["prediction"] == "number in the reply"
+    assert found.settings["prompt_id"] == "q_bench_a3/2/numerical"
+    assert found.settings["max_new_tokens"] == 32 and "words" not in found.settings
+    assert [record["extracted"] for record in found.predictions[:3]] == ["2", "3", "4"]
+    assert found.variants == {} and found.complete and not found.note
+
+
+def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says_so(photographs):
+    replies = ["It is fine.", "Between 2 and 3", *(str(1 + place % 5) for place in range(2, 40))]
+    found = run(says(replies), photographs, wording="numerical")
+    assert found.scores["n"] == 38 and not found.complete
+    assert found.extras["unread"] == 2
+    assert [(item["id"], item["reason"]) for item in found.left_out] == [
+        (name, "its reply gives no number from 1 to 5, or several") for name in ("p0", "p1")
+    ]
+    assert found.note.startswith("2 of 40 answers cannot be scored, and the scores are made of the others; the first: ")
+    assert len(found.predictions) == 40
+
+
+def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):
+    replies = ["It is fine."] * 2 + [str(1 + place % 5) for place in range(2, 40)]
+    made = evaluator("q_bench/assessment", options=TaskOptions(wording="numerical"))
+    with pytest.warns(LeftOutWarning, match="q_bench/assessment: 2 of 40 answers cannot be scored, .* `run` lists"):
+        scores = made.compute(says(replies), photographs)
+    assert scores["n"] == 38
+
+
+BAD = {
+    "nothing": "",
+    "the same letter": "A",
+    "ten thousand tokens": "good " * 10_000,
+    "control characters": "\x00\x1b[2J\u202e",
+    "another language": "\u8fd9\u5f20\u56fe\u50cf\u7684\u8d28\u91cf\u5f88\u597d",
+    "JSON": '{"quality": "good"}',
+}
+
+
+@pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
+def test_bad_replies_are_counted_and_never_scored(photographs, reply):
+    found = run(says([reply] * 40), photographs, wording="numerical")
+    assert found.scores is None and not found.complete and len(found.left_out) == 40
+    assert found.extras == {"ratings": {}, "unread": 40, "replies": 40}
+    assert found.note.startswith("40 of 40 answers cannot be scored, so there is no score")
+
+
+@pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
+def test_bad_top_tokens_are_counted_and_choose_nothing_that_they_do_not_say(photographs, reply):
+    found = run(says([reply] * 40), photographs, inference="top-token")
+    (share,) = found.extras["top_tokens"].values()
+    assert share == 1.0 and len(next(iter(found.extras["top_tokens"]))) <= 40
+    assert found.extras["suggested_words"] == ("good/poor" if reply.startswith("good") else None)
+
+
+def test_the_same_number_for_all_is_undefined_and_told(photographs):
+    with pytest.warns(UndefinedScoreWarning, match="all 40 predictions are equal"):
+        found = run(says(["5"] * 40), photographs, wording="numerical")
+    assert np.isnan(found.scores["srcc"]) and found.extras["ratings"] == {"5": 40}
+
+
+def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
+    seen = []
+
+    def model(messages):
+        seen.append(messages)
+        return " High." if len(seen) % 4 else "low" if len(seen) % 8 else "good"
+
+    found = run(FunctionBackend(model), photographs, inference="top-token")
+    assert seen[0][1]["content"][0]["text"] == "The quality of the image is"
+    assert found.extras == {
+        "top_tokens": {"high": 0.75, "low": 0.125, "good": 0.125},
+        "other_tokens": 0.0,
+        "suggested_words": "high/low",
+    }
+    assert found.scores is None and found.variants == {} and found.complete and found.left_out == []
+    assert found.note.endswith("go on with words='high/low' (--words high/low).")
+    assert (found.settings["prediction"], found.settings["max_new_tokens"]) == ("likeliest token", 1)
+
+
+def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photographs):
+    private = photographs.remove_columns("quality").add_column("quality", [None] * 40)
+    found = run(says(random_logits()), private.cast_column("quality", datasets.Value("float64")))
+    assert found.scores is None and found.variants == {} and "private" in found.note
+    assert len(found.predictions) == 40
+    # The likeliest tokens need no scores to choose words by.
+    tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
+    assert tokens.extras["suggested_words"] == "good/poor" and "--words good/poor" in tokens.note
+
+
+def test_a_text_function_is_refused_for_quality_assessment(photographs):
+    with pytest.raises(ModelError, match=r"the task needs a function\(messages, words\) that returns a dict from word"):
+        evaluator("q_bench/assessment").compute(lambda messages: "A", photographs)

@@ -1,0 +1,49 @@
+"""Quality assessment by the bundled model, on mini data."""
+
+import pytest
+
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.tasks import get_task
+
+TASK = "q_bench/assessment"
+N = 40
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return resolve_backend(None)
+
+
+@pytest.fixture(scope="module")
+def photographs():
+    return load_data(get_task(TASK), subset="kadis700k", data_dir=mini.release("kadis700k"))
+
+
+def run(backend, loaded, **options):
+    return evaluator(TASK, options=TaskOptions(**options)).run(backend, loaded, limit=N)
+
+
+def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, photographs, tmp_path):
+    with ResponseStore.open(tmp_path / "responses.sqlite") as store:
+        first = run(StoredBackend(tiny, store), photographs)
+        assert first.timings["answers_from_store"] == 0
+        for words in ("high/low", "good+high+fine/poor+low+bad"):
+            again = run(StoredBackend(tiny, store), photographs, words=words)
+            assert again.timings["answers_from_store"] == N
+            assert again.scores["srcc"] == first.variants[words]["srcc"]
+            assert again.variants["good/poor"]["srcc"] == first.scores["srcc"]
+    for name, scores in {"good/poor": first.scores, **first.variants}.items():
+        assert scores["srcc"] > 0.6, name
+
+
+def test_its_numbers_and_likeliest_tokens_are_read(tiny, photographs):
+    numerical = run(tiny, photographs, wording="numerical")
+    assert numerical.extras["unread"] == 0 and numerical.scores["srcc"] > 0.6
+    top = run(tiny, photographs, inference="top-token")
+    assert top.extras["suggested_words"] == "good/poor" and top.extras["other_tokens"] == 0

@@ -1,0 +1,58 @@
+import pytest
+
+from eyechart.evaluators.protocols.quality.ratings import read_rating
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ("4", 4),
+        (" 4.\n", 4),
+        ("**4**", 4),
+        ("4/5", 4),
+        ("3.5", 3.5),
+        ("3,5", 3.5),
+        ("Score: 5", 5),
+        ("Quality score: **2** out of 5", 2),
+        ("Rating: 4 (on a scale from 1 to 5)", 4),
+        ("The quality of the image is 3.", 3),
+        ("I would rate this image a 4 out of 5.", 4),
+        ("On a scale of 1-5, it is a 2.", 2),
+        ("From 1 to 5, with 5 as highest: 3", None),
+        ("4. The image is sharp, with 2 people in it.", 4),
+        ("- 4", 4),
+        ('{"score": 4}', 4),
+        ('{"score": 4, "confidence": 2}', 4),
+        ("\u8bc4\u5206: 4\u5206", None),
+        ("\u8bc4\u5206: 4", 4),
+        ("\uff15", 5),
+        ("A 4, I repeat, a 4", 4),
+        ("Between 3 and 4", None),
+        ("3 to 4", None),
+        ("1. Sharpness: good\n2. Noise: low", None),
+        ("0", None),
+        ("6", None),
+        ("-3", None),
+        ("Score: -3", None),
+        ("10/10", None),
+        ("80%", None),
+        ("3.5%", None),
+        ("4.2.1", None),
+        ("the 4th of 5", None),
+        ("Good.", None),
+        ("four", None),
+        ("", None),
+        ("\x00\x1b[2J", None),
+        ("5" * 10_000, None),
+        ("good " * 10_000, None),
+        ("1 " * 10_000, 1),
+        ("*" * 50_000 + "4", 4),
+        ("- " * 50_000, None),
+        ("score " * 50_000, None),
+        ("1 " + " " * 50_000, 1),
+        ("from " * 20_000, None),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_numbers_are_read_from_replies(text, rating):
+    assert read_rating(text) == rating

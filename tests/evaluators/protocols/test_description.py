@@ -1,0 +1,171 @@
+import datasets
+import pytest
+
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.runs.table import notes, score_table
+
+pytestmark = pytest.mark.datasets36
+
+GOLDEN = ["The image is dark and noisy.", "A sharp image with vivid colors.", "It is blurry.", ""]
+
+
+@pytest.fixture
+def described(make_picture):
+    """Four pictures, three with a golden text."""
+    features = datasets.Features(
+        {"id": datasets.Value("string"), "image": datasets.Image(), "description": datasets.Value("string")}
+    )
+    rows = {
+        "id": [f"d{i}" for i in range(4)],
+        "image": [make_picture(i) for i in range(4)],
+        "description": GOLDEN,
+    }
+    return datasets.Dataset.from_dict(rows, features=features)
+
+
+def load(dataset):
+    return LoadedData(dataset, "own data", "given", "given")
+
+
+def run(dataset, model=lambda messages: "It is dark.", *, judge=None, **options):
+    made = evaluator("q_bench/description", options=TaskOptions(**options), judge=judge)
+    return made.run(FunctionBackend(model), load(dataset))
+
+
+def test_the_prompt_is_the_instruction_and_the_image(described):
+    seen = []
+    run(described, lambda messages: seen.append(messages) or "Dark.")
+    (message,) = seen[0]
+    assert [part["type"] for part in message["content"]] == ["text", "image"]
+    assert message["content"][0]["text"] == (
+        "Describe the quality, aesthetics and other low-level appearance of the image in details."
+    )
+
+
+def test_a_row_without_a_golden_text_is_asked_and_kept_but_not_scored(described):
+    found = run(described)
+    assert found.scores["n"] == 3 and found.scores["without_reference"] == 0
+    assert [(item["id"], item["reason"]) for item in found.left_out] == [("d3", "its answer is private")]
+    assert [line["text"] for line in found.predictions] == ["It is dark."] * 4
+    assert [line["reference"] for line in found.predictions] == GOLDEN
+
+
+def test_marks_go_to_the_rows_that_they_are_of(described):
+    """The second row's rounds fail in one dimension; the first has no golden text."""
+
+    def judge(messages, n):
+        told = str(messages)
+        if "vivid" in told:
+            return ["nothing to say"] * n
+        return ["Score: 2"] * n if "blurry" in told else ["Score: 0"] * n
+
+    golden = ["", GOLDEN[1], GOLDEN[2], GOLDEN[0]]
+    found = run(described.remove_columns("description").add_column("description", golden), judge=judge, rounds=2)
+    marks = [line["marks"] for line in found.predictions]
+    assert marks[0] is None
+    assert marks[1] == {"relevance": 0.0}, "relevance is judged without the golden text"
+    assert marks[2] == {"completeness": 2.0, "preciseness": 2.0, "relevance": 0.0}
+    assert marks[3] == {"completeness": 0.0, "preciseness": 0.0, "relevance": 0.0}
+
+
+def test_without_any_golden_text_there_are_predictions_and_a_note(described):
+    found = run(described.map(lambda row: {"description": ""}))
+    assert found.scores is None and "private" in found.note
+    assert len(found.predictions) == 4 and found.left_out == []
+
+
+def test_the_scores_of_a_judge_are_frequencies_over_images_and_rounds(described):
+    asked = []
+
+    def judge(messages, n):
+        asked.append(messages[-1]["content"])
+        return ["Score: 2", "Score: 1", "Score: 1", "Score: 0", "no idea"]
+
+    found = run(described, judge=judge)
+    for dimension in ("completeness", "preciseness", "relevance"):
+        part = found.scores[dimension]
+        assert (part["p0"], part["p1"], part["p2"]) == (0.25, 0.5, 0.25)
+        assert part["score"] == part["p1"] + 2 * part["p2"] == 1.0
+        assert part["failed_rounds"] == 3
+    assert found.scores["sum"] == 3.0
+    marks = dict.fromkeys(("completeness", "preciseness", "relevance"), 1.0)
+    assert [line["marks"] for line in found.predictions] == [marks, marks, marks, None]
+    assert (found.scores["judge"], found.scores["rounds"], found.scores["template"]) == ("judge", 5, "q_bench")
+    assert found.settings["judge"] == {"name": "judge"}
+    assert len(asked) == 9
+    # Relevance is judged without the golden text.
+    assert sum("vivid" in text for text in asked) == 2
+
+
+def test_the_number_of_rounds_reaches_the_judge(described):
+    found = run(described, judge=lambda messages, n: ["Score: 1"] * n, rounds=3)
+    assert (found.scores["rounds"], found.scores["failed_rounds"]) == (3, 0)
+
+
+def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
+    replies = iter(["nonsense"])
+    found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
+    assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
+    assert "in 5 of 45 rounds" in found.note and not found.complete
+    assert any("1 text without a readable reply of the judge in a dimension" in line for line in notes([found]))
+
+
+def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):
+    found = run(described)
+    assert found.scores["judge"] == "lexical" and found.settings["judge"] == {"name": "lexical"}
+    assert any("judged by `lexical`" in line for line in notes([found]))
+    judged = run(described, judge=lambda messages, n: ["Score: 1"] * n)
+    assert not any("lexical" in line for line in notes([judged]))
+
+
+def test_the_table_shows_sum_and_dimensions(described):
+    found = run(described, judge=lambda messages, n: ["Score: 1"] * n)
+    columns = [list(column.cells) for column in score_table([found], []).columns]
+    rows = dict(zip(columns[2], zip(columns[3], columns[6], strict=True), strict=True))
+    assert rows["sum of three (0 to 6)"] == ("3.000", "3")
+    assert rows["  completeness"] == rows["  preciseness"] == rows["  relevance"] == ("1.000", "3")
+
+
+BAD_ANSWERS = {
+    "nothing": "",
+    "blanks": " \n\t",
+    "the same letter": "A",
+    "10,000 tokens": "noise " * 10_000,
+    "control characters": "\x00\x07\x1b[2J\u202e",
+    "another language": "画面偏暗,噪点很多。",
+    "JSON": '{"description": null}',
+    "a score": "Score: 2",
+}
+
+
+@pytest.mark.parametrize("answer", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
+def test_a_bad_answer_is_scored_as_the_text_that_it_is(described, answer):
+    found = run(described, lambda messages: answer)
+    assert found.scores["n"] == 3 and found.scores["failed_rounds"] == 0
+    is_empty = not answer.strip()
+    assert found.scores["empty_predictions"] == 3 * is_empty
+    assert found.scores["sum"] == 0 if is_empty else 0 <= found.scores["sum"] <= 6
+    assert found.predictions[0]["text"] == answer
+
+
+def test_settings_name_prompt_length_and_judge(described):
+    settings = run(described, max_new_tokens=64).settings
+    assert (settings["prompt_id"], settings["max_new_tokens"]) == ("q_bench_a2/2", 64)
+    assert run(described).settings["max_new_tokens"] == 512
+
+
+def test_options_without_effect_are_refused():
+    with pytest.raises(UsageError, match="shuffle_seed=1 has no effect on task q_bench/description"):
+        evaluator("q_bench/description", options=TaskOptions(shuffle_seed=1))
+    with pytest.raises(UsageError, match="unknown wording of q_bench/description 'short'"):
+        evaluator("q_bench/description", options=TaskOptions(wording="short"))
+
+
+def test_a_description_that_is_no_text_names_the_row(described):
+    numbers = described.remove_columns("description").add_column("description", [1, 2, 3, 4])
+    with pytest.raises(DataError, match=r"'d0'.*its description is 1; expected a text"):
+        run(numbers)

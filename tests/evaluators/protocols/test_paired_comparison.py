@@ -1,0 +1,344 @@
+"""Pairs of images on judges whose answers are known, so that every score can be counted by hand."""
+
+import json
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+
+from eyechart import metrics
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+
+# Small sets of images, on which scores are undefined or inflated, are what this file is about.
+pytestmark = [
+    pytest.mark.datasets36,
+    pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning"),
+]
+
+QUALITY = [1.0, 2.0, 3.0, 4.0, 4.0, 6.0]
+RINGS = [(one, (one + step) % 6) for step in (1, 2, 3) for one in range(6)]
+
+
+def make(pairs, *, pools=None, rounds=None, **changed):
+    """Pairs of single-coloured pictures, whose red is their number."""
+    numbers = [number for pair in pairs for number in pair]
+    pictures = {number: Image.new("RGB", (8, 8), (number, 0, 0)) for number in numbers}
+    text, number = datasets.Value("string"), datasets.Value("float64")
+    columns = {
+        "id": (text, [f"pair {row}" for row in range(len(pairs))]),
+        "images": (datasets.Sequence(datasets.Image()), [[pictures[one], pictures[other]] for one, other in pairs]),
+        "first_id": (text, [f"i{one}" for one, _ in pairs]),
+        "second_id": (text, [f"i{other}" for _, other in pairs]),
+        "first_quality": (number, [QUALITY[one] for one, _ in pairs]),
+        "second_quality": (number, [QUALITY[other] for _, other in pairs]),
+    }
+    if pools is not None:
+        columns["pool"] = (text, pools)
+    if rounds is not None:
+        columns["round"] = (datasets.Value("int32"), rounds)
+    columns |= {name: (columns[name][0], values) for name, values in changed.items()}
+    features = datasets.Features({name: feature for name, (feature, _) in columns.items()})
+    return datasets.Dataset.from_dict({name: values for name, (_, values) in columns.items()}, features=features)
+
+
+class Judge:
+    """Answers by the numbers of the images that it is shown, and remembers what it was shown."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.shown = []
+        self.texts = []
+
+    def __call__(self, messages):
+        content = messages[0]["content"]
+        self.shown.append(tuple(part["image"].getpixel((0, 0))[0] for part in content if part["type"] == "image"))
+        self.texts.append([part["text"] for part in content if part["type"] == "text"])
+        return self.answer if isinstance(self.answer, str) else self.answer(*self.shown[-1])
+
+
+def by_quality(first, second):
+    """The better image, the first of equal ones."""
+    return "A" if QUALITY[first] >= QUALITY[second] else "B"
+
+
+def run(model, dataset, task="two_afc/coarse", skip_bad=False, **options):
+    loaded = LoadedData(dataset, "own data", "given", "given")
+    backend = FunctionBackend(model) if callable(model) or isinstance(model, str) else model
+    return evaluator(task, options=TaskOptions(**options)).run(backend, loaded, skip_bad=skip_bad)
+
+
+def test_every_pair_is_asked_in_both_orders():
+    judge = Judge(by_quality)
+    found = run(judge, make([(0, 1), (3, 2)]))
+    assert judge.shown == [(0, 1), (1, 0), (3, 2), (2, 3)]
+    assert [(line["id"], line["pass"], line["first_id"], line["second_id"]) for line in found.predictions] == [
+        ("pair 0", "main", "i0", "i1"),
+        ("pair 0", "reversed", "i1", "i0"),
+        ("pair 1", "main", "i3", "i2"),
+        ("pair 1", "reversed", "i2", "i3"),
+    ]
+    assert [line["answer"] for line in found.predictions] == ["second", "first", "first", "second"]
+    assert [line["extracted"] for line in found.predictions] == ["second", "first", "first", "second"]
+    assert found.settings["orders"] == ["main", "reversed"]
+
+
+def test_scores_are_those_counted_by_hand():
+    replies = {(0, 1): "B", (1, 0): "A", (2, 3): "A", (3, 2): "B", (1, 2): "A", (2, 1): "A", (3, 4): "A", (4, 3): "B"}
+    replies |= {(5, 0): "A", (0, 5): "They are alike."}
+    found = run(Judge(lambda *pair: replies[pair]), make([(0, 1), (2, 3), (1, 2), (3, 4), (5, 0)])).scores
+    # Right, wrong, the first twice, right but of equal quality, one reply without a preference.
+    assert found["consistency"] == pytest.approx(3 / 5)
+    assert found["accuracy_consistent"] == pytest.approx(1 / 2)
+    assert found["accuracy_all"] == pytest.approx(1 / 4)
+    assert (found["first_rate"], found["second_rate"], found["draw_rate"]) == pytest.approx((6 / 10, 3 / 10, 1 / 10))
+    assert (found["equal_quality"], found["unmatched"], found["n_pairs"], found["n_images"]) == (1, 1, 5, 6)
+    assert (found["aggregator"], found["seed"]) == ("map", 0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "rates"),
+    [
+        ("", (0, 0, 1)),
+        ("A", (1, 0, 0)),
+        ("B. The second image.", (0, 1, 0)),
+        ("quality " * 10_000, (0, 0, 1)),
+        ("\x00\x07\x1b[31m\u202e", (0, 0, 1)),
+        ("第二张图像的质量更好。", (0, 0, 1)),
+        ('{"answer": "B"}', (0, 1, 0)),
+        ('{"scores": [1, 2]}', (0, 0, 1)),
+        ("Both images are of equal quality.", (0, 0, 1)),
+    ],
+    ids=["nothing", "always A", "always B", "long", "control", "Chinese", "JSON", "other JSON", "draw"],
+)
+def test_answers_that_never_agree_have_no_part_in_the_ranking(reply, rates):
+    found = run(Judge(reply), make(RINGS)).scores
+    assert (found["first_rate"], found["second_rate"], found["draw_rate"]) == rates
+    assert (found["consistency"], found["accuracy_all"], found["n_consistent"]) == (0, 0, 0)
+    assert found["unmatched"] == (len(RINGS) if rates[2] else 0)
+    assert np.isnan(found["srcc"]) and np.isnan(found["accuracy_consistent"])
+
+
+def test_the_papers_wording_names_no_options():
+    released, paper = Judge("A"), Judge("A")
+    one, other = run(released, make([(0, 1)])), run(paper, make([(0, 1)]), wording="paper")
+    assert released.texts[0][:2] == ["This is the first image", "This is the second image"]
+    assert paper.texts[0] == [
+        *("This is the first image:", "This is the second image:"),
+        "Which image has better visual quality?",
+    ]
+    assert (one.settings["prompt_id"], other.settings["prompt_id"]) == ("two_afc/2", "two_afc/2/paper")
+    with pytest.raises(UsageError, match="unknown wording of two_afc/coarse 'papr'; did you mean 'paper'"):
+        run(paper, make([(0, 1)]), wording="papr")
+
+
+def test_every_aggregator_scores_the_same_answers():
+    dataset = make(RINGS)
+    found = run(Judge(by_quality), dataset)
+    assert list(found.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill"]
+    inputs = {
+        "predictions": [line["text"] for line in found.predictions if line["pass"] == "main"],
+        "reversed_predictions": [line["text"] for line in found.predictions if line["pass"] == "reversed"],
+        **{f"{name}s": list(dataset[name]) for name in ("first_id", "second_id")},
+        "first_references": list(dataset["first_quality"]),
+        "second_references": list(dataset["second_quality"]),
+    }
+    metric = metrics.load("paired_comparison")
+    np.testing.assert_equal(found.scores, metric.compute(**inputs))
+    for name, scores in found.variants.items():
+        aggregator = name.partition("=")[0]
+        np.testing.assert_equal(scores, metric.compute(**inputs, aggregator=aggregator))
+    chosen = run(Judge(by_quality), dataset, aggregator="perron")
+    np.testing.assert_equal(chosen.scores, found.variants["perron"])
+    assert list(chosen.variants) == ["map", "mle", "mle_ridge=0.01", "trueskill"]
+    np.testing.assert_equal(chosen.variants["map"], found.scores)
+    assert chosen.settings["aggregator"] == "perron"
+
+
+@pytest.mark.filterwarnings("default::eyechart.metrics.scoring.errors.ScoringWarning")
+def test_maximum_likelihood_without_an_optimum_is_said_once():
+    with pytest.warns(UndefinedScoreWarning) as caught:
+        found = run(Judge(by_quality), make(RINGS, rounds=[row // 6 for row in range(18)]))
+    assert np.isnan(found.variants["mle"]["srcc"]) and np.isfinite(found.variants["perron"]["srcc"])
+    assert all(np.isnan(score) for score in found.variants["mle"]["scores"].values())
+    assert found.variants["mle_ridge=0.01"]["ridge"] == 0.01 and np.isfinite(found.variants["mle_ridge=0.01"]["srcc"])
+    told = [str(warning.message) for warning in caught if issubclass(warning.category, UndefinedScoreWarning)]
+    assert len(told) == 1 and told[0].startswith("variant mle: ") and "never won: i0; never lost: i5" in told[0]
+
+
+@pytest.mark.filterwarnings("default::eyechart.metrics.scoring.errors.ScoringWarning")
+def test_what_all_variants_share_is_not_said_of_each():
+    with pytest.warns(UndefinedScoreWarning) as caught:
+        run(Judge(by_quality), make([(0, 1), (1, 2), (2, 0)]))
+    told = {str(warning.message) for warning in caught if issubclass(warning.category, UndefinedScoreWarning)}
+    (shared,) = [text for text in told if "logistic4 needs at least" in text]
+    assert not shared.startswith("variant")
+
+
+def test_images_are_ranked_within_pools():
+    pairs = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]
+    found = run(Judge(by_quality), make(pairs, pools=["low"] * 3 + ["high"] * 3))
+    assert {pool: list(scores) for pool, scores in found.scores["scores"].items()} == {
+        "low": ["i0", "i1", "i2"],
+        "high": ["i3", "i4", "i5"],
+    }
+    assert found.scores["n_pools"] == 2
+    assert list(found.extras["table"]) == ["low", "high"]
+    assert found.extras["table"]["low"]["srcc"] == found.scores["by_pool"]["low"]["srcc"] == 1
+    (average,) = found.extras["averages"]
+    assert (average["over"], average["weights"], average["n_images"]) == (["low", "high"], "n_images", 6)
+    assert average["srcc"] == pytest.approx(found.scores["srcc"])
+    assert "by_pool" not in run(Judge(by_quality), make(pairs)).scores
+
+
+def test_the_mixed_pool_is_a_variant():
+    pairs = [(0, 1), (1, 2), (3, 5), (0, 5), (1, 3)]
+    pools = ["kadis700k", "kadis700k", "SQAD", "mixed", "mixed"]
+    found = run(Judge(by_quality), make(pairs, pools=pools))
+    assert found.scores["n_pairs"] == 3 and set(found.scores["by_pool"]) == {"kadis700k", "SQAD"}
+    assert found.variants["mixed"]["n_pairs"] == 2 and list(found.variants["mixed"]["by_pool"]) == ["mixed"]
+    assert found.extras["table"]["mixed"]["n_pairs"] == 2
+    assert [average["over"] for average in found.extras["averages"]] == [["kadis700k", "SQAD", "mixed"]]
+    alone = run(Judge(by_quality), make(pairs[3:], pools=pools[3:]))
+    assert alone.scores["n_pairs"] == 2 and "mixed" not in alone.variants
+    assert len(found.predictions) == 10
+
+
+def test_convergence_needs_rounds_and_ends_at_the_score():
+    assert "convergence" not in run(Judge(by_quality), make(RINGS)).extras
+    found = run(Judge(lambda *pair: by_quality(*pair) if 0 in pair else "A"), make(RINGS, rounds=sorted([3, 4, 7] * 6)))
+    curve, bound = found.extras["convergence"]["curve"], found.extras["convergence"]["upper_bound"]
+    assert [(part["rounds"], part["n_pairs"], part["n_images"]) for part in curve] == [
+        (1, 6, 6),
+        (2, 12, 6),
+        (3, 18, 6),
+    ]
+    assert {name: curve[-1][name] for name in ("srcc", "plcc")} == {
+        name: found.scores[name] for name in ("srcc", "plcc")
+    }
+    assert bound[-1]["srcc"] > 0.95 > curve[-1]["srcc"]
+    assert "limit" not in found.extras["convergence"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"second_id": ["i1", "i1"]}, "its images are both 'i1'; expected two different ones"),
+        ({"first_quality": [1.0, float("nan")]}, "its first_quality is nan; expected a finite number"),
+        ({"second_quality": [2.0, None]}, "its second_quality is None; expected a finite number"),
+        ({"pool": ["sea", None]}, "its pool is None"),
+        ({"first_quality": [1.0, 2.5]}, "image 'i1' has the quality 2.5, and 2.0 in an earlier pair"),
+        (
+            {"images": [[Image.new("RGB", (8, 8))] * 2, [Image.new("RGB", (8, 8))]]},
+            "its number of images is 1; expected 2,",
+        ),
+        ({"images": [[Image.new("RGB", (8, 8))] * 2, []]}, "its number of images is 0; expected 2,"),
+        ({"id": ["pair 0", "pair 0"]}, "its id was there before"),
+    ],
+)
+def test_a_row_that_cannot_be_scored_is_refused_or_left_out(changed, reason):
+    dataset = make([(0, 1), (1, 2)], pools=["sea", "sea"], **changed)
+    judge = Judge(by_quality)
+    with pytest.raises(DataError, match=reason):
+        run(judge, dataset)
+    assert not judge.shown
+    found = run(judge, dataset, skip_bad=True)
+    assert found.scores["n_pairs"] == 1 and len(found.left_out) == 1
+    assert reason in found.left_out[0]["reason"]
+
+
+def test_a_bad_image_leaves_out_its_pairs():
+    whole = make([(0, 1), (1, 2), (2, 3)])
+    encoded = whole.cast_column("images", datasets.Sequence(datasets.Image(decode=False)))
+    rows = [list(row) for row in encoded["images"]]
+    rows[1][1] = rows[2][0] = {"bytes": b"no image", "path": "i2.png"}
+    broken = whole.remove_columns("images").add_column("images", rows, feature=whole.features["images"])
+    with pytest.raises(DataError, match=r"item 'pair 1'.*i2\.png.*--skip-bad"):
+        run(Judge(by_quality), broken)
+    found = run(Judge(by_quality), broken, skip_bad=True)
+    assert found.scores["n_pairs"] == 1
+    assert [item["id"] for item in found.left_out] == ["pair 1", "pair 2"]
+
+
+@pytest.mark.parametrize("column", ["first_id", "second_quality", "images"])
+def test_columns_are_asked_for(column):
+    with pytest.raises(UsageError, match=f"unknown column, which task two_afc/coarse needs, '{column}'"):
+        run(Judge("A"), make([(0, 1)]).remove_columns(column))
+
+
+def write(path, *lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def answers(pairs):
+    return [
+        {"id": f"pair {row}", "pass": name, "text": by_quality(*pair[::step])}
+        for row, pair in enumerate(pairs)
+        for name, step in (("reversed", -1), ("main", 1))
+    ]
+
+
+def test_answers_from_a_file_are_scored_as_if_asked_now(tmp_path):
+    asked = run(Judge(by_quality), make(RINGS))
+    read = run(PredictionsFileBackend(write(tmp_path / "answers.jsonl", *answers(RINGS)[::-1])), make(RINGS))
+    np.testing.assert_equal(read.scores, asked.scores)
+    np.testing.assert_equal(read.variants, asked.variants)
+    assert "limit" not in read.extras.get("convergence", {})
+
+
+def test_a_pair_with_one_answer_is_left_out(tmp_path):
+    file = write(tmp_path / "answers.jsonl", *answers(RINGS)[1:])
+    with pytest.raises(DataError, match="no prediction for id 'pair 0', pass 'reversed'; the file has main"):
+        run(PredictionsFileBackend(file), make(RINGS))
+    found = run(PredictionsFileBackend(file), make(RINGS), skip_bad=True)
+    assert found.scores["n_pairs"] == len(RINGS) - 1
+    assert [item["id"] for item in found.left_out] == ["pair 0"]
+
+
+def scores_file(folder, scores):
+    path = folder / "niqe.csv"
+    path.write_text("image,score\n" + "".join(f"i{number},{score}\n" for number, score in scores.items()))
+    return path
+
+
+def test_scores_of_images_answer_pairs(tmp_path):
+    file = scores_file(tmp_path, dict(enumerate(QUALITY)) | {17: 3})
+    found = run(PredictionsFileBackend(file), make(RINGS, rounds=[0] * 18))
+    # Images 3 and 4 are equally good, so that both orders of their one pair are a draw.
+    assert found.scores["consistency"] == pytest.approx(17 / 18)
+    assert found.scores["accuracy_all"] == 1 and found.scores["unmatched"] == 1
+    assert found.scores["first_rate"] == found.scores["second_rate"] == pytest.approx(17 / 36)
+    limit = found.extras["convergence"]["limit"]
+    assert (limit["srcc"], limit["plcc"], limit["n_images"]) == pytest.approx((1, 1, 6))
+    # A fit to six images says little.
+    assert np.isnan(limit["plcc_fitted"])
+    np.testing.assert_equal(found.extras["convergence"]["curve"], found.extras["convergence"]["upper_bound"])
+    model = found.settings["model"]
+    assert (model["format"], model["predictions_unused"], model["lower_is_better"]) == ("quality-scores", 1, False)
+
+
+def test_of_some_scores_lower_is_better(tmp_path):
+    file = scores_file(tmp_path, dict(enumerate(QUALITY)))
+    found = run(PredictionsFileBackend(file, lower_is_better=True), make(RINGS, rounds=[0] * 18))
+    assert found.scores["accuracy_all"] == 0 and found.extras["convergence"]["limit"]["srcc"] == pytest.approx(-1)
+
+
+def test_scores_may_be_json_lines_and_an_image_without_one_leaves_out_its_pairs(tmp_path):
+    file = write(tmp_path / "scores.jsonl", *({"id": f"i{number}", "score": QUALITY[number]} for number in range(5)))
+    with pytest.raises(DataError, match=r"item 'pair 4': .*no score for image 'i5'"):
+        run(PredictionsFileBackend(file), make(RINGS))
+    found = run(PredictionsFileBackend(file), make(RINGS), skip_bad=True)
+    assert found.scores["n_images"] == 5
+    assert [item["id"] for item in found.left_out] == [f"pair {row}" for row, pair in enumerate(RINGS) if 5 in pair]
+
+
+def test_compute_is_that_of_evaluate():
+    found = evaluator("two_afc/coarse").compute(Judge(by_quality), make(RINGS))
+    assert found["accuracy_all"] == 1 and found["latency_in_seconds"] >= 0

@@ -1,0 +1,160 @@
+import dataclasses
+import io
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image
+
+from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.evaluators.requests.keys import RequestKeys
+from eyechart.evaluators.requests.types import IMAGE, Request
+
+IDENTITY = {"backend": "test", "model": "a/b", "generation": {"temperature": 0.5, "top_p": 1}}
+
+
+def key(request, identity=IDENTITY):
+    return RequestKeys(identity).key(request)
+
+
+def encoded(image, kind="PNG"):
+    buffer = io.BytesIO()
+    image.save(buffer, kind)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def asked(make_picture):
+    return Request(
+        id="row 1",
+        prompt=("Look: ", IMAGE, " Is it sharp?"),
+        images=(encoded(make_picture(1)),),
+        options=("Yes", "No"),
+        prefill="It is",
+        words=("sharp", "blurry"),
+    )
+
+
+def test_row_pass_options_and_the_order_of_words_are_no_part_of_it(asked):
+    # The prompt shows the options, so they are in it where they matter.
+    same = dataclasses.replace(asked, id="row 2", pass_name="rotation:1", options=())
+    assert key(same) == key(asked)
+    assert key(dataclasses.replace(asked, words=("blurry", "sharp"))) == key(asked)
+    assert key(dataclasses.replace(asked, words=("sharp",), optional_words=("blurry",))) == key(asked)
+    assert len(key(asked)) == 32
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": ("Look: ", IMAGE, " Is it sharp? ")},
+        {"prompt": ("Look:", IMAGE, "  Is it sharp?")},
+        {"prompt": ("Look: ", " Is it sharp?", IMAGE)},
+        {"prompt": ("Look: ", IMAGE, " Is it ", "sharp?")},
+        {"prefill": "It is "},
+        {"prefill": ""},
+        {"words": ("sharp",)},
+        {"words": ()},
+        {"words": (), "continuations": ("sharp", "blurry")},
+        {"max_new_tokens": 33},
+        {"images": ()},
+        {"images": (b"other",)},
+    ],
+)
+def test_whatever_an_answer_depends_on_changes_it(asked, change):
+    assert key(dataclasses.replace(asked, **change)) != key(asked)
+
+
+def test_a_text_cannot_pass_for_an_image(asked):
+    texts = [dataclasses.replace(asked, prompt=("Look: ", part)) for part in ("image", "None", "null", IMAGE)]
+    assert len({key(request) for request in texts}) == 4
+
+
+def test_halves_of_a_pair_differ_from_the_character(asked):
+    halves, whole = (dataclasses.replace(asked, prefill=text) for text in ("\ud83d" + "\ude00", "😀"))
+    assert key(halves) != key(whole)
+
+
+def test_the_identity_counts_in_any_order(asked):
+    assert key(asked, dict(reversed(IDENTITY.items()))) == key(asked)
+    assert key(asked, {**IDENTITY, "revision": "1"}) != key(asked)
+    assert key(asked, {**IDENTITY, "generation": {"temperature": 0.5, "top_p": 0.9}}) != key(asked)
+
+
+def test_an_image_is_its_bytes_wherever_they_are(asked, tmp_path):
+    (data,) = asked.images
+    (tmp_path / "a.png").write_bytes(data)
+    (tmp_path / "b.png").write_bytes(data)
+    same = [
+        tmp_path / "a.png",
+        str(tmp_path / "b.png"),
+        {"bytes": data, "path": None},
+        {"bytes": None, "path": str(tmp_path / "a.png")},
+        SimpleNamespace(read=lambda: {"bytes": data, "path": "elsewhere.png"}),
+    ]
+    for source in same:
+        assert key(dataclasses.replace(asked, images=(source,))) == key(asked)
+    smaller = encoded(Image.open(io.BytesIO(data)), "WEBP")
+    assert key(dataclasses.replace(asked, images=(smaller,))) != key(asked)
+
+
+def test_a_decoded_image_is_its_mode_size_and_pixels(asked, make_picture):
+    picture = make_picture(1)
+
+    def of(image):
+        return key(dataclasses.replace(asked, images=(image,)))
+
+    assert of(picture) == of(make_picture(1))
+    changed = picture.copy()
+    changed.putpixel((3, 4), (0, 0, 0))
+    grey = Image.new("L", (4, 2))
+    palette = Image.new("P", (4, 2))
+    other = palette.copy()
+    palette.putpalette([0, 0, 0])
+    other.putpalette([255, 0, 0])
+    different = [picture, changed, grey, Image.new("L", (2, 4)), palette, other, picture.convert("RGBA")]
+    different.append(Image.frombytes("HSV", picture.size, picture.tobytes()))
+    assert len({of(image) for image in different}) == len(different)
+
+
+def test_the_order_of_images_counts(asked, make_picture):
+    first, second = encoded(make_picture(1)), encoded(make_picture(2))
+    prompt = (IMAGE, IMAGE, "Which is sharper?")
+    one = dataclasses.replace(asked, prompt=prompt, images=(first, second))
+    two = dataclasses.replace(asked, prompt=prompt, images=(second, first))
+    assert key(one) != key(two)
+
+
+def test_an_image_is_read_once_for_all_requests_about_it(asked):
+    reads = []
+    source = SimpleNamespace(read=lambda: reads.append(1) or {"bytes": b"data", "path": None})
+    keys = RequestKeys(IDENTITY)
+    found = {keys.key(dataclasses.replace(asked, images=(source,), prefill=f"{i}")) for i in range(4)}
+    assert (len(found), len(reads)) == (4, 1)
+
+
+def test_images_read_ahead_give_the_same_keys_and_are_not_read_again(asked, make_picture):
+    reads = []
+
+    def source(number):
+        data = encoded(make_picture(number % 20))
+        return SimpleNamespace(read=lambda: reads.append(number) or {"bytes": data, "path": None})
+
+    requests = [dataclasses.replace(asked, images=(source(i), make_picture(i))) for i in range(40)]
+    keys = RequestKeys(IDENTITY)
+    keys.read_images([*requests[:30], *requests[:30], dataclasses.replace(asked, images=("/does/not/exist.png",))])
+    assert sorted(reads) == list(range(30))
+    keys.read_images(requests)
+    assert [keys.key(request) for request in requests] == [key(request) for request in requests]
+    assert sorted(reads) == sorted([*range(40), *range(40)])
+
+
+@pytest.mark.parametrize("source", ["/does/not/exist.png", b"", {"bytes": None, "path": None}])
+def test_an_image_that_cannot_be_read_has_no_key(asked, source):
+    with pytest.raises(BadImageError):
+        key(dataclasses.replace(asked, images=(source,)))
+
+
+def test_a_truncated_image_that_pillow_has_not_decoded_yet_has_no_key(asked, make_picture):
+    image = Image.open(io.BytesIO(encoded(make_picture(1))[:-900]))
+    with pytest.raises(BadImageError, match="cannot be decoded"):
+        key(dataclasses.replace(asked, images=(image,)))

@@ -1,0 +1,292 @@
+"""Runs as the papers did them: what that changes, and that the result says so."""
+
+import inspect
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart import metrics
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.loading import options_in_force
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.protocols.options import TaskOptions, option_names
+from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.plan import check_judging, make_plan
+from eyechart.evaluators.runs.suite_file import read_suite
+from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.evaluators.tasks.as_published import published_data_options
+from eyechart.hub_cards.leaderboard.boards import BOARDS
+from eyechart.hub_cards.leaderboard.checks import misfits
+from eyechart.metrics.scoring.choices.decisions import random_choice
+
+PUBLISHED = TaskOptions(as_published=True)
+
+
+class Judge:
+    """Gives every conversation the same replies and counts what it is asked."""
+
+    def __init__(self, reply):
+        self.reply, self.asked = reply, []
+
+    def __call__(self, messages, n):
+        self.asked.append(n)
+        return [self.reply] * n
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def run(task, model, data, judge=None, **options):
+    loaded = data if isinstance(data, LoadedData) else LoadedData(data, "own data", "given", "given")
+    made = evaluator(task, options=TaskOptions(**{"as_published": True, **options}), judge=judge)
+    return made.run(model if hasattr(model, "answer") else FunctionBackend(model), loaded)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_the_defaults_that_results_name_are_those_in_force(task):
+    own = evaluator(task.name).settings()
+    compute = inspect.signature(metrics.load(task.metric, task.metric_config)._compute).parameters
+    for one in task.published:
+        if one.of_data:
+            assert options_in_force(task.subsets[0], task.config)[one.name] != one.value
+        elif one.name in option_names():
+            assert own[one.name] == one.default != one.value
+        else:
+            assert compute[one.name].default == one.default != one.value
+
+
+def test_what_each_paper_did_otherwise():
+    found = {task.name: {one.name: one.value for one in task.published} for task in TASKS}
+    judged = {task.name for task in TASKS if task.published_judge}
+    pools = {"undefined_pools": "zero", "pairing": "released"}
+    assert found == {
+        **{name: {"judge_reads": "all"} for name in ("q_bench/perception", "q_bench/perception_pairs")},
+        "q_bench/description": {},
+        "q_bench/assessment": {"ties": "released"},
+        **{name: {"fallback": "random"} for name in found if name.startswith("mmbench/")},
+        **{name: {"unreadable_forced": "wrong"} for name in ("ql_bench/single", "ql_bench/pair")},
+        **{name: {} for name in found if name.startswith("aes_bench/")},
+        "two_afc/coarse": {**pools, "mm21_scores": "released"},
+        **{name: pools for name in ("two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")},
+    }
+    assert judged == {name for name in found if name.startswith(("q_bench/", "mmbench/", "aes_bench/"))} - {
+        "q_bench/assessment"
+    }
+
+
+def test_the_judge_reads_every_reply_five_times(questions):
+    judge = Judge("Score: 1")
+    found = run("q_bench/perception", lambda messages: "C. Poor", questions, judge)
+    # Exact matching finds two of six right; the judge, who is not asked by default, says that all are.
+    assert (found.scores["accuracy"], found.scores["judge_asked"], found.scores["judge_reads"]) == (1.0, 6, "all")
+    assert found.scores["extraction"]["judge"] == 1.0 and judge.asked == [5] * 6
+    assert {(line["step"], line["correct"]) for line in found.predictions} == {("judge", True)}
+    assert found.settings["as_published"] == {
+        "judge_reads": {"published": "all", "default": "unmatched", "source": "Q-Bench, A.2.1"}
+    }
+    assert found.note.startswith("As published: judge_reads=all (default unmatched).")
+    default, idle = Judge("Score: 1"), None
+    idle = run("q_bench/perception", lambda messages: "C. Poor", questions, default, as_published=None)
+    assert idle.scores["accuracy"] == pytest.approx(1 / 3) and not default.asked
+    assert "as_published" not in idle.settings and "judge_reads" not in idle.scores
+
+
+def test_a_judge_without_a_usable_reply_leaves_a_read_reply_undecided(questions):
+    found = run("q_bench/perception", lambda messages: "A", questions, Judge("well"))
+    assert (found.scores["accuracy"], found.scores["judge_unscored"]) == (0.0, 6)
+    assert found.scores["extraction"]["unmatched"] == 1.0 and not found.complete
+
+
+def test_what_the_judge_cannot_read_is_drawn_in_mmbench():
+    data = load_data(get_task("mmbench/en"), is_mini=True)
+    small = data.with_dataset(data.dataset.select(range(3)))
+    found = run("mmbench/en", lambda messages: "some words", small, Judge("nothing to say"))
+    assert found.scores["fallback"] == "random" and found.scores["extraction"]["random"] == 1.0
+    rows = small.dataset.to_list()
+    drawn = [random_choice(len(row["options"]), 0, row["id"]) == row["answer"] for row in rows]
+    assert found.scores["vanilla_accuracy"] == pytest.approx(sum(drawn) / 3)
+    assert found.settings["as_published"]["fallback"]["source"] == "MMBench, Sec. 3.2, step 3"
+
+
+def test_an_unreadable_forced_reply_is_wrong_by_equation_3():
+    options, letters = ["High", "Low", "I don't know"], iter("CCCA")
+    metric = metrics.load("self_awareness")
+    rows = {
+        "predictions": list(letters),
+        "references": ["A"] * 4,
+        "choices": [options] * 4,
+        "refusals": ["C"] * 4,
+        "forced_predictions": ["B", "neither of them", "", None],
+    }
+    apart, wrong = metric.compute(**rows), metric.compute(**rows, unreadable_forced="wrong")
+    # A missing reply counts as neither.
+    assert (apart["score_rc"], wrong["score_rc"]) == (25.0, 50.0)
+    assert wrong["score_sa"] == 75.0 and wrong["forced_unmatched"] == apart["forced_unmatched"] == 2
+    assert wrong["unreadable_forced"] == "wrong" and "unreadable_forced" not in apart
+    # An empty reply of a model is one, and no option.
+    rows["forced_predictions"][2] = " "
+    assert metric.compute(**rows, unreadable_forced="wrong")["score_rc"] == 75.0
+    assert metric.compute(**rows)["score_rc"] == 25.0
+
+
+@pytest.mark.filterwarnings("ignore:.*as every question was refused")
+def test_ql_bench_needs_no_judge():
+    rows = load_data(get_task("ql_bench/single"), is_mini=True).dataset.select(range(4))
+    said = {True: "I don't know", False: "hard to tell"}
+
+    def model(messages):
+        return said["I don't know" in messages[0]["content"][-1]["text"]]
+
+    found = run("ql_bench/single", model, rows)
+    assert found.scores["score_rc"] == 100.0 and found.scores["unreadable_forced"] == "wrong"
+    said[False] = ""
+    assert run("ql_bench/single", model, rows).scores["score_rc"] == 100.0
+    assert run("ql_bench/single", model, rows, as_published=None).scores["score_rc"] == 0.0
+
+
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
+def test_undefined_pools_are_zero_and_pairs_those_of_the_authors_seeds(reference, tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    task = get_task("two_afc/fine_levels")
+    how = {"data_dir": reference / "two-afc", "images": "skip"}
+    pairs = load_dataset("two_afc", "fine_levels", split="test", options={"pairing": "released"}, **how)
+    # Never consistent on white noise, as IDEFICS-Instruct in Table IV, and right elsewhere.
+    lines = []
+    for row in pairs:
+        better = "AB"[row["first_quality"] < row["second_quality"]]
+        for name in ("main", "reversed"):
+            text = better if name == "main" else "BA"["AB".index(better)]
+            lines.append({"id": row["id"], "pass": name, "text": "A" if ".AWGN" in row["pool"] else text})
+    answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "out"
+    data = ("--data-dir", reference / "two-afc", "--out", out)
+    done = invoke("score", task.name, "--predictions", answers, *data, "--as-published")
+    assert done.exit_code == 0, done.output
+    assert "As published: undefined_pools=zero (default leave_out), pairing=released (default random)." in " ".join(
+        done.output.split()
+    )
+    (found,) = read_results(out).tasks
+    assert found.settings["data"]["options"]["pairing"] == "released"
+    assert found.settings["as_published"]["pairing"]["default"] == "random"
+    assert found.scores["undefined_pools"] == "zero" and found.scores["n_undefined_pools"] == 4
+    table = found.extras["table"]
+    assert table["AWGN"]["srcc"] == table["AWGN"]["plcc_fitted"] == 0.0 and table["JPEG"]["srcc"] > 0.8
+    (average,) = found.extras["averages"]
+    assert average["srcc"] == pytest.approx(sum(row["srcc"] for row in table.values()) / 5)
+    assert "srcc" not in average["undefined"]
+    # A board takes neither.
+    (board,) = [board for board in BOARDS if board.name == task.name]
+    assert any(reason.startswith("settings.as_published is") for reason in misfits(board, found))
+
+
+def test_ties_are_ranked_as_the_released_code_does(tmp_path, reference):
+    folder = reference / "kadis700k"
+    rows = load_dataset("kadis700k", split="test", data_dir=folder, images="skip")
+    answers = tmp_path / "answers.jsonl"
+    lines = [
+        {"id": name, "logits": {"good": 10 + place % 7 / 8, "poor": 9 + place % 5 / 8}}
+        for place, name in enumerate(rows["id"])
+    ]
+    answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    loaded = load_data(get_task("q_bench/assessment"), subset="kadis700k", data_dir=folder, images="skip")
+    found = run("q_bench/assessment", PredictionsFileBackend(answers), loaded)
+    assert found.scores["ties"] == found.settings["ties"] == "released" and "ties=exact" in found.variants
+    assert found.settings["as_published"]["ties"]["default"] == "exact"
+    scores = tmp_path / "scores.csv"
+    scores.write_text("image,score\n" + "".join(f"{name},{place}\n" for place, name in enumerate(rows["id"])))
+    # Scores have no ties of logits, so nothing was changed.
+    assert run("q_bench/assessment", PredictionsFileBackend(scores), loaded).settings["as_published"] == {}
+
+
+def test_a_paper_that_had_a_judge_is_not_repeated_without_one(questions):
+    with pytest.raises(UsageError, match=r"as_published needs a judge for q_bench/perception.*Give --judge"):
+        run("q_bench/perception", lambda messages: "A", questions)
+    plan = make_plan(["ql_bench/single", "mmbench/en"], options=PUBLISHED)
+    with pytest.raises(UsageError, match="as_published needs a judge for mmbench/en"):
+        check_judging(plan, is_judged=False)
+    check_judging(plan, is_judged=True)
+    done = invoke("run", "q_bench/perception", "--as-published")
+    assert done.exit_code == 2 and "needs a judge for q_bench/perception" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        ("q_bench/assessment", {"ties": "exact"}, "as_published and ties='exact' are both given"),
+        ("mmbench/en", {"fallback": "wrong"}, "as_published and fallback='wrong' are both given"),
+        ("q_bench/perception", {"rounds": 1}, "as_published and rounds=1 are both given"),
+        ("q_bench/perception", {"shuffle_seed": 1}, "as_published and shuffle_seed=1 are both given"),
+        ("q_bench/assessment", {"temperature": 1.0}, r"as_published and temperature=1\.0 are both given"),
+        ("two_afc/coarse", {"aggregator": "trueskill"}, "as_published and aggregator='trueskill' are both given"),
+        ("q_bench/perception", {"inference": "closed-set"}, "as_published=True is about replies"),
+    ],
+)
+def test_what_the_paper_decides_cannot_be_given_too(task, options, message):
+    with pytest.raises(UsageError, match=message):
+        evaluator(task, options=TaskOptions(as_published=True, **options))
+
+
+def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
+    task = get_task("two_afc/fine_mos")
+    assert published_data_options(task, PUBLISHED, {"mm21_dir": "x"}) == {"pairing": "released", "mm21_dir": "x"}
+    with pytest.raises(UsageError, match="as_published and the data option rounds=3 are both given"):
+        published_data_options(task, PUBLISHED, {"rounds": 3})
+    assert published_data_options(task, TaskOptions(), {"rounds": 3}) == {"rounds": 3}
+    with pytest.raises(UsageError, match="as_published and the data option pairing='random' are both given"):
+        make_plan([task.name], data_options={"pairing": "random"}, options=PUBLISHED)
+    loaded = load_data(task, data_dir=reference / "two-afc", images="skip")
+    scores = tmp_path / "scores.csv"
+    names = {*loaded.dataset["first_id"], *loaded.dataset["second_id"]}
+    scores.write_text("image,score\n" + "".join(f"{name},{place}\n" for place, name in enumerate(sorted(names))))
+    with pytest.raises(UsageError, match=r"needs data with pairing='released', and these have 'random'; load them"):
+        run(task.name, PredictionsFileBackend(scores), loaded)
+
+
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
+def test_settings_without_an_effect_are_not_listed(photographs):
+    found = run("q_bench/assessment", lambda messages: "3", photographs.select(range(3)), wording="numerical")
+    assert found.settings["as_published"] == {} and "ties" not in found.settings
+    assert found.note.startswith("As published: no setting differs from the defaults.")
+
+
+def test_an_evaluator_is_made_again_from_its_options():
+    """As a run does that has a judge."""
+    made = evaluator("mmbench/en", options=PUBLISHED)
+    assert evaluator("mmbench/en", options=made.options, judge=Judge("A")).options == made.options
+
+
+def test_a_suite_file_runs_as_published_too(tmp_path):
+    path = tmp_path / "suite.yaml"
+    path.write_text("tasks:\n  - task: two_afc/fine_types\n    options: {as_published: true}\n")
+    _, (planned,) = read_suite(path)
+    assert planned.options.as_published and planned.data_options == {"pairing": "released"}
+
+
+def test_compute_loads_the_papers_pairs():
+    default = evaluator("two_afc/fine_types").load_data("mini:two_afc", subset="fine_types")
+    published = evaluator("two_afc/fine_types", options=PUBLISHED).load_data("mini:two_afc", subset="fine_types")
+    assert list(default["first_id"]) != list(published["first_id"])
+
+
+def test_boards_take_results_of_the_defaults_alone():
+    assert all(board.settings["as_published"] == (None,) for board in BOARDS)
+
+
+@pytest.mark.filterwarnings("ignore:.*as every question was refused")
+def test_finished_runs_as_published_give_their_own_scores_again(tmp_path):
+    """By what `compare` and `publish` read: with Eq. 3 an unreadable second reply is a right refusal."""
+    rows = load_data(get_task("ql_bench/single"), is_mini=True).dataset.select(range(12))
+    said = {True: "I don't know", False: "hard to tell"}
+    for name in ("a", "b"):
+        done = run("ql_bench/single", lambda messages: said["I don't know" in messages[0]["content"][-1]["text"]], rows)
+        write_run(tmp_path / name, collect([done], [], "2026-01-01"), [done])
+    compared = CliRunner().invoke(app, ["compare", str(tmp_path / "a"), str(tmp_path / "b")])
+    assert compared.exit_code == 0 and "not compared" not in compared.output, compared.output

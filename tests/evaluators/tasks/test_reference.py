@@ -1,0 +1,79 @@
+"""The command line on real data."""
+
+import json
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import load_dataset
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.results.results_file import read_results
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_hundred_real_images_are_scored(reference, tmp_path):
+    folder = reference / "kadis700k"
+    done = invoke("run", "q_bench/assessment", "--subset", "kadis700k", "--data-dir", folder, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "SRCC" in done.output and "PLCC" in done.output and "mini" not in done.output
+    (task,) = read_results(tmp_path).tasks
+    scores = task.scores
+    assert scores["n"] == 100
+    for name in ("srcc", "plcc"):
+        low, high = scores[f"{name}_ci95"]
+        assert -1 <= low <= scores[name] <= high <= 1
+        assert math.isfinite(scores[name])
+    # 512 x 384 images are reduced to the model's 64 pixels: the result has to say so.
+    assert task.settings["model"]["downscaled_share"] == 1.0
+    data = {"source": str(folder), "config": None, "options": {}, "rows": 100, "is_mini": False}
+    assert task.settings["data"] == data
+
+
+@pytest.mark.parametrize("letter", ["A", "B"])
+def test_the_random_guess_row_is_that_of_table_7(reference, tmp_path, letter):
+    """Q-Bench, Table 7, in percent; the paper truncates. Answers made elsewhere need no images."""
+    folder = reference / "llvisionqa"
+    rows = load_dataset("llvisionqa", split="dev", data_dir=folder, images="skip")
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps({"id": row["id"], "text": letter}) + "\n" for row in rows))
+    done = invoke(
+        "score", "q_bench/perception", "--predictions", answers, "--data-dir", folder, "--out", tmp_path / "out"
+    )
+    assert done.exit_code == 0, done.output
+    scores = read_results(tmp_path / "out").tasks[0].scores
+    assert scores["n"] == 1495
+    expected = {"yes-or-no": 50.00, "what": 27.86, "how": 33.31}
+    expected |= {"distortion": 37.89, "other": 38.48, "in-context distortion": 38.28, "in-context other": 35.82}
+    found = {**scores["by_question_type"], **scores["by_concern"]}
+    assert 100 * scores["random_guess"] == pytest.approx(37.80, abs=0.02)
+    for group, percent in expected.items():
+        assert 100 * found[group]["random_guess"] == pytest.approx(percent, abs=0.02), group
+    share = sum(row["answer"] == letter for row in rows) / len(rows)
+    assert scores["accuracy"] == pytest.approx(share)
+
+
+def test_absent_images_are_reported_with_id_path_and_count(reference, tmp_path):
+    done = invoke("run", "q_bench/perception", "--data-dir", reference / "llvisionqa", "--out", tmp_path)
+    assert done.exit_code == 1
+    assert "1495 annotated image(s) are missing" in done.output
+    assert "dev-00653.jpg: 00653.jpg" in done.output
+    assert "--skip-missing" in done.output
+
+
+def test_absent_images_are_left_out_on_request(reference, tmp_path):
+    from PIL import Image
+
+    rows = json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text(encoding="utf-8"))
+    (tmp_path / "llvisionqa_dev.json").write_text(json.dumps(rows), encoding="utf-8")
+    for row in rows[:5]:
+        Image.new("RGB", (80, 60), "gray").save(tmp_path / row["img_path"], format="PNG")
+    done = invoke("run", "q_bench/perception", "--data-dir", tmp_path, "--skip-missing", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "out").tasks
+    assert task.scores["n"] == 5
+    assert len(task.left_out) == 1490
+    assert "1490 items left out" in done.output

@@ -1,0 +1,155 @@
+import json
+
+import pytest
+
+from eyechart.hub_cards.leaderboard.boards import BOARDS
+from eyechart.hub_cards.leaderboard.published_tables import FOLDER, paper_tables, reference_rows
+from tests.hub_cards.leaderboard.submitted import board_named
+
+
+def table(board, name):
+    return next(one for one in paper_tables() if (one.board, one.table) == (board, name))
+
+
+def row(table, model):
+    (found,) = [one for one in table.rows if one.model == model]
+    return dict(zip([column.label for column in table.columns], found.values, strict=True))
+
+
+@pytest.mark.parametrize(
+    "one", [pytest.param(one, id=f"{one.board} {one.table} {one.title}") for one in paper_tables()]
+)
+def test_every_table_is_of_a_board_and_whole(one):
+    board = board_named(one.board)
+    assert {column.column for column in one.columns if column.column} <= {column.name for column in board.columns}
+    assert all(len(row.values) == len(one.columns) for row in one.rows)
+    assert all(value is not None for row in one.rows for value in row.values)
+    assert one.unit in ("percent", "score") and one.url.startswith("https://arxiv.org/abs/")
+    low, high = (0, 100) if one.unit == "percent" else (-1, 100)
+    assert all(low <= value <= high for row in one.rows for value in row.values)
+    assert {part for part in one.parts} <= {board.name for board in BOARDS}
+    if not one.set_apart:
+        assert one.split == board.split
+        assert len({row.model for row in one.rows}) == len(one.rows)
+        assert any(column.column == board.main.name for column in one.columns)
+
+
+def test_tables_with_private_answers_stand_apart():
+    names = {(one.board, one.table) for one in paper_tables() if one.set_apart}
+    assert {("ql_bench/single", "Table I"), ("ql_bench/pair", "Table II")} <= names
+    assert {("ql_bench/single", "Table III"), ("ql_bench/pair", "Table IV")} <= names
+    assert {("q_bench/perception", "Table 2"), ("mmbench/en", "Table 3")} <= names
+
+
+@pytest.mark.parametrize(
+    ("board", "name", "model", "label", "value"),
+    [
+        ("q_bench/perception", "Table 7", "InternLM-XComposer-VL (InternLM)", "Overall", 65.35),
+        ("q_bench/perception", "Table 2", "Senior-level Human", "Overall", 81.74),
+        ("q_bench/perception", "Table 5", "Kosmos-2 (close-set)", "Overall", 47.26),
+        ("q_bench/perception", "Table 8", "mPLUG-Owl (LLaMA-7B)", "Mean", 61.25),
+        ("q_bench/description", "Table 3", "LLaVA-v1.5 (Vicuna-v1.5-7B)", "Completeness", 0.90),
+        ("q_bench/assessment", "Table 4", "Otter-v1 (MPT-7B)", "LIVE-itw SRCC", -0.008),
+        ("q_bench/assessment", "Table 9", "mPLUG-Owl (LLaMA-7B), argmax", "LIVE-FB PLCC", 0.123),
+        ("q_bench/assessment", "Table 10", "InstructBLIP (Flan-T5-XL), good/poor", "AGIQA-3K PLCC", 0.281),
+        ("mmbench/en", "Table 8", "Qwen-VL-Chat", "Overall", 60.6),
+        ("mmbench/en", "Table 3", "OpenFlamingo", "RR", 3.3),
+        ("ql_bench/single", "Table I", "LLaVA-Next (8B)", "What score_cc", 68.784),
+        ("ql_bench/pair", "Table IV", "Gemini-1.5-Pro (Close-Source)", "How answer rate", 64.892),
+        ("aes_bench/perception", "Table 2", "Q-Instruct", "Overall", 72.61),
+        ("aes_bench/interpretation", "Table 5", "TinyGPT-V", "Overall", 0.701),
+        ("two_afc/coarse", "Table II", "GPT-4V", "SPAQ correlation", 0.876),
+        ("two_afc/fine_types", "Table III", "GPT-4V", "Level-4 accuracy", 0.531),
+        ("two_afc/fine_mos", "Table IV", "Single subject", "Average", 0.495),
+    ],
+)
+def test_values_are_as_printed(board, name, model, label, value):
+    assert row(table(board, name), model)[label] == value
+
+
+def test_columns_that_others_add_up_to_agree_with_them():
+    """What the papers' own columns say of each other, as a check of the typing."""
+    for one in table("q_bench/description", "Table 3").rows:
+        *parts, total = one.values
+        for p0, p1, p2, score in (parts[i : i + 4] for i in (0, 4, 8)):
+            assert p0 + p1 + p2 == pytest.approx(100, abs=0.02)
+            assert (p1 + 2 * p2) / 100 == pytest.approx(score, abs=0.0101)
+        assert sum(parts[3::4]) == pytest.approx(total, abs=0.0151)
+    for name in ("Table 4", "Table 11"):
+        for one in table("q_bench/assessment", name).rows:
+            for offset in (0, 1):
+                databases = one.values[offset:14:2]
+                assert sum(databases) / 7 == pytest.approx(one.values[14 + offset], abs=0.0016), one.model
+    for name in ("Table I", "Table II"):
+        for one in table(f"ql_bench/{'single' if name == 'Table I' else 'pair'}", name).rows:
+            *_, cc, rc, sa = one.values
+            assert cc + rc == pytest.approx(sa, abs=0.0015), one.model
+    for one in table("aes_bench/interpretation", "Table 5").rows:
+        *parts, mean = one.values
+        assert sum(parts) / 3 == pytest.approx(mean, abs=0.0011), one.model
+
+
+def test_overall_values_are_the_means_of_their_parts():
+    """Weighted by the released numbers of questions and images; plain for the fine pairs of 2AFC."""
+    for one in table("q_bench/perception", "Table 7").rows:
+        *parts, overall = one.values
+        assert weighted(parts[:3], (550, 452, 493)) == pytest.approx(overall, abs=0.02), one.model
+        assert weighted(parts[3:], (514, 432, 304, 245)) == pytest.approx(overall, abs=0.02), one.model
+    for one in table("q_bench/perception", "Table 8").rows:
+        assert weighted(one.values[1:3], (1, 1)) == pytest.approx(one.values[3], abs=0.011), one.model
+    for part in ("levels", "types", "mos"):
+        for one in table(f"two_afc/fine_{part}", "Table III").rows:
+            for offset in (0, 1):
+                *parts, average = one.values[offset::2]
+                assert weighted(parts, [1] * len(parts)) == pytest.approx(average, abs=0.0011), one.model
+        for one in table(f"two_afc/fine_{part}", "Table IV").rows:
+            *parts, average = one.values
+            assert weighted(parts, [1] * len(parts)) == pytest.approx(average, abs=0.0011), one.model
+    # AesBench's own overall values depart from those of its image sources by up to 0.43, its random guesses by more.
+    for name, part, places in (("Table 2", "perception", slice(4, 7)), ("Table 3", "empathy", slice(4, 7))):
+        for one in table(f"aes_bench/{part}", name).rows[1:]:
+            assert weighted(one.values[places], (1246, 802, 752)) == pytest.approx(one.values[-1], abs=0.43), one.model
+
+
+def weighted(values, weights):
+    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
+
+
+def test_answer_rate_and_accuracy_give_the_right_answers():
+    for kind, right, rates in (("single", "Table I", "Table III"), ("pair", "Table II", "Table IV")):
+        for one, other in zip(
+            table(f"ql_bench/{kind}", right).rows, table(f"ql_bench/{kind}", rates).rows, strict=True
+        ):
+            assert one.model == other.model
+            for place in range(3):
+                accuracy, rate = other.values[2 * place : 2 * place + 2]
+                assert accuracy * rate / 100 == pytest.approx(one.values[2 * place], abs=0.02), one.model
+
+
+def test_misprints_are_corrected_and_named():
+    coarse = table("two_afc/coarse", "Table II")
+    (correction,) = coarse.corrections
+    assert (correction.model, correction.printed) == ("mPLUG-Owl", "0.019")
+    assert row(coarse, "mPLUG-Owl")[correction.column] == 0.2
+    # The headings of two databases are exchanged in Table 11, whose good/poor rows are those of Table 4.
+    ensembles, main = table("q_bench/assessment", "Table 11"), table("q_bench/assessment", "Table 4")
+    for model in ("LLaVA-v1.5 (Vicuna-v1.5-13B)", "mPLUG-Owl (LLaMA-7B)"):
+        for label in ("CGIQA-6K SRCC", "AGIQA-3K PLCC"):
+            assert row(ensembles, f"{model}, good/poor")[label] == row(main, model)[label]
+
+
+def test_rows_come_in_the_boards_columns_and_units():
+    board = board_named("q_bench/perception")
+    rows = reference_rows(table(board.name, "Table 7"), board.name, board.columns)
+    found = next(one for one in rows if one["model"] == "Qwen-VL (QwenLM)")
+    values = dict(zip([column.name for column in board.columns], found["values"], strict=True))
+    assert (values["accuracy"], values["how.accuracy"], values["yes_no"]) == (0.594, 0.5639, None)
+    spaq = board_named("q_bench/assessment/spaq")
+    rows = reference_rows(table("q_bench/assessment", "Table 4"), spaq.name, spaq.columns)
+    assert next(one for one in rows if one["model"].startswith("NIQE"))["values"] == [0.693, 0.669, None, None]
+
+
+def test_the_files_are_plain_json_with_one_row_a_line():
+    for file in FOLDER.iterdir():
+        text = file.read_text(encoding="utf-8")
+        assert len(json.loads(text)["rows"]) == text.count('{"model": ') - text.count('"printed"'), file.name

@@ -1,0 +1,152 @@
+import datetime
+
+import pytest
+
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.hub_cards.leaderboard.boards import BOARDS
+from eyechart.hub_cards.leaderboard.checks import misfits, started_at
+from tests.hub_cards.leaderboard.submitted import board_named, put, result_on
+
+NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
+
+
+def reasons_for(board, result):
+    return misfits(board, TaskResult.model_validate(result))
+
+
+@pytest.mark.parametrize("board", [pytest.param(board, id=board.name) for board in BOARDS])
+def test_a_result_of_the_boards_settings_fits(board):
+    assert reasons_for(board, result_on(board, "some/model")) == []
+
+
+@pytest.mark.parametrize(
+    ("board", "keys", "value", "reason"),
+    [
+        ("q_bench/perception", "split", "test", "split is 'test'; the board takes 'dev'"),
+        ("q_bench/perception", "complete", False, "less than was to be asked"),
+        ("q_bench/perception", "scores", None, "it has no scores, as of a private split"),
+        ("q_bench/perception", "settings.limit", 100, "settings.limit is 100; the board takes None"),
+        ("q_bench/perception", "settings.data.is_mini", True, "settings.data.is_mini is True; the board takes False"),
+        ("q_bench/perception", "settings.data.is_mini", 0, "settings.data.is_mini is 0; the board takes False"),
+        ("q_bench/perception", "settings.prompt_id", "q_bench_a1/2/answer-mark", "settings.prompt_id is"),
+        (
+            "q_bench/perception",
+            "settings.prompt_id",
+            None,
+            "settings.prompt_id is None; the board takes 'q_bench_a1/2'",
+        ),
+        ("q_bench/perception", "settings.max_new_tokens", 64, "the board takes 32 or 4096"),
+        ("q_bench/perception", "settings.shuffle_seed", 3, "settings.shuffle_seed is 3"),
+        ("q_bench/perception", "settings", {}, "settings.data.is_mini is None"),
+        ("q_bench/perception", "settings.data", "x" * 10_000, "settings.data.is_mini is None"),
+        ("q_bench/perception", "scores.extraction.random", 0.1, "scores.extraction.random is 0.1"),
+        ("q_bench/perception", "scores.accuracy", 1.01, "scores.accuracy is 1.01; expected 0 to 1"),
+        ("q_bench/perception", "scores.accuracy", -0.01, "expected 0 to 1"),
+        pytest.param("q_bench/perception", "scores.accuracy", 10**400, "expected 0 to 1", id="400 digits"),
+        pytest.param("q_bench/perception", "scores.n", -(10**5000), "thousands of digits", id="5000 digits"),
+        ("q_bench/perception", "scores.accuracy", True, "scores.accuracy is True; expected 0 to 1"),
+        ("q_bench/perception", "scores.accuracy", None, "scores.accuracy, which ranks, is undefined"),
+        ("q_bench/perception", "scores.accuracy_ci95", [0.6, 0.4], "expected the lower bound first"),
+        ("q_bench/perception", "scores.accuracy_ci95", [-1.0, 0.4], "expected 0 to 1"),
+        ("q_bench/perception", "scores.accuracy_ci95", [0.2, 0.3], "scores.accuracy_ci95 is [0.2, 0.3]; the Wilson"),
+        ("q_bench/perception", "scores.n", -1, "scores.n is -1; expected a whole number from 0 on"),
+        ("q_bench/perception", "scores.n", 1494.5, "expected a whole number"),
+        ("q_bench/perception", "scores.n", 1494, "the board takes results on all 1,495 items"),
+        ("q_bench/perception", "scores.n", None, "expected the number of items"),
+        ("q_bench/perception", "scores.by_question_type.what.accuracy", 7, "by_question_type.what.accuracy is 7"),
+        ("q_bench/perception", "scores.by_concern.other.n", -3, "by_concern.other.n is -3"),
+        ("q_bench/assessment/spaq", "scores.srcc", -1.5, "expected -1 to 1"),
+        ("q_bench/assessment/spaq", "settings.words", "high/low", "settings.words is 'high/low'"),
+        ("q_bench/assessment/spaq", "settings.temperature", 1.0, "settings.temperature is 1.0"),
+        ("q_bench/assessment", "scores.srcc", 0.51, "the mean of its databases is 0.500000"),
+        ("q_bench/assessment", "scores.by_database.spaq.plcc", None, "scores.by_database lacks plcc"),
+        ("q_bench/assessment", "settings.databases", ["spaq"], "settings.databases is ['spaq']"),
+        ("q_bench/description", "settings.judge.name", "lexical", "its judge is 'lexical'"),
+        ("q_bench/description", "scores.sum", 6.5, "scores.sum is 6.5; expected 0 to 6"),
+        ("mmbench/en", "settings.data.config", "cn", "settings.data.config is 'cn'; the board takes 'en'"),
+        ("mmbench/en", "settings.blind", True, "settings.blind is True"),
+        ("mmbench/en_v11", "scores.n_questions", 0, "expected at least 1"),
+        ("mmbench/cc", "scores.n_questions", 509, "the board takes results on all 510 items"),
+        ("two_afc/coarse", "scores.n_pairs", 6348, "the board takes results on all 5,148 items"),
+        ("mmbench/en_v11", "left_out", [{"id": "7", "reason": "no image"}], "1 items were left out; the first: '7'"),
+        ("ql_bench/single", "scores.score_sa", 101, "expected 0 to 100"),
+        ("ql_bench/single", "settings.data.options.refusal_position", "first", "the board takes 'last'"),
+        ("two_afc/coarse", "settings.data.options.rounds", 3, "settings.data.options.rounds is 3"),
+        ("two_afc/coarse", "settings.orders", ["main"], "settings.orders is ['main']"),
+        ("two_afc/coarse", "scores.pool_weights", "equal", "scores.pool_weights is 'equal'"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_what_would(board, keys, value, reason):
+    board = board_named(board)
+    result = result_on(board, "some/model")
+    put(result, tuple(keys.split(".")), value)
+    reasons = reasons_for(board, result)
+    assert any(reason in one for one in reasons), reasons
+    assert all(len(one) < 400 for one in reasons)
+
+
+def test_scores_of_single_images_may_have_any_name():
+    board = board_named("two_afc/coarse")
+    result = result_on(board, "some/model")
+    result["scores"]["scores"] = {"n": 40.0, "accuracy": {"srcc": 99.0}}
+    assert reasons_for(board, result) == []
+
+
+def test_all_reasons_are_given_at_once():
+    board = board_named("q_bench/perception")
+    result = result_on(board, "\N{RIGHT-TO-LEFT OVERRIDE}ledom") | {"split": "test", "complete": False}
+    assert len(reasons_for(board, result)) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("evil\N{RIGHT-TO-LEFT OVERRIDE}ledom", "an invisible formatting mark (U+202E)"),
+        ("zero\N{ZERO WIDTH SPACE}width", "an invisible formatting mark (U+200B)"),
+        ("two\nlines", "a control character (U+000A)"),
+        ("bell\x07", "a control character (U+0007)"),
+        ("line\N{LINE SEPARATOR}s", "a line break (U+2028)"),
+        ("x" * 10_000, "a name of 10,000 characters; at most 160"),
+        ("", "expected a name"),
+        (" padded ", "expected a name without blanks around it"),
+    ],
+)
+def test_names_that_mislead_are_refused(name, reason):
+    board = board_named("q_bench/perception")
+    (only,) = reasons_for(board, result_on(board, name))
+    assert reason in only
+    assert only.isascii() and only.isprintable() and len(only) < 200
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", 'a" onload="x', "模型/视觉", "نموذج", "O'Neil & Söhne"])
+def test_names_that_are_only_text_are_taken(name):
+    board = board_named("q_bench/perception")
+    assert reasons_for(board, result_on(board, name)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (None, "environment.started is None; expected a time with its zone"),
+        ("yesterday", "environment.started is 'yesterday'"),
+        ("2026-05-01T12:00:00", "expected a time with its zone"),
+        (7, "environment.started is 7"),
+        ("2027-01-01T00:00:00+00:00", "which is yet to come"),
+    ],
+)
+def test_a_run_says_when_it_began(given, reason):
+    assert reason in started_at({"started": given}, NOW)
+
+
+def test_times_of_all_zones_can_be_compared():
+    assert started_at({"started": "2026-05-01T14:00:00+02:00"}, NOW) == started_at(
+        {"started": "2026-05-01T12:00:00+00:00"}, NOW
+    )
+
+
+def test_where_the_number_of_items_is_not_known_the_board_takes_downloads_alone():
+    board = board_named("mmbench/en_v11")
+    result = result_on(board, "some/model")
+    result["settings"]["data"]["source"] = "/data"
+    (reason,) = reasons_for(board, result)
+    assert "settings.data.source is '/data'; the board takes 'official release'" in reason

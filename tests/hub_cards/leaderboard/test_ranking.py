@@ -1,0 +1,39 @@
+import random
+
+from eyechart.hub_cards.leaderboard.columns import number, percent
+from eyechart.hub_cards.leaderboard.ranking import ranks
+
+ACCURACY = percent("accuracy", "Accuracy")
+
+
+def places(scores, column=ACCURACY):
+    return [(rank.place, rank.shared) for rank in ranks(scores, column)]
+
+
+def test_no_scores_no_ranks():
+    assert places([]) == []
+
+
+def test_a_score_within_the_interval_of_the_ranks_first_shares_its_rank():
+    scores = [(0.70, (0.65, 0.75)), (0.66, (0.61, 0.71)), (0.64, (0.59, 0.69)), (0.60, (0.55, 0.65))]
+    assert places(scores) == [(1, True), (1, True), (3, True), (3, True)]
+
+
+def test_the_bound_itself_is_within():
+    assert places([(0.70, (0.65, 0.75)), (0.65, (0.6, 0.7))]) == [(1, True), (1, True)]
+
+
+def test_without_intervals_only_equal_digits_tie():
+    assert places([(0.5, None), (0.50001, None), (0.5001, None)]) == [(2, True), (2, True), (1, False)]
+    assert places([(0.5001, None), (0.5, None)], number("srcc", "SRCC")) == [(1, True), (1, True)]
+
+
+def test_no_two_of_a_rank_are_told_apart_by_the_firsts_interval():
+    rng = random.Random(0)
+    scores = [(value, (value - 0.02, value + 0.02)) for value in (rng.random() for _ in range(300))]
+    found = ranks(scores, ACCURACY)
+    for place in {rank.place for rank in found}:
+        same = [scores[i][0] for i, rank in enumerate(found) if rank.place == place]
+        above = [scores[i][0] for i, rank in enumerate(found) if rank.place < place]
+        assert max(same) - min(same) <= 0.02 + 1e-12
+        assert len(above) == place - 1 and all(value > max(same) for value in above)

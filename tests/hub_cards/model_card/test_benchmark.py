@@ -1,0 +1,63 @@
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import SUBSETS, mini
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.tasks import TASKS
+from eyechart.hub_cards.model_card.benchmark import benchmark, task_id
+
+
+@pytest.mark.parametrize("subset", SUBSETS)
+def test_every_task_has_its_leaderboard_and_every_leaderboard_a_score(subset: str) -> None:
+    tasks = [task for task in TASKS if subset in task.subsets]
+    configs = SUBSETS[subset].configs
+    if not tasks:
+        with pytest.raises(UsageError, match="cannot be a benchmark"):
+            benchmark(subset, configs)
+        return
+    made = benchmark(subset, configs, i_have_the_rights=True)
+    assert set(made) == {"name", "description", "evaluation_framework", "tasks"}
+    ids = [entry["id"] for entry in made["tasks"]]
+    assert len(set(ids)) == len(ids) and set(ids) >= {task_id(task.name, task.splits[0]) for task in tasks}
+    assert {entry["config"] for entry in made["tasks"]} <= set(configs)
+    try:
+        public = benchmark(subset, configs)["tasks"]
+    except UsageError:
+        assert set(SUBSETS[subset].private) >= {split for task in tasks for split in task.splits}
+    else:
+        assert all(entry["split"] not in SUBSETS[subset].private_splits(entry["config"]) for entry in public)
+
+
+def test_mmbench_has_one_for_each_configuration() -> None:
+    assert benchmark("mmbench", ["en", "cc"])["tasks"] == [
+        {"id": "mmbench_en", "config": "en", "split": "dev"},
+        {"id": "mmbench_cc", "config": "cc", "split": "dev"},
+    ]
+    assert benchmark("mmbench", ["cn_v11"])["tasks"] == [
+        {"id": "mmbench_cn_v11", "config": "cn_v11", "split": "dev"},
+        {"id": "mmbench_cn_v11_test", "config": "cn_v11", "split": "test"},
+    ]
+
+
+def test_the_command_writes_it(tmp_path: Path) -> None:
+    # In the layout of the real release, and not in the folder of mini releases.
+    release = shutil.copytree(mini.release("llvisionqa"), tmp_path / "release")
+    command = ["export", "llvisionqa", "--data-dir", str(release), "--benchmark", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    made = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
+    assert made["name"] == "LLVisionQA (Q-Bench)" and made["evaluation_framework"] == "eyechart"
+    assert made["tasks"] == [{"id": "q_bench_perception", "config": "default", "split": "dev"}]
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_mini_release_is_no_benchmark(tmp_path: Path, folder: bool) -> None:
+    given = ["--data-dir", str(mini.release("llvisionqa"))] if folder else ["--mini"]
+    done = CliRunner().invoke(app, ["export", "llvisionqa", "--benchmark", *given, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "--benchmark is for the benchmark, which a mini release is not" in done.output
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,401 @@
+"""The command and the files that it makes, read by the Hub's own library; uploads to what stands in for the Hub."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from huggingface_hub import ModelCard, parse_eval_result_entries
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
+from eyechart.hub_cards.model_card.publication import ENTRIES
+from eyechart.hub_cards.model_card.section import markdown
+from tests.evaluators.finished_runs import ACCURACY, MODEL, answer, evaluated, write
+from tests.hub_stand_in import TOKEN, StandIn
+
+CARD = """\
+---
+license: mit # of the weights
+model-index:
+- name: their name
+  results:
+  - task:
+      type: text-generation
+    dataset:
+      name: Wiki
+      type: wiki
+    metrics:
+    - type: perplexity
+      value: 10.5
+---
+# A model
+"""
+CIRCULAR = {"circular_accuracy": 0.5, "circular_ci95": [0.25, 0.75], "vanilla_accuracy": None, "n_questions": 1164}
+QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [None, None], "n": 10073}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "run",
+        [
+            evaluated(),
+            evaluated("mmbench/en", "mmbench", scores=dict(CIRCULAR), data={"config": "en"}),
+            evaluated("q_bench/assessment", "koniq10k", "test", scores=dict(QUALITY)),
+        ],
+    )
+
+
+def call(*arguments: Any, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["publish", *map(str, arguments)])
+    assert done.exit_code == code, done.output
+    assert TOKEN not in done.output
+    return done.output
+
+
+def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(
+        *(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out"),
+        *("--dataset-repo", "llvisionqa=me/qa", "--source-url", "https://example.org/run"),
+    )
+    assert "+    - type: accuracy\n+      value: 0.75" in shown and "-license" not in shown
+    card = ModelCard.load(tmp_path / "out" / "README.md")
+    assert card.data["license"] == "mit" and card.data.model_name == "their name"
+    found = [
+        (r.dataset_type, r.dataset_config, r.dataset_split, r.metric_type, r.metric_value)
+        for r in card.data.eval_results
+    ]
+    assert found == [
+        ("wiki", None, None, "perplexity", 10.5),
+        ("me/qa", None, "dev", "accuracy", 0.75),
+        ("mmbench", "en", "dev", "circular_accuracy", 0.5),
+        ("koniq10k", None, "test", "srcc", 0.9),
+        ("koniq10k", None, "test", "plcc", 0.8),
+    ]
+    ours = card.data.eval_results[1]
+    assert ours.metric_args == {"n": 1495, "ci95": [0.5, 0.875]} and ours.source_url == "https://example.org/run"
+    (entry,) = parse_eval_result_entries(yaml.safe_load((tmp_path / "out" / ENTRIES).read_text()))
+    assert (entry.dataset_id, entry.task_id, entry.value) == ("me/qa", "q_bench_perception", 0.75)
+    assert entry.date == "2026-11-21T10:00:00+00:00" and entry.source_url == "https://example.org/run"
+    assert entry.notes.startswith("Accuracy, dev, n = 1495; 95 % interval 0.5 to 0.875; prompt q_bench_a1/2; eyechart ")
+    assert (
+        "| `q_bench/perception` | LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 to 87.50 | 25.00 % | 1,495 |"
+        in card.text
+    )
+    assert "| `mmbench/en` | MMBench, en (dev) | CircularEval | 50.00 % |" in card.text
+    assert "VanillaEval | undefined |" in card.text and "/data/release" not in card.text
+    again = call(
+        *(run, "--model-repo", MODEL, "--card", tmp_path / "out" / "README.md", "--dataset-repo", "llvisionqa=me/qa"),
+        *("--source-url", "https://example.org/run"),
+    )
+    assert "Nothing to change" in again
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"scores": {**ACCURACY, "accuracy": 0.875}}, "give 0.75 as accuracy and its results say 0.875"),
+        ({"data": {"options": "x"}}, "its settings do not tell its data"),
+        ({"data": {"options": ["x"]}}, "its settings do not tell its data"),
+        ({"data": {"config": []}}, "its settings do not tell its data"),
+    ],
+)
+def test_edited_results_are_refused(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
+    rows = [answer(f"q{place}", options=["x", "y"], answer="A", extracted="AAAB"[place % 4]) for place in range(12)]
+    (tmp_path / "card.md").write_text(CARD)
+    arguments = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
+    own = {"subset": "own data", "predictions": rows}
+    assert "value: 0.75" in call(write(tmp_path / "run", [evaluated(**own)]), *arguments)
+    edited = write(tmp_path / "edited", [evaluated(**own, **fields)])
+    assert reason in " ".join(call(edited, *arguments, code=2).split())
+
+
+def test_answers_that_were_made_elsewhere_are_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    model = {"backend": "predictions_file", "name": MODEL, "format": "eyechart"}
+    run = write(tmp_path / "run", [evaluated(settings={"model": model})])
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert "the answers were made elsewhere; that they are to this prompt is what their file claims." in shown
+
+
+def test_a_dry_run_writes_nothing(hub: StandIn, run: Path) -> None:
+    hub.make(MODEL, {"README.md": CARD.encode()})
+    shown = call(run, "--model-repo", MODEL)
+    assert "Nothing was written: --push writes to the Hub" in shown and "--- a/README.md" in shown
+    assert hub.repos[MODEL]["files"] == {"README.md": CARD.encode()} and not hub.repos[MODEL]["commits"]
+
+
+def test_a_push_is_one_commit_upon_what_was_read(hub: StandIn, run: Path) -> None:
+    hub.make(MODEL, {"README.md": CARD.encode(), "weights.bin": b"1"})
+    base = hub.revision(MODEL)
+    shown = call(run, "--model-repo", MODEL, "--push", "--dataset-repo", "llvisionqa=me/qa")
+    repo = hub.repos[MODEL]
+    assert f"Published: {hub.address}/{MODEL}/commit/1" in shown
+    assert repo["commits"] == ["Evaluation results of eyechart"] and repo["parents"] == [base]
+    assert sorted(repo["files"]) == [ENTRIES, "README.md", "weights.bin"]
+    assert "Nothing to change" in call(run, "--model-repo", MODEL, "--push", "--dataset-repo", "llvisionqa=me/qa")
+    # Without the data set's repository there is no entry any more.
+    shown = call(run, "--model-repo", MODEL, "--push", "--task", "mmbench/en")
+    assert repo["files"][ENTRIES] == b"[]\n" and b"koniq10k" not in repo["files"]["README.md"]
+    assert b"perplexity" in repo["files"]["README.md"] and len(repo["commits"]) == 2
+
+
+def test_a_pull_request_leaves_the_repository_alone(hub: StandIn, run: Path) -> None:
+    hub.make(MODEL, {})
+    shown = call(run, "--model-repo", MODEL, "--push", "--create-pr")
+    assert f"Published: {hub.address}/{MODEL}/discussions/1" in shown
+    assert hub.repos[MODEL]["pull_requests"] == 1 and hub.repos[MODEL]["files"] == {}
+
+
+def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "could not be read" in call(run, "--model-repo", MODEL, code=1)
+    assert "cannot be a repository" in call(run, "--model-repo", "a/b/c", "--same-model", code=2)
+    hub.make(MODEL, {})
+    monkeypatch.setattr(
+        StandIn, "revision", lambda self, name: f"{len(self.repos[name]['commits']) + next(ticks):040x}"
+    )
+    ticks = iter(range(100))
+    assert "was not changed: " in call(run, "--model-repo", MODEL, "--push", code=1)
+    monkeypatch.setenv("HF_TOKEN", "hf_of_another")
+    shown = call(run, "--model-repo", MODEL, "--push", code=1)
+    assert "401" in shown and "hf_of_another" not in shown
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert "--card FILE takes a copy" in call(run, "--model-repo", MODEL, code=1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"data": {"is_mini": True}}, "it is of a mini release"),
+        ({"data": {"is_mini": "no"}}, "it is of a mini release"),
+        ({"data": {"source": str(mini.release("llvisionqa"))}}, "it is of a mini release"),
+        ({"settings": {"limit": 5}}, "it is of the first 5 items alone; repeat it without --limit"),
+        ({"scores": None, "note": "The answers are private."}, "it has no score, as The answers are private."),
+        ({"scores": {}}, "it has no score; a results file is not to be edited"),
+        ({"scores": {**ACCURACY, "accuracy": 5.0}}, "scores.accuracy is 5.0; expected 0 to 1; a results file is not"),
+        ({"scores": {**ACCURACY, "n": -3}}, "scores.n is -3; expected a whole number from 0 on"),
+        ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),
+        ({"scores": {"sum": 1.0, "judge": "lexical"}}, "it was judged by `lexical`, a comparison of words"),
+        ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; --allow-left-out"),
+        ({"scores": {**ACCURACY, "n": 400}}, "it is of 400 items, and llvisionqa (dev) has 1,495. Run"),
+        ({"scores": {**ACCURACY, "n": 1496}}, "it is of 1,496 items, and llvisionqa (dev) has 1,495. Run"),
+        ({"data": {"source": "given"}}, "it is of a `Dataset` object, which does not tell whether it is llvisionqa"),
+    ],
+)
+def test_what_must_not_be_published(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
+    run = write(tmp_path, [evaluated(**fields), evaluated("mmbench/en", "mmbench", scores=dict(CIRCULAR))])
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out", code=2)
+    assert (
+        "1 of 2 results must not be published" in shown and f"q_bench/perception on llvisionqa (dev): {reason}" in shown
+    )
+    assert "The others can be: --task mmbench/en" in shown and not (tmp_path / "out").exists()
+    call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--task", "mmbench/en")
+
+
+@pytest.mark.parametrize("count", [1164, 1176])
+def test_each_official_release_of_a_split_may_be_published(tmp_path: Path, count: int) -> None:
+    scores = {**CIRCULAR, "n_questions": count}
+    run = write(tmp_path, [evaluated("mmbench/en", "mmbench", scores=scores, data={"config": "en"})])
+    (tmp_path / "card.md").write_text(CARD)
+    assert f"| {count:,} |" in call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
+
+
+def test_an_average_is_of_all_images_of_its_databases(tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    names = ["koniq10k", "live_itw"]
+    for count, code in ((10_073 + 1_169, 0), (12, 2)):
+        settings = {"databases": names}
+        made = evaluated("q_bench/assessment", "average", "test", scores={**QUALITY, "n": count}, settings=settings)
+        del made.settings["data"]["source"]
+        run = write(tmp_path / str(count), [made])
+        shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", code=code)
+        assert ("it is of 12 items, and average (test) has 11,242" in shown) == bool(code)
+
+
+@pytest.fixture
+def photographs(tmp_path: Path) -> Path:
+    """A run of six photographs of one's own."""
+    data = {"source": "/home/me/my holidays", "rows": 6}
+    made = evaluated("q_bench/assessment", "kadis700k", "test", scores={**QUALITY, "n": 6}, data=data)
+    (tmp_path / "card.md").write_text(CARD)
+    return write(tmp_path / "run", [made])
+
+
+def test_own_data_are_published_under_the_name_of_their_folder_alone(photographs: Path, tmp_path: Path) -> None:
+    arguments = (photographs, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    shown = " ".join(call(*arguments, code=2).split())
+    assert "it is of 6 items, and kadis700k (test) has 100" in shown and "use --as-own-data" in shown
+    call(*arguments, "--as-own-data", "--dataset-repo", "kadis700k=me/kadis")
+    text = (tmp_path / "out" / "README.md").read_text()
+    ours = ModelCard.load(tmp_path / "out" / "README.md").data.eval_results[1]
+    assert (ours.dataset_type, ours.dataset_name) == ("my holidays", "my holidays")
+    assert "| my holidays (test) | SRCC |" in text and "data of the publisher's own, not a benchmark's" in text
+    assert "KADIS" not in text and "/home/me" not in text and not (tmp_path / "out" / ENTRIES).exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("official release", "under the name of the data's folder, and its data, 'official release', tell none"),
+        ("given", "its data, 'given', tell none"),
+        (".", "its data, '.', tell none"),
+        ("/data/LLVisionQA", "the folder of its data is called 'LLVisionQA', as a benchmark's data are"),
+        ("/data/koniq_10k/", "the folder of its data is called 'koniq_10k', as a benchmark's data are"),
+    ],
+)
+def test_own_data_are_in_a_folder_with_a_name_of_its_own(tmp_path: Path, source: str, reason: str) -> None:
+    run = write(tmp_path / "run", [evaluated(data={"source": source})])
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--as-own-data", code=2)
+    assert reason in shown
+
+
+def test_rows_left_out_are_told(tmp_path: Path) -> None:
+    left_out = [
+        {"id": "x", "path": None, "reason": "no image"},
+        {"id": "y", "path": None, "reason": "its answer is private"},
+    ]
+    run = write(tmp_path, [evaluated(left_out=left_out, scores={**ACCURACY, "n": 1494})])
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--allow-left-out")
+    assert "1 row is not in the scores: they could not be read, or had no image." in shown
+
+
+def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> | [x](javascript:1) <!-- eyechart: end --> \x1b[2J"
+    settings = {"judge": {"name": evil}, "wording": "/home/me/secret/file.csv"}
+    run = write(tmp_path, [evaluated(note=evil, settings=settings, model=MODEL)], {"eyechart": evil})
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "<script" not in text and text.count("<!-- eyechart: end -->") == 1 and "/home/me" not in text
+    assert "\\[x\\](javascript:1)" in text and "file.csv" in text and "\x1b" not in shown + text
+    rows = [line for line in text.splitlines() if line.startswith("| `q_bench/perception`")]
+    assert all(len(line.replace("\\|", "").split("|")) in (9, 5) for line in rows)
+
+
+def test_undefined_intervals_are_left_out(tmp_path: Path) -> None:
+    run = write(tmp_path, [evaluated(scores={**ACCURACY, "accuracy_ci95": None})])
+    (tmp_path / "card.md").write_text(CARD)
+    call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "75.00 %" in text and "nan" not in text
+
+
+@pytest.mark.parametrize("subset", ["x" * 400, "../model_card/section", "<b>\x00"])
+def test_a_data_set_that_is_none_of_ours_is_named_as_it_is(tmp_path: Path, subset: str) -> None:
+    run = write(tmp_path, [evaluated(subset=subset)])
+    (tmp_path / "card.md").write_text(CARD)
+    call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    assert markdown(subset) in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--push", "--card", "x"], "leave one of them"),
+        (["--create-pr"], "--create-pr says how to --push"),
+        (["--task", "mmbench/cn"], "unknown task in these runs 'mmbench/cn'; did you mean 'mmbench/en'"),
+        (["--dataset-repo", "llvisionqa"], "is not SUBSET=ID"),
+        (["--dataset-repo", "llvisonqa=me/x"], "did you mean 'llvisionqa'"),
+        (["--model-repo", "acme/other"], "the run is of the model 'acme/vlm' and the repository is 'acme/other'"),
+    ],
+)
+def test_wrong_usage(run: Path, arguments: list[str], message: str) -> None:
+    assert message in call(run, "--model-repo", MODEL, *arguments, code=2)
+
+
+def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path: Path) -> None:
+    other = write(
+        tmp_path / "other", [evaluated("mmbench/cn", "mmbench", scores=dict(CIRCULAR), data={"config": "cn"})]
+    )
+    (tmp_path / "card.md").write_text(CARD)
+    card = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert "mmbench/cn" in call(run, other, *card)
+    twice = write(tmp_path / "twice", [evaluated(scores=ACCURACY | {"accuracy": 0.5})])
+    assert "is there twice" in call(run, twice, *card, code=2)
+    foreign = write(
+        tmp_path / "foreign", [evaluated("mmbench/cn", "mmbench", scores=dict(CIRCULAR), model="acme/other")]
+    )
+    assert "of several models" in call(run, foreign, *card, code=2)
+    assert "not there" in call(tmp_path / "nowhere", *card, code=1)
+    assert "cannot be read as a card" in call(run, "--model-repo", MODEL, "--card", tmp_path / "none.md", code=1)
+
+
+def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> None:
+    for content, message in ((b"# caf\xe9", "is no UTF-8"), (b"---\na: [\n---\n", "metadata are no YAML")):
+        hub.make(MODEL, {"README.md": content})
+        assert message in call(run, "--model-repo", MODEL, "--push", code=1)
+        assert hub.repos[MODEL]["files"] == {"README.md": content}
+
+
+def test_results_without_settings_or_of_another_schema(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    card = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
+    path = run / "results.json"
+    whole = json.loads(path.read_text())
+    for task in whole["tasks"]:
+        task["settings"] = {}
+    path.write_text(json.dumps(whole))
+    assert "its settings do not tell its data" in call(run, *card, code=2)
+    path.write_text(json.dumps({**whole, "schema": 9}))
+    assert "its schema is 9" in call(run, *card, code=1)
+    path.write_text("{")
+    assert "cannot be read as results" in call(run, *card, code=1)
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "data", "reason"),
+    [
+        (
+            "mmbench/en_v11",
+            {},
+            "MMBench_DEV_EN_V11.tsv",
+            r"how many items mmbench \(dev\) has is not known; run it without",
+        ),
+        ("two_afc/coarse", {"databases": ["CSIQ"]}, "two-afc", r"it is of 180 items, and two_afc \(test\) has 5,148"),
+    ],
+)
+def test_a_part_of_a_benchmark_is_not_published_under_its_name(
+    reference: Path, tmp_path: Path, task: str, options: dict[str, Any], data: str, reason: str
+) -> None:
+    """Of real runs: six questions in the file of version 1.1, whose number is not known; one database of 2AFC."""
+    folder = reference / data
+    if task.startswith("mmbench"):
+        folder = tmp_path / "own"
+        folder.mkdir()
+        csv.field_size_limit(10**8)
+        with open(reference / "mmbench" / "MMBench_DEV_EN_20230712.tsv", encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file, delimiter="\t") if int(row["index"]) % 10**6 in range(1, 9)]
+        with open(folder / data, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]), delimiter="\t")
+            writer.writeheader()
+            writer.writerows(rows)
+    own = evaluator(task)
+    loaded = load_data(own.definition, data_dir=folder, options=options, images="skip")
+    done = own.run(PredictionsFileBackend(_answers(own, loaded, tmp_path)), loaded)
+    run = write(tmp_path / "run", [done])
+    (tmp_path / "card.md").write_text(CARD)
+    arguments = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert re.search(reason, " ".join(call(run, *arguments, code=2).split()))
+
+
+def _answers(own: Any, loaded: Any, folder: Path) -> Path:
+    """A letter for every request that the rows make."""
+    lines = [
+        json.dumps({"id": request.id, "pass": request.pass_name, "text": "A" if request.pass_name == "main" else "B"})
+        for row in undecoded_rows(loaded.dataset)
+        for request in own.requests(row)
+    ]
+    (folder / "answers.jsonl").write_text("\n".join(lines) + "\n")
+    return folder / "answers.jsonl"

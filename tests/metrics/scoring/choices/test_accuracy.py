@@ -1,0 +1,68 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyechart.metrics.scoring.choices.accuracy import (
+    accuracy,
+    choice_distribution,
+    choice_scores,
+    random_guess,
+    yes_no_scores,
+)
+from eyechart.metrics.scoring.choices.decisions import Extraction, decide
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+
+
+def test_accuracy_and_random_guess_by_hand() -> None:
+    assert accuracy([1, 0, 0, 1]) == 0.5
+    assert random_guess([2, 4, 3]) == pytest.approx((1 / 2 + 1 / 4 + 1 / 3) / 3)
+
+
+@pytest.mark.parametrize("score", [accuracy, random_guess])
+def test_nothing_to_score(score) -> None:
+    with pytest.raises(InputError, match="is empty"):
+        score([])
+
+
+def test_yes_no_is_read_from_the_answer_text() -> None:
+    scores = yes_no_scores([True, True, False, True, False], ["Yes", "yes.", "NO", "Clear", "Good"])
+    assert scores == {"yes": 1.0, "no": 0.0, "mean": 0.5, "n_yes": 2, "n_no": 1}
+    assert yes_no_scores([True], ["Clear"]) is None
+
+
+def test_always_yes_is_half_right_without_bias() -> None:
+    answers = ["Yes"] * 9 + ["No"]
+    scores = yes_no_scores([answer == "Yes" for answer in answers], answers)
+    assert scores is not None and scores["mean"] == 0.5
+
+
+@given(st.lists(st.tuples(st.sampled_from(["A", "B", "C", None]), st.sampled_from("ABC")), min_size=1))
+def test_distribution_sums_to_one(pairs: list[tuple[str | None, str]]) -> None:
+    predicted, correct = zip(*pairs, strict=True)
+    found = choice_distribution(predicted, correct, 3)
+    assert sum(found["predicted"].values()) == pytest.approx(1)
+    assert sum(found["correct"].values()) == pytest.approx(1)
+    assert found["predicted"]["A"] * len(pairs) == pytest.approx(predicted.count("A"))
+
+
+def _scores(predictions, references, choices, groups):
+    return choice_scores(decide(predictions, references, choices, Extraction()), references, choices, groups)
+
+
+def test_groups_hold_the_same_scores() -> None:
+    choices = [["Yes", "No"], ["Yes", "No"], ["a", "b", "c"], ["a", "b", "c"]]
+    found = _scores(["Yes", "Yes", "C", "?"], ["A", "B", "C", "A"], choices, {"kind": ["x", "x", "y", "y"]})
+    assert found["accuracy"] == 0.5 and found["n"] == 4
+    assert found["by_kind"]["x"]["yes_no"] == {"yes": 1.0, "no": 0.0, "mean": 0.5, "n_yes": 1, "n_no": 1}
+    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind"}
+    assert "yes_no" not in found["by_kind"]["y"]
+    assert found["by_kind"]["y"]["extraction"]["unmatched"] == 0.5
+    alone = _scores(["C", "?"], ["C", "A"], choices[2:], {})
+    assert found["by_kind"]["y"] == alone
+
+
+def test_one_sided_yes_no_is_nan_and_warns() -> None:
+    with pytest.warns(UndefinedScoreWarning, match="only one of the two answers"):
+        found = _scores(["Yes"], ["A"], [["Yes", "No"]], {})
+    assert found["yes_no"]["yes"] == 1.0
+    assert found["yes_no"]["no"] != found["yes_no"]["no"]

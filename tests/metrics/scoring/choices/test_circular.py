@@ -1,0 +1,193 @@
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyechart.metrics.scoring.choices.circular import circular_outcomes, circular_random_guess, circular_scores
+from eyechart.metrics.scoring.choices.circular_passes import find_questions
+from eyechart.metrics.scoring.choices.decisions import Extraction, decide
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+
+# A pass: question, rotation, and whether it is answered right.
+Pass = tuple[str, int, bool]
+OPTIONS = {"p": ["x", "y"], "q": ["x", "y", "z"], "r": ["u", "v", "w", "t"], "s": ["only"]}
+
+
+def _scores(passes: list[Pass], missing: str = "error", groups: dict[str, list[str]] | None = None) -> dict:
+    """Scores of passes whose correct option is the unrotated first one; a wrong reply says nothing."""
+    choices = [OPTIONS[question][place:] + OPTIONS[question][:place] for question, place, _ in passes]
+    references = ["ABCD"[-place % len(shown)] for (_, place, _), shown in zip(passes, choices, strict=True)]
+    predictions = [reference if right else "" for (_, _, right), reference in zip(passes, references, strict=True)]
+    questions = find_questions([row[0] for row in passes], [row[1] for row in passes], choices)
+    decisions = decide(predictions, references, choices, Extraction())
+    return circular_scores(decisions, questions, references, choices, groups or {}, missing)
+
+
+def _brute_force(passes: list[Pass]) -> dict[str, float | int]:
+    """The scores by looking at one question at a time, with missing="drop"."""
+    right = wrong = dropped = 0
+    guesses = []
+    for question in {row[0] for row in passes}:
+        n = len(OPTIONS[question])
+        answers = {place: correct for asked, place, correct in passes if asked == question}
+        if False in answers.values():
+            wrong += 1
+        elif all(place in answers for place in range(n)):
+            right += 1
+        else:
+            dropped += 1
+            continue
+        guesses.append((1 / n) ** n)
+    first = [correct for _, place, correct in passes if place == 0]
+    return {
+        "circular_accuracy": right / (right + wrong) if guesses else math.nan,
+        "vanilla_accuracy": sum(first) / len(first) if first else math.nan,
+        "random_guess": sum(guesses) / len(guesses) if guesses else math.nan,
+        "n_questions": right + wrong,
+        "n_vanilla": len(first),
+        "n_passes": len(passes),
+        "dropped": dropped,
+    }
+
+
+PASSES = [(question, place) for question, options in OPTIONS.items() for place in range(len(options))]
+
+
+@st.composite
+def _passes(draw: st.DrawFn) -> list[Pass]:
+    asked = draw(st.lists(st.sampled_from(PASSES), min_size=1, unique=True))
+    return [(*row, draw(st.booleans())) for row in asked]
+
+
+def test_random_guess() -> None:
+    assert circular_random_guess(np.array([1 / 4, 1 / 4])) == 0.25
+    assert math.isnan(circular_random_guess(np.array([])))
+    passes = [(question, place, False) for question, place in PASSES]
+    assert _scores(passes)["random_guess"] == pytest.approx((1 + 1 / 4 + 1 / 27 + 1 / 256) / 4)
+    # A pass that was not asked counts as well.
+    assert _scores(passes[:1])["random_guess"] == 1 / 4
+
+
+def test_random_guess_of_answers_drawn_at_random() -> None:
+    rng = np.random.default_rng(0)
+    sizes = [2, 3] * 20_000
+    hits = np.mean([not rng.integers(0, size, size).any() for size in sizes])
+    choices = [["x", "y", "z"][:size] for size in sizes]
+    questions = find_questions(list(range(len(sizes))), [0] * len(sizes), choices)
+    assert hits == pytest.approx(circular_random_guess(questions.chance), abs=0.006)
+
+
+def test_official_passes_need_not_be_rotations_nor_as_many_as_options() -> None:
+    """MMBench's question 34: three passes, the last option never moves. And one asked in a single pass."""
+    options = ["w", "x", "y", "none of these"]
+    choices = [options, ["y", "w", "x", options[3]], ["x", "y", "w", options[3]], ["u", "v"]]
+    references = ["A", "B", "C", "B"]
+    for counts, n_passes in ((None, [3, 2]), ([3, 3, 3, 1], [3, 1])):
+        questions = find_questions(["34", "34", "34", "8"], [0, 1, 2, 0], choices, counts)
+        assert questions.n_passes.tolist() == n_passes
+        decisions = decide(["A", "B", "C", "A"], references, choices, Extraction())
+        scores = circular_scores(decisions, questions, references, choices, {})
+        assert scores["circular_accuracy"] == 0.5 and scores["n_passes"] == 4
+        assert scores["random_guess"] == pytest.approx((4**-3 + 2.0 ** -n_passes[1]) / 2)
+        assert scores["distribution_over"] == ("rotation 0" if counts is None else "all passes")
+
+
+def test_scores_by_hand() -> None:
+    scores = _scores(
+        [("p", 0, True), ("p", 1, True), ("q", 0, True), ("q", 1, True), ("q", 2, False), ("s", 0, False)],
+        groups={"size": ["2", "2", "3", "3", "3", "1"]},
+    )
+    assert scores["circular_accuracy"] == 1 / 3 and scores["vanilla_accuracy"] == 2 / 3
+    assert scores["circular_ci95"] == list(wilson_interval(1, 3))
+    assert scores["vanilla_ci95"] == list(wilson_interval(2, 3))
+    assert scores["random_guess"] == pytest.approx((1 / 4 + 1 / 27 + 1) / 3)
+    assert (scores["n_questions"], scores["n_vanilla"], scores["n_passes"], scores["dropped"]) == (3, 3, 6, 0)
+    assert scores["extraction"] == {"exact": 4 / 6, "judge": 0.0, "random": 0.0, "unmatched": 2 / 6}
+    # Correct letters: A, B; A, C, B; A.
+    assert scores["choice_distribution"]["correct"] == {"A": 3 / 6, "B": 2 / 6, "C": 1 / 6}
+    assert scores["choice_distribution"]["predicted"] == {"A": 2 / 6, "B": 1 / 6, "C": 1 / 6, "none": 2 / 6}
+    assert scores["distribution_over"] == "all passes"
+    part = scores["by_size"]["3"]
+    assert (part["circular_accuracy"], part["vanilla_accuracy"], part["n"], part["n_passes"]) == (0.0, 1.0, 1, 3)
+    assert json.loads(json.dumps(scores)) == scores
+
+
+def test_a_wrong_pass_decides_whatever_else_is_missing() -> None:
+    scores = _scores([("q", 0, True), ("q", 2, False), ("p", 0, True), ("p", 1, True)])
+    assert scores["circular_accuracy"] == 0.5 and scores["dropped"] == 0
+    assert scores["distribution_over"] == "rotation 0"
+    assert scores["choice_distribution"]["correct"] == {"A": 1.0, "B": 0.0, "C": 0.0}
+    assert scores["extraction"]["exact"] == 1.0
+
+
+def test_missing_rotations_are_an_error_where_the_others_are_right() -> None:
+    passes = [("p", 0, True), ("p", 1, True), ("r", 0, True), ("r", 2, True)]
+    with pytest.raises(InputError, match="rotations: question 'r' lacks 1, 3, and its other passes are right"):
+        _scores(passes)
+    scores = _scores(passes, missing="drop")
+    assert scores["circular_accuracy"] == 1.0 and scores["dropped"] == 1
+    assert (scores["n_questions"], scores["n_vanilla"], scores["n_passes"]) == (1, 2, 4)
+
+
+def test_unknown_treatment_of_missing_rotations() -> None:
+    questions = find_questions(["p"], [0], [["x", "y"]])
+    with pytest.raises(InputError, match=r"missing is 'dropp'; allowed: 'error', 'drop'\. Did you mean 'drop'"):
+        circular_outcomes(np.array([True]), questions, missing="dropp")
+
+
+def test_nothing_left_is_nan_and_warns() -> None:
+    with pytest.warns(UndefinedScoreWarning, match="overall: circular_accuracy and circular_ci95 are nan"):
+        scores = _scores([("p", 0, True)], missing="drop")
+    assert math.isnan(scores["circular_accuracy"]) and scores["vanilla_accuracy"] == 1.0
+    with pytest.warns(UndefinedScoreWarning, match="vanilla_accuracy and vanilla_ci95 are nan, as no question has its"):
+        scores = _scores([("p", 1, False)])
+    assert scores["circular_accuracy"] == 0.0 and math.isnan(scores["vanilla_accuracy"])
+    assert all(math.isnan(share) for share in scores["extraction"].values())
+
+
+def test_a_group_without_questions_warns_with_its_name() -> None:
+    passes = [("p", 0, True), ("p", 1, True), ("q", 0, True)]
+    with pytest.warns(UndefinedScoreWarning, match="kind=b: circular_accuracy"):
+        scores = _scores(passes, missing="drop", groups={"kind": ["a", "a", "b"]})
+    assert scores["by_kind"]["b"]["n"] == 0 and scores["by_kind"]["a"]["circular_accuracy"] == 1.0
+
+
+@given(_passes())
+def test_scores_equal_a_look_at_one_question_at_a_time(passes: list[Pass]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedScoreWarning)
+        scores = _scores(passes, missing="drop", groups={"question": [row[0] for row in passes]})
+        parts = {question: [row for row in passes if row[0] == question] for question in {row[0] for row in passes}}
+    expected = _brute_force(passes)
+    assert {key: scores[key] for key in expected} == pytest.approx(expected, nan_ok=True)
+    for question, part in parts.items():
+        found, expected = scores["by_question"][question], _brute_force(part)
+        assert {key: found[key] for key in expected} == pytest.approx(expected, nan_ok=True)
+        assert found["n"] == found["n_questions"]
+
+
+@given(st.lists(st.booleans(), min_size=len(PASSES), max_size=len(PASSES)), st.randoms(use_true_random=False))
+def test_stopping_after_a_wrong_pass_changes_no_accuracy(right: list[bool], rng) -> None:
+    every = [(*row, correct) for row, correct in zip(PASSES, right, strict=True)]
+    stopped: list[Pass] = []
+    for question, place, correct in every:
+        if all(earlier[2] for earlier in stopped if earlier[0] == question):
+            stopped.append((question, place, correct))
+    rng.shuffle(stopped)
+    full, early = _scores(every), _scores(stopped)
+    for key in (
+        "circular_accuracy",
+        "circular_ci95",
+        "vanilla_accuracy",
+        "vanilla_ci95",
+        "random_guess",
+        "n_questions",
+    ):
+        assert early[key] == pytest.approx(full[key])
+    assert early["n_passes"] == len(stopped) and early["dropped"] == 0
+    assert full["circular_accuracy"] <= full["vanilla_accuracy"]

@@ -1,0 +1,295 @@
+import math
+import runpy
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyechart.metrics.scoring.choices.decisions import Extraction
+from eyechart.metrics.scoring.choices.self_awareness import (
+    Passes,
+    awareness_shares,
+    decide_passes,
+    self_awareness_scores,
+    without_refusal,
+)
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+
+TABLES = runpy.run_path(str(Path(__file__).with_name("ql_bench_tables.py")))
+TYPES = ("yes-or-no", "what", "how")
+PUBLISHED = [(images, model) for images in ("SINGLE", "PAIRS") for model in TABLES[f"SCORES_{images}"]]
+
+OPTIONS = ["Bright", "Dark", "Medium", "I don't know"]
+VAGUE = "Somewhere in between, I would say"
+ROWS = {
+    "predictions": ["C", "A"],
+    "references": ["C", "C"],
+    "choices": [OPTIONS] * 2,
+    "refusals": ["D", "D"],
+    "forced_predictions": [None, None],
+}
+
+
+def _passes(predictions: list[str], forced: list[str | None], reference: str = "C", **settings) -> Passes:
+    rows = len(predictions)
+    extraction = Extraction(questions=["How is the light?"] * rows, **settings)
+    return decide_passes(predictions, [reference] * rows, [OPTIONS] * rows, ["D"] * rows, forced, extraction)
+
+
+def _scores(passes: Passes, reference: str = "C", groups: dict[str, list[str]] | None = None) -> dict:
+    rows = len(passes.refused)
+    return self_awareness_scores(passes, [reference] * rows, [OPTIONS] * rows, groups or {})
+
+
+def _rows_of(n: int, right: int, rightly_refused: int, answered: int) -> list[tuple[str, str | None]]:
+    """First and forced replies of a type of question, C being right and D the refusal."""
+    refused = [("D", "A")] * rightly_refused + [("I don't know", "Medium")] * (n - answered - rightly_refused)
+    return [("C", None)] * right + [("A", None)] * (answered - right) + refused
+
+
+@pytest.mark.parametrize(("images", "model"), PUBLISHED)
+def test_every_cell_of_the_papers_tables(images: str, model: str) -> None:
+    sizes, printed = TABLES[f"SIZES_{images}"], TABLES[f"SCORES_{images}"][model]
+    answers = TABLES[f"ANSWERS_{images}"][model]
+    rows, groups = [], []
+    for kind, n in enumerate(sizes):
+        score_cc, score_rc, rate = printed[2 * kind], printed[2 * kind + 1], answers[2 * kind + 1]
+        rows += _rows_of(n, *(round(percent * n / 100) for percent in (score_cc, score_rc, rate)))
+        groups += [TYPES[kind]] * n
+    predictions, forced = map(list, zip(*rows, strict=True))
+    found = _scores(_passes(predictions, forced), groups={"question_type": groups})
+    assert [found["by_question_type"][kind]["n"] for kind in TYPES] == list(sizes)
+    for kind, part in enumerate(found["by_question_type"].values()):
+        cells = [*printed[2 * kind : 2 * kind + 2], *answers[2 * kind : 2 * kind + 2]]
+        percents = [part["score_cc"], part["score_rc"], 100 * part["answer_accuracy"], 100 * part["answer_rate"]]
+        assert percents == pytest.approx(cells, abs=0.0005 + 1e-9)
+    assert [found["score_cc"], found["score_rc"]] == pytest.approx(printed[6:8], abs=0.0005 + 1e-9)
+    # The paper adds the rounded scores.
+    assert round(found["score_cc"], 3) + round(found["score_rc"], 3) == pytest.approx(printed[8], abs=1e-9)
+
+
+@pytest.mark.parametrize(("images", "model"), PUBLISHED)
+def test_score_cc_is_answer_rate_times_answer_accuracy_in_the_papers_tables(images: str, model: str) -> None:
+    printed, answers = TABLES[f"SCORES_{images}"][model], TABLES[f"ANSWERS_{images}"][model]
+    for kind in range(3):
+        accuracy, rate = answers[2 * kind : 2 * kind + 2]
+        # Both factors are rounded to 0.0005 %, and so is the product.
+        assert rate * accuracy / 100 == pytest.approx(printed[2 * kind], abs=0.0015)
+
+
+def test_llava_next_8b_on_what_questions() -> None:
+    # 628 of 913 right, 10 refused: 0.98905 * 0.69546 = 0.68784.
+    found = awareness_shares(n=913, n_refused=10, right=628, rightly_refused=10)
+    assert f"{found['answer_rate']:.5f} * {found['answer_accuracy']:.5f}" == "0.98905 * 0.69546"
+    assert found["answer_rate"] * found["answer_accuracy"] == pytest.approx(0.68784, abs=5e-6)
+    assert f"{found['score_cc']:.3f} + {found['score_rc']:.3f}" == "68.784 + 1.095"
+
+
+def test_tables_are_complete() -> None:
+    assert len(TABLES["SCORES_SINGLE"]) == 15 and len(TABLES["SCORES_PAIRS"]) == 6
+    assert sum(TABLES["SIZES_SINGLE"]) == 2990 and sum(TABLES["SIZES_PAIRS"]) == 1999
+
+
+def test_by_hand() -> None:
+    first = ["C", "D", "Medium", "I don't know", "A", "D", VAGUE, "D"]
+    forced = [None, "Bright", "A", "The answer is C.", None, VAGUE, None, ""]
+    passes = _passes(first, forced)
+    assert passes.refused.tolist() == [False, True] * 4
+    assert passes.forced.letters == ["A", "C", None, None]
+    found = _scores(passes, groups={"half": ["first"] * 4 + ["second"] * 4})
+    assert (found["score_cc"], found["score_rc"], found["score_sa"]) == (25.0, 12.5, 37.5)
+    assert (found["answer_rate"], found["answer_accuracy"]) == (0.5, 0.5)
+    assert (found["n"], found["n_refused"], found["unmatched"], found["forced_unmatched"]) == (8, 4, 1, 2)
+    assert found["score_sa_ci95"] == pytest.approx([100 * end for end in wilson_interval(3, 8)])
+    assert found["answer_accuracy_ci95"] == list(wilson_interval(2, 4))
+    assert found["extraction"] == {"exact": 0.875, "judge": 0.0, "random": 0.0, "unmatched": 0.125}
+    assert found["forced_extraction"] == {"exact": 0.5, "judge": 0.0, "random": 0.0, "unmatched": 0.5}
+    assert found["choice_distribution"]["predicted"] == {"A": 0.125, "B": 0.0, "C": 0.25, "D": 0.5, "none": 0.125}
+    assert found["random_guess"] == pytest.approx(1 / 3)
+    halves = found["by_half"]
+    assert (halves["first"]["score_sa"], halves["second"]["score_sa"]) == (75.0, 0.0)
+    assert (halves["first"]["forced_unmatched"], halves["second"]["forced_unmatched"]) == (0, 2)
+
+
+def test_groups_hold_the_same_scores_as_their_rows_alone() -> None:
+    first, forced = ["C", "D", "D", "A", "D"], [None, "C", "B", None, "A"]
+    with pytest.warns(UndefinedScoreWarning, match="kind=z: answer_accuracy and answer_accuracy_ci95 are nan"):
+        found = _scores(_passes(first, forced), groups={"kind": ["x", "x", "y", "y", "z"]})
+    for kind, rows in (("x", slice(0, 2)), ("y", slice(2, 4))):
+        assert found["by_kind"][kind] == _scores(_passes(first[rows], forced[rows]))
+    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind"}
+
+
+@pytest.mark.parametrize(("place", "refusal"), [(0, "A"), (1, "B"), (3, "D")])
+def test_letters_of_the_forced_pass_are_those_of_the_shorter_list(place: int, refusal: str) -> None:
+    others = OPTIONS[:3]
+    options = [*others[:place], OPTIONS[3], *others[place:]]
+    assert without_refusal(options, refusal) == others
+    reference = "ABCD"[options.index("Medium")]
+    for forced, right in (("C", True), ("Medium", True), ("B", False), ("D", False)):
+        passes = decide_passes([refusal], [reference], [options], [refusal], [forced], Extraction())
+        assert passes.forced.correct.tolist() == [right]
+
+
+def test_forced_replies_to_questions_that_are_not_refused_are_not_read() -> None:
+    first = ["C", "A", VAGUE]
+    assert _scores(_passes(first, ["A", "C", "D"])) == _scores(_passes(first, [None] * 3))
+
+
+def test_never_refusing_is_plain_accuracy() -> None:
+    found = _scores(_passes(["C", "A", "B", VAGUE], [None] * 4))
+    assert found["score_sa"] == found["score_cc"] == 25.0 and found["score_rc"] == 0.0
+    assert found["answer_rate"] == 1.0 and found["answer_accuracy"] == 0.25
+    assert found["n_refused"] == 0 and "forced_extraction" not in found
+
+
+def test_refusing_everything() -> None:
+    passes = _passes(["D", "D"], ["A", "C"])
+    with pytest.warns(UndefinedScoreWarning, match="overall: answer_accuracy .* as every question was refused"):
+        found = _scores(passes)
+    assert math.isnan(found["answer_accuracy"]) and all(map(math.isnan, found["answer_accuracy_ci95"]))
+    assert (found["score_cc"], found["score_rc"], found["score_sa"], found["answer_rate"]) == (0.0, 50.0, 50.0, 0.0)
+
+
+def test_a_question_with_one_option_beside_the_refusal() -> None:
+    passes = decide_passes(["B"], ["A"], [["Yes", "I don't know"]], ["B"], ["A"], Extraction())
+    assert passes.forced.correct.tolist() == [True]
+
+
+@given(st.integers(1, 60), st.data())
+def test_identities(n: int, data: st.DataObject) -> None:
+    answered = data.draw(st.integers(0, n))
+    right = data.draw(st.integers(0, answered))
+    rightly_refused = data.draw(st.integers(0, n - answered))
+    found = awareness_shares(n, n - answered, right, rightly_refused)
+    if answered:
+        assert found["score_cc"] == pytest.approx(100 * found["answer_rate"] * found["answer_accuracy"])
+    else:
+        assert math.isnan(found["answer_accuracy"])
+    assert found["score_sa"] == pytest.approx(found["score_cc"] + found["score_rc"])
+    assert 0 <= found["score_cc"] <= found["score_sa"] <= 100 + 1e-9
+    assert found["score_rc"] <= 100 * (1 - found["answer_rate"]) + 1e-9
+    for name in ("score_cc", "score_rc", "score_sa", "answer_rate"):
+        low, high = found[f"{name}_ci95"]
+        assert low - 1e-9 <= found[name] <= high + 1e-9
+
+
+REPLIES = st.sampled_from(["A", "C", "Medium", "D", "I don't know", VAGUE, "", "A or B"])
+
+
+@given(st.lists(st.tuples(REPLIES, REPLIES), min_size=1, max_size=12))
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
+def test_every_question_is_one_of_six_things(replies: list[tuple[str, str]]) -> None:
+    first, forced = map(list, zip(*replies, strict=True))
+    passes = _passes(first, forced)
+    found = _scores(passes)
+    n = found["n"]
+    refused_but_known = int(passes.forced.correct.sum())
+    wrong = sum(letter not in (None, "C", "D") for letter in passes.first.letters)
+    counts = [
+        round(found["score_cc"] * n / 100),
+        round(found["score_rc"] * n / 100),
+        refused_but_known,
+        found["forced_unmatched"],
+        found["unmatched"],
+        wrong,
+    ]
+    assert sum(counts) == n
+    assert found["n_refused"] == sum(counts[1:4])
+
+
+def test_a_judge_reads_both_passes() -> None:
+    asked = []
+
+    def judge(messages: list[dict[str, str]], n: int) -> list[str]:
+        asked.append(messages[-1]["content"])
+        return ["D" if "I don't know" in asked[-1] else "B"] * n
+
+    passes = _passes(["I cannot tell", "C"], [VAGUE, None], judge=judge)
+    assert passes.refused.tolist() == [True, False] and passes.forced.letters == ["B"]
+    assert len(asked) == 2 and "C. Medium D. I don't know" in asked[0] and "I don't know" not in asked[1]
+    found = _scores(passes)
+    assert found["score_rc"] == 50.0
+    assert found["extraction"]["judge"] == 0.5 and found["forced_extraction"]["judge"] == 1.0
+
+
+@pytest.mark.parametrize(("vote", "score_rc"), [("Score: 0", 100.0), ("Score: 1", 0.0), ("no idea", 0.0)])
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
+def test_a_vote_says_whether_the_forced_reply_is_right(vote: str, score_rc: float) -> None:
+    passes = _passes(["D"], [VAGUE], judge=lambda messages, n: [vote] * n, judge_template="q_bench_vote")
+    found = _scores(passes)
+    assert found["score_rc"] == score_rc and found["forced_unmatched"] == (vote == "no idea")
+
+
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
+def test_a_forced_reply_that_matches_no_option_makes_nothing_unknown() -> None:
+    passes = _passes(["D"], [VAGUE], judge=lambda messages, n: ["X"] * n, fallback="random")
+    found = _scores(passes)
+    assert (found["score_rc"], found["forced_unmatched"], found["forced_extraction"]["judge"]) == (0.0, 1, 1.0)
+
+
+def test_random_fallback_draws_both_passes() -> None:
+    passes = _passes([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
+    again = _passes([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
+    assert passes.first.letters == again.first.letters and passes.forced.letters == again.forced.letters
+    # Five draws, of which one is the refusal; then four, of which one is X.
+    assert 50 < passes.refused.sum() < 110
+    assert set(passes.forced.letters) == {"A", "B", "C", None}
+    found = _scores(passes)
+    assert found["forced_unmatched"] == passes.forced.letters.count(None)
+    assert found["score_rc"] == 100 * sum(letter in ("A", "B") for letter in passes.forced.letters) / 400
+
+
+def test_a_random_choice_does_not_depend_on_other_rows() -> None:
+    alone = _passes([VAGUE] * 60, [None] * 60, fallback="random")
+    mixed = _passes(["D"] * 30 + [VAGUE] * 30, ["A"] * 30 + [None] * 30, fallback="random")
+    drawn = int(alone.refused[30:].sum())
+    assert drawn > 1 and alone.forced.letters[-drawn:] == mixed.forced.letters[30:]
+
+
+def test_the_judge_is_not_asked_where_a_forced_reply_is_missing() -> None:
+    asked = []
+
+    def judge(messages: list[dict[str, str]], n: int) -> list[str]:
+        asked.append(messages)
+        return ["A"] * n
+
+    with pytest.raises(InputError, match=r"forced_predictions\[1\] is None, but predictions\[1\] chooses the refusal"):
+        _passes([VAGUE, "D"], [None, None], judge=judge)
+    assert not asked
+
+
+def test_a_refusal_that_the_judge_finds_needs_a_forced_reply_too() -> None:
+    with pytest.raises(InputError, match=r"forced_predictions\[0\] is None"):
+        _passes(["I cannot tell"], [None], judge=lambda messages, n: ["D"] * n)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"refusals": ["D"]}, "refusals has 1 rows and predictions has 2; row 1"),
+        ({"references": ["C"]}, "references has 1 rows and predictions has 2; row 1"),
+        ({"forced_predictions": [None] * 3}, "forced_predictions has 3 rows and predictions has 2; row 2"),
+        ({"references": ["C", "E"]}, r"references\[1\] is 'E'; allowed: A to D"),
+        ({"references": ["C", ""]}, r"references\[1\] is ''"),
+        ({"refusals": ["D", "E"]}, r"refusals\[1\] is 'E'; allowed: A to D"),
+        ({"refusals": ["D", "d"]}, r"refusals\[1\] is 'd'"),
+        ({"refusals": ["D", None]}, r"refusals\[1\] is None"),
+        ({"refusals": ["D", OPTIONS[3]]}, r"refusals\[1\] is \"I don't know\""),
+        ({"refusals": ["D", "C"]}, r"references\[1\] and refusals\[1\] are both 'C'; the refusal is never the correct"),
+        ({"forced_predictions": [None, 1]}, r"forced_predictions\[1\] is 1; it must be a string, or None"),
+        ({"predictions": ["C", "D"]}, r"forced_predictions\[1\] is None, but predictions\[1\] chooses the refusal 'D'"),
+        ({name: [] for name in ROWS}, "predictions is empty"),
+    ],
+)
+def test_bad_rows(arguments: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        decide_passes(**(ROWS | arguments), extraction=Extraction())
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0, 0), (4, 5, 0, 0), (4, 2, 3, 0), (4, 2, 1, 3), (4, 2, -1, 0)])
+def test_counts_that_do_not_fit_together(counts: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r"n_refused=.*; needed: n >= 1"):
+        awareness_shares(*counts)

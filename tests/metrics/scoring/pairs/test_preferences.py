@@ -1,0 +1,90 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.pairs.preferences import FIRST, NONE, SECOND, preference_scores, read_preferences
+
+REPLIES = st.sampled_from(["A", "B", "?"])
+ROWS = st.lists(st.tuples(REPLIES, REPLIES, st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
+
+
+def _scores(forward: str, reverse: str, first: list[float], second: list[float]) -> dict:
+    return preference_scores(
+        read_preferences(list(forward), list(reverse)), np.array(first, float), np.array(second, float)
+    )
+
+
+def test_the_same_image_is_at_the_other_place_in_reverse() -> None:
+    found = read_preferences(["A", "B", "A", "B", "?", "A"], ["B", "A", "A", "B", "B", ""])
+    assert found.winner.tolist() == [FIRST, SECOND, NONE, NONE, NONE, NONE]
+    assert found.select([1, 0]).winner.tolist() == [SECOND, FIRST]
+
+
+def test_by_hand() -> None:
+    # Right, wrong, right for the second image, twice "first", no preference, equal quality, no preference in one order.
+    found = _scores("AABA?A?", "BBAA?BB", [3, 1, 1, 2, 4, 2, 1], [1, 2, 3, 1, 2, 2, 9])
+    assert (found["n_pairs"], found["n_consistent"], found["equal_quality"], found["unmatched"]) == (7, 4, 1, 2)
+    assert found["consistency"] == 4 / 7
+    assert found["accuracy_consistent"] == 2 / 3
+    assert found["accuracy_all"] == 2 / 6
+    assert (found["first_rate"], found["second_rate"], found["draw_rate"]) == (6 / 14, 5 / 14, 3 / 14)
+    for name, right, n in (("consistency", 4, 7), ("accuracy_consistent", 2, 3), ("accuracy_all", 2, 6)):
+        interval = binomtest(right, n).proportion_ci(method="wilson")
+        assert found[f"{name}_ci95"] == pytest.approx([interval.low, interval.high])
+
+
+def test_a_model_that_always_says_first() -> None:
+    found = _scores("AAAA", "AAAA", [1, 2, 3, 4], [4, 3, 2, 1])
+    assert found["consistency"] == found["accuracy_all"] == 0
+    assert math.isnan(found["accuracy_consistent"]) and all(map(math.isnan, found["accuracy_consistent_ci95"]))
+    assert found["first_rate"] == 1
+
+
+def test_two_draws_are_not_consistent() -> None:
+    assert _scores("?", "?", [1], [2])["consistency"] == 0
+
+
+def test_equal_quality_alone() -> None:
+    found = _scores("AB", "BA", [1, 2], [1, 2])
+    assert found["consistency"] == 1 and found["equal_quality"] == 2
+    assert math.isnan(found["accuracy_consistent"]) and math.isnan(found["accuracy_all"])
+
+
+@given(ROWS)
+def test_identities(rows: list[tuple[str, str, int, int]]) -> None:
+    forward, reverse, first, second = zip(*rows, strict=True)
+    found = _scores("".join(forward), "".join(reverse), list(first), list(second))
+    assert found["first_rate"] + found["second_rate"] + found["draw_rate"] == pytest.approx(1)
+    assert found["n_consistent"] + found["unmatched"] <= found["n_pairs"]
+    if found["equal_quality"] == 0:
+        # What the tables print: accuracy over all pairs is the consistent share times the accuracy of Eq. 4.
+        right = 0 if found["n_consistent"] == 0 else found["consistency"] * found["accuracy_consistent"]
+        assert found["accuracy_all"] == pytest.approx(right)
+        assert found["accuracy_all"] <= found["consistency"]
+
+
+@given(ROWS)
+def test_swapping_the_images_of_every_pair_changes_nothing(rows: list[tuple[str, str, int, int]]) -> None:
+    forward, reverse, first, second = zip(*rows, strict=True)
+    found = _scores("".join(forward), "".join(reverse), list(first), list(second))
+    swapped = _scores("".join(reverse), "".join(forward), list(second), list(first))
+    np.testing.assert_equal(swapped, found)
+
+
+@pytest.mark.parametrize(
+    ("forward", "reverse", "message"),
+    [
+        ([], [], "predictions is empty"),
+        (["A"], ["A", "B"], "reversed_predictions has 2 rows and predictions has 1; row 1"),
+        (["A", None], ["A", "B"], r"predictions\[1\] is None; it must be a string"),
+        (["A", "A"], ["A", 3], r"reversed_predictions\[1\] is 3"),
+    ],
+)
+def test_bad_input(forward, reverse, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_preferences(forward, reverse)

@@ -1,0 +1,91 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.quality.pooling import ensemble_logits, pool
+
+HALF = st.integers(-400, 400).map(lambda eighths: eighths / 8)
+
+
+@given(st.lists(st.tuples(HALF, HALF), min_size=1, max_size=20), st.sampled_from([1.0, 10.0, 100.0]))
+def test_softmax_by_its_formula(pairs: list[tuple[float, float]], temperature: float) -> None:
+    expected = [
+        math.exp(good / temperature) / (math.exp(good / temperature) + math.exp(poor / temperature))
+        for good, poor in pairs
+    ]
+    exact, released = pool(pairs, temperature=temperature), pool(pairs, temperature=temperature, ties="released")
+    assert exact.values == pytest.approx(expected, abs=1e-15)
+    assert released.values.tolist() == expected
+    assert released.ranking.tolist() == expected
+    assert exact.ranking.tolist() == [good - poor for good, poor in pairs]
+
+
+def test_exact_ties_stay_tied_and_released_ones_split() -> None:
+    pairs = [[17.5 + shift, 17.0 + shift] for shift in np.arange(0, 8, 0.125)]
+    assert len(set(pool(pairs).ranking.tolist())) == 1
+    assert len(set(pool(pairs, ties="released").ranking.tolist())) > 1
+
+
+def test_argmax() -> None:
+    assert pool([[2, 1], [1, 2], [1, 1]], strategy="argmax").values.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_no_overflow_in_exact_mode() -> None:
+    assert pool([[1e6, -1e6], [-1e6, 1e6]], temperature=1.0).values.tolist() == [1.0, 0.0]
+    with pytest.raises(InputError, match=r"predictions\[0\] is \[1000000.0, -1000000.0\].*temperature"):
+        pool([[1e6, -1e6]], temperature=1.0, ties="released")
+    with pytest.raises(InputError, match=r"predictions\[0\]"):
+        pool([[-1e6, -1e6]], temperature=1.0, ties="released")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"temperature": 0}, "temperature is 0"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"temperature": "hot"}, "temperature is 'hot'"),
+        ({"strategy": "softmx"}, "Did you mean 'softmax'"),
+        ({"ties": "exat"}, "Did you mean 'exact'"),
+    ],
+)
+def test_bad_settings(arguments: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pool([[1, 2]], **arguments)
+
+
+@pytest.mark.parametrize(
+    ("logits", "message"),
+    [
+        ([1.0, 2.0], "predictions must hold 2 numbers a row; predictions"),
+        ([[1.0, 2.0, 3.0]], "predictions must hold 2 numbers a row; predictions"),
+        ([[1.0, 2.0], [1.0]], r"2 numbers a row; predictions\[1\] is \[1.0\]"),
+        ([[1.0, 2.0], [float("inf"), 1.0]], r"predictions\[1\] is \[inf, 1.0\]"),
+    ],
+)
+def test_bad_logits(logits: list, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pool(logits)
+
+
+def test_ensemble_is_the_sum_of_each_side() -> None:
+    logits = {"good": [1.0, 2.0], "fine": [0.5, 0.25], "poor": [3.0, 1.0], "bad": [1.0, 1.0]}
+    assert ensemble_logits(logits, ["good", "fine"], ["poor", "bad"]).tolist() == [[1.5, 4.0], [2.25, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "message"),
+    [
+        ([], ["poor"], "positive is"),
+        (["good", "good"], ["poor"], "positive is"),
+        (["good"], "poor", "negative is 'poor'"),
+        (["god"], ["poor"], "Did you mean 'good'"),
+        (["good"], ["short"], "positive has 2 rows and negative has 1"),
+    ],
+)
+def test_bad_ensemble(positive: list[str], negative: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ensemble_logits({"good": [1.0, 2.0], "poor": [1.0, 1.0], "short": [1.0]}, positive, negative)

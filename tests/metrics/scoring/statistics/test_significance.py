@@ -1,0 +1,199 @@
+"""Paired tests against published examples, SciPy and simulations of their false-positive rate."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import false_discovery_control, pearsonr, spearmanr, ttest_rel
+
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
+from eyechart.metrics.scoring.statistics.intervals import bootstrap_plcc_pairs, bootstrap_srcc_pairs
+from eyechart.metrics.scoring.statistics.resampling import resampled_counts
+from eyechart.metrics.scoring.statistics.significance import (
+    bootstrap_mean_difference,
+    bootstrap_srcc_difference,
+    holm,
+    mcnemar,
+    steiger,
+    steiger_from_correlations,
+    williams,
+    williams_from_correlations,
+)
+
+
+def test_mcnemar_against_a_hand_computation() -> None:
+    """Two against eight: 2 (1 + 10 + 45) / 2^10."""
+    found = mcnemar([True] * 2 + [False] * 8 + [True] * 5, [False] * 2 + [True] * 8 + [True] * 5)
+    assert found.p_value == pytest.approx(112 / 1024)
+    assert (found.only_first, found.only_second, found.n) == (2, 8, 15)
+    assert found.difference == pytest.approx(-6 / 15)
+
+
+def test_mcnemar_agrees_with_its_large_sample_form() -> None:
+    """Approval ratings of Agresti, Categorical Data Analysis, Sec. 10.1: 150 and 86 discordant answers, z = -4.17."""
+    first = np.repeat([True, True, False, False], [794, 150, 86, 570])
+    second = np.repeat([True, False, True, False], [794, 150, 86, 570])
+    found = mcnemar(first, second)
+    assert found.difference == pytest.approx(0.04, abs=0.005)
+    assert 2e-5 < found.p_value < 5e-5
+
+
+def test_mcnemar_without_a_difference() -> None:
+    assert mcnemar([True, False], [True, False]).p_value == 1.0
+
+
+# Printed by the R package cocor 1.1 (Diedenhofen and Musch, PLOS ONE 2015) from correlations rounded to 4 digits:
+# r(first, y), r(second, y), r(first, second), n, Williams' t, Steiger's z.
+COCOR = [
+    (0.8066, 0.2383, 0.2255, 177, 9.3823, 8.5460),
+    (-0.1741, 0.2015, 0.3734, 646, -9.0340, -8.6124),
+    (0.5447, 0.8, 0.0729, 70, -2.8114, None),
+    (0.2493, 0.3395, 0.4082, 553, None, -2.0660),
+]
+
+
+@pytest.mark.parametrize(("r_first", "r_second", "r_between", "n", "t", "z"), COCOR)
+def test_correlations_against_published_output(r_first, r_second, r_between, n, t, z) -> None:
+    if t is not None:
+        assert williams_from_correlations(r_first, r_second, r_between, n).statistic == pytest.approx(t, abs=4e-3)
+    if z is not None:
+        assert steiger_from_correlations(r_first, r_second, r_between, n).statistic == pytest.approx(z, abs=4e-3)
+
+
+def test_p_values_against_published_output() -> None:
+    assert williams_from_correlations(0.5447, 0.8, 0.0729, 70).p_value == pytest.approx(0.0065, abs=5e-5)
+    assert steiger_from_correlations(0.2493, 0.3395, 0.4082, 553).p_value == pytest.approx(0.0388, abs=1e-4)
+
+
+def test_the_example_of_steiger() -> None:
+    """Case A, N = 103: T2 = -.89, which psych::r.test documents too; z = -.1257 sqrt(100) / sqrt(2 - .0008) by hand."""
+    assert round(williams_from_correlations(0.4, 0.5, 0.1, 103).statistic, 2) == -0.89
+    assert round(steiger_from_correlations(0.4, 0.5, 0.1, 103).statistic, 2) == -0.89
+
+
+@pytest.mark.parametrize("test", [williams, steiger])
+def test_arrays_and_order(test) -> None:
+    rng = np.random.default_rng(3)
+    first, second, y = rng.normal(size=(3, 60)) + rng.normal(size=60)
+    r = np.corrcoef([first, second, y])
+    from_correlations = {williams: williams_from_correlations, steiger: steiger_from_correlations}[test]
+    expected = from_correlations(r[0, 2], r[1, 2], r[0, 1], 60)
+    found, swapped = test(first, second, y), test(second, first, y)
+    assert found.statistic == pytest.approx(expected.statistic)
+    assert swapped.statistic == pytest.approx(-found.statistic)
+    assert swapped.p_value == pytest.approx(found.p_value)
+
+
+@pytest.mark.parametrize("test", [williams, steiger])
+def test_false_positives_of_correlations(test) -> None:
+    """Two equally good models, n = 100, 2,000 trials: 5 % within four standard errors."""
+    rng = np.random.default_rng(11)
+    shared = rng.normal(size=(2000, 100))
+    first, second, y = (shared + scale * rng.normal(size=(2000, 100)) for scale in (1.0, 1.0, 0.5))
+    rate = np.mean([test(*rows).p_value < 0.05 for rows in zip(first, second, y, strict=True)])
+    assert 0.03 < rate < 0.07
+
+
+def test_false_positives_of_the_bootstrap() -> None:
+    rng = np.random.default_rng(12)
+    shared = rng.normal(size=(300, 100))
+    first, second, y = (shared + scale * rng.normal(size=(300, 100)) for scale in (1.0, 1.0, 0.5))
+    found = [bootstrap_srcc_difference(*rows, rng, resamples=200) for rows in zip(first, second, y, strict=True)]
+    assert 0.01 < np.mean([result.p_value < 0.05 for result in found]) < 0.10
+
+
+def test_false_positives_of_mcnemar() -> None:
+    """An exact test errs on the safe side."""
+    rng = np.random.default_rng(13)
+    first, second = rng.random((2, 2000, 100)) < 0.6
+    rate = np.mean([mcnemar(*rows).p_value < 0.05 for rows in zip(first, second, strict=True)])
+    assert 0.01 < rate < 0.05
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "correlation"), [(bootstrap_srcc_pairs, spearmanr), (bootstrap_plcc_pairs, pearsonr)]
+)
+def test_replicates_are_correlations_of_the_resampled_items(bootstrap, correlation) -> None:
+    rng = np.random.default_rng(5)
+    first, second, y = rng.integers(0, 12, size=(3, 40)).astype(float)
+    found = bootstrap(first, second, y, np.random.default_rng(8), resamples=20)
+    for index, counts in enumerate(resampled_counts(40, np.random.default_rng(8), 20)):
+        rows = np.repeat(np.arange(40), counts.astype(int))
+        expected = [correlation(x[rows], y[rows]).statistic for x in (first, second)]
+        np.testing.assert_allclose(found[:, index], expected, atol=1e-12)
+
+
+def test_the_bootstrap_finds_a_difference_and_none() -> None:
+    rng = np.random.default_rng(6)
+    y = rng.normal(size=300)
+    good, bad = y + 0.3 * rng.normal(size=300), y + 2 * rng.normal(size=300)
+    found = bootstrap_srcc_difference(good, bad, y, np.random.default_rng(0))
+    assert found.p_value == pytest.approx(2 / 1001)
+    assert found.interval[0] < found.difference < found.interval[1]
+    same = bootstrap_srcc_difference(good, good, y, np.random.default_rng(0))
+    assert (same.difference, same.p_value, same.interval) == (0.0, 1.0, (0.0, 0.0))
+
+
+def test_the_bootstrap_of_means_against_the_t_test() -> None:
+    """With 200 items of normal noise both tests say the same; 10,000 resamples know a p-value to about 0.01."""
+    rng = np.random.default_rng(9)
+    first = rng.normal(size=200)
+    for shift in (0.0, 0.05, 0.1, 0.3):
+        second = first + shift + 0.5 * rng.normal(size=200)
+        found = bootstrap_mean_difference(first, second, np.random.default_rng(0), resamples=10_000)
+        expected = ttest_rel(first, second)
+        low, high = expected.confidence_interval()
+        assert found.difference == pytest.approx(np.mean(first) - np.mean(second))
+        assert found.p_value == pytest.approx(expected.pvalue, abs=0.03)
+        assert found.interval == pytest.approx((low, high), abs=0.01)
+    same = bootstrap_mean_difference(first, first, np.random.default_rng(0))
+    assert (same.difference, same.p_value, same.interval, same.n) == (0.0, 1.0, (0.0, 0.0), 200)
+
+
+def test_holm_against_a_hand_computation() -> None:
+    """0.005 * 4, 0.01 * 3, 0.03 * 2, and 0.04 no smaller than the one before."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_holm_lies_between_no_correction_and_bonferroni(values: list[float]) -> None:
+    adjusted = holm(values)
+    for before, after in zip(values, adjusted, strict=True):
+        assert before <= after <= min(1.0, before * len(values)) + 1e-12
+    # It controls more than the false discovery rate, so it never adjusts less.
+    assert np.all(np.array(adjusted) >= false_discovery_control(values) - 1e-12)
+
+
+BAD_INPUT = [
+    (lambda: mcnemar([True], [True, False]), InputError, r"second_correct has 2 rows and first_correct has 1"),
+    (lambda: mcnemar([], []), InputError, "first_correct is empty"),
+    (lambda: mcnemar([0, 2], [0, 1]), InputError, r"first_correct\[1\] is 2; allowed: True and False"),
+    (lambda: williams([1, 2, 3], [3, 1, 2], [1, 3, 2]), UndefinedScoreError, "at least 4 items; there are 3"),
+    (lambda: williams([1] * 5, range(5), range(5)), UndefinedScoreError, "all 5 values of first are equal"),
+    (lambda: steiger(range(5), [2, 1, 4, 3, 5], range(5)), UndefinedScoreError, "r_first is 1; correlations of 1"),
+    (lambda: williams([1, 2, 3, np.nan], range(4), range(4)), InputError, r"first\[3\] is nan"),
+    (lambda: steiger_from_correlations(0.4, 1.5, 0.1, 50), InputError, "r_second is 1.5"),
+    (lambda: williams_from_correlations(0.9, -0.9, 0.9, 50), InputError, "no data have the correlations"),
+    (lambda: williams_from_correlations(0.4, 0.5, 0.1, 0), InputError, "n is 0"),
+    (
+        lambda: bootstrap_mean_difference([1, 2], [1], np.random.default_rng(0)),
+        InputError,
+        r"second has 1 row and first has 2|second has 1 rows and first has 2",
+    ),
+    (lambda: bootstrap_mean_difference([], [], np.random.default_rng(0)), InputError, "first is empty"),
+    (lambda: holm([]), InputError, "p_values is empty"),
+    (lambda: holm([0.1, 1.5]), InputError, r"p_values\[1\] is 1.5"),
+    (lambda: holm([0.1, float("nan")]), InputError, r"p_values\[1\] is nan"),
+    (
+        lambda: bootstrap_srcc_difference([1, 1], [1, 2], [1, 2], np.random.default_rng(0)),
+        UndefinedScoreError,
+        "all 2 predictions are equal",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD_INPUT)
+def test_bad_input(call, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call()
