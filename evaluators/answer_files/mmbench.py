@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
-from eyechart.evaluators.protocols.choice.passes import QuestionPass
+from eyechart.datasets_scripts.common.choice.passes import QuestionPass
 from eyechart.evaluators.requests.types import Row
 
 COLUMNS = (
