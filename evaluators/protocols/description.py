@@ -10,7 +10,9 @@ from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Pr
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
-from eyechart.metrics.scoring.judging.lexical import lexical
+from eyechart.metrics.scoring.judging.lexical import LEXICAL, lexical
+from eyechart.metrics.scoring.judging.replies import judge_name
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -49,3 +51,46 @@ class Description(Protocol):
         """One request for a text."""
         prompt, images = self.prompt_of(row), (row["image"],)
         return [Request(id=row["id"], prompt=prompt, images=images, max_new_tokens=self.max_new_tokens)]
+
+    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
+        """The golden text ("" if private), and the judge's scores by dimension."""
+        references = ["" if self.is_private(row) else row["description"] for row in rows]
+        judge = lexical if self.judge is None else self.judge
+        texts = [response.text or "" for response in responses]
+        columns = read_descriptions(texts, references, judge, self.rounds, self.template)
+        return [
+            {"reference": reference, **{name: column[number] for name, column in columns.items()}}
+            for number, reference in enumerate(references)
+        ]
+
+    def score(self, answered: Sequence[RowResponses]) -> Scored:
+        """Scores by dimension; the answer file where no golden text is public."""
+        public = [one for one in answered if not self.is_private(one.row)]
+        if not public:
+            files = {}
+            if self.answer_file is not None:
+                replies = [one.responses[0].text or "" for one in answered]
+                files = dict(self.answer_file([one.row for one in answered], replies))
+            return Scored(flat_items(answered), files=files)
+        columns = columns_of(
+            [one.responses[0].item for one in public], *DIMENSIONS[self.template], "rounds", "empty_prediction"
+        )
+        settings = JudgeSettings(judge_name(lexical if self.judge is None else self.judge), self.rounds, seed=self.seed)
+        scores = description_scores(columns, self._groups(public) or None, settings, self.template)
+        return Scored(flat_items(answered), scores)
+
+    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
+        """What the metric module takes for rows with golden texts."""
+        return {
+            "predictions": [one.responses[0].text or "" for one in answered],
+            "references": [one.row["description"] for one in answered],
+            "groups": self._groups(answered) or None,
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """The settings, and the judge where there is none but `lexical`."""
+        judge = {} if self.judge is not None else {"judge": {"name": LEXICAL}}
+        return {**Protocol.settings(self), **judge}
+
+    def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:
+        return known_groups([one.row for one in answered], self.groups)

@@ -119,6 +119,10 @@ class Protocol(ABC):
     def score(self, answered: Sequence[RowResponses]) -> Scored:
         """The scores of all rows that were answered, private ones among them."""
 
+    @abstractmethod
+    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
+        """What an evaluate module of the same kind takes for rows with public labels."""
+
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score."""
         own = {name: getattr(self, name) for name in setting_fields(type(self)) if name != "prompt"}

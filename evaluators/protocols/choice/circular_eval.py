@@ -34,13 +34,17 @@ from eyechart.metrics.scoring.choices.circular import circular_column, circular_
 from eyechart.metrics.scoring.choices.circular_passes import find_questions
 from eyechart.metrics.scoring.choices.extraction import moved_letter, moved_reply, unplaced_reply
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
-from eyechart.metrics.scoring.judging.replies import judge_name
+from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
+from eyechart.metrics.scoring.judging.lexical import lexical
+from eyechart.metrics.scoring.judging.replies import Judge, judge_name
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 WITHOUT_BLIND = "without blind-solvable questions"
 GRADES = "grades of open answers"
 """Variants that settings ask for."""
 RELEASE_PASSES, ROTATIONS = "release", "rotations"
 """Values of the setting `passes`: the release's own, or made by rotating the options."""
+_GRADE_COLUMNS = ("judge_score", "rounds", "exact_match", "empty_prediction")
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -146,9 +150,10 @@ class CircularEval(Protocol):
             questions=[passes[number].question for number in there],
             rotations=[passes[number].number for number in there],
         )
-        for place in of_open:
-            items[place]["reference"] = "" if self.is_private(rows[place]) else _right_text(rows[place])
-        self._add_grades([items[place] for place in of_open], [rows[p] for p in of_open], [responses[p] for p in of_open])
+        if of_open:
+            graded = self._graded([rows[place] for place in of_open], [responses[place] for place in of_open])
+            for place, item in zip(of_open, graded, strict=True):
+                items[place] = item
         return items
 
     def score(self, answered: Sequence[RowResponses]) -> Scored:
@@ -252,8 +257,26 @@ class CircularEval(Protocol):
             if kept:
                 found[WITHOUT_BLIND] = self._scores(kept)[0]
         if self.grade_open_answers:
-            found[GRADES] = self._grade_scores(answered)
+            rows = [one.row for one in answered]
+            columns = columns_of([_of_open(one).item for one in answered], *_GRADE_COLUMNS)
+            judge = JudgeSettings(judge_name(self._grader), self.rounds, seed=self.seed)
+            found[GRADES] = answer_scores(columns, known_groups(rows, self.groups) or None, judge)
         return found
+
+    @property
+    def _grader(self) -> Judge:
+        grader: Judge = lexical if self.judge is None else self.judge
+        return grader
+
+    def _graded(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
+        """The right answer ("" if private) and the judge's grade of answers to open questions."""
+        references = ["" if self.is_private(row) else _right_text(row) for row in rows]
+        texts, questions = [response.text or "" for response in responses], [row["question"] for row in rows]
+        columns = read_answers(texts, references, questions, self._grader, self.rounds)
+        return [
+            {"reference": reference, **{name: column[number] for name, column in columns.items()}}
+            for number, reference in enumerate(references)
+        ]
 
     def _request(self, row: Row, one: QuestionPass) -> Request:
         shown = {**row, "question": one.question, "hint": one.hint, "options": one.options}
@@ -292,6 +315,12 @@ def _answered_passes(answered: Sequence[RowResponses]) -> list[AnsweredPass]:
         one = asked_pass(row, response)
         found.append(AnsweredPass(row, one, moved_reply(response.text or "", shown_options(response), one.options)))
     return found
+
+
+def _of_open(answered: RowResponses) -> Response:
+    response = answered.of_pass(OPEN)
+    assert response is not None, "the open question is asked of every row"
+    return response
 
 
 def _right_text(row: Row) -> str:
