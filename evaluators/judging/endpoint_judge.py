@@ -23,7 +23,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
-from eyechart.evaluators.backends.endpoint.pool import map_unordered
+from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.judging.server import Conversed, JudgeServer
 from eyechart.evaluators.judging.stored_replies import Reply, from_value, reply_keys, sum_usage
 from eyechart.evaluators.requests.store import ResponseStore
