@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError, unknown_name
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.answer_files.reading import read_submission
@@ -117,7 +117,7 @@ def _bundle(run: Run, key: TaskKey, data_dirs: Mapping[str, str]) -> Bundle:
         found = len(read_submission(name, content))
         if found != count:
             raise DataError(f"{name} holds {found} answers where {count} were put in")
-    return Bundle(key, files, count, find_subset(key.subset).answers_note)
+    return Bundle(key, files, count, find_dataset(key.subset).answers_note)
 
 
 def _check_result(key: TaskKey, result: TaskResult, task: Task) -> None:
