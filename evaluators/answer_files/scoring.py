@@ -25,7 +25,6 @@ from eyechart.metrics.scoring.choices.extraction import named_letters
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.judging.distributed import DistributedJudge
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
 
 SMALLEST_GROUP = 30
@@ -52,7 +51,7 @@ class _Question:
 
 
 def score_submission(
-    submission: Path, answers: Path, judge: "EndpointJudge | DistributedJudge | None" = None, rounds: int | None = None
+    submission: Path, answers: Path, judge: "EndpointJudge | None" = None, rounds: int | None = None
 ) -> dict[str, Any]:
     """Score a file of answers against the private ones.
 

@@ -20,7 +20,6 @@ from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import Judging
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.judging.distributed import DistributedJudge
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
 
 _TEXT_PART = "AesI"
@@ -72,7 +71,7 @@ def golden_texts(answers: Path, template: str) -> dict[tuple[Any, ...], str]:
 def score_texts(
     pairs: Sequence[tuple[str, str]],
     template: str,
-    judge: "EndpointJudge | DistributedJudge | None",
+    judge: "EndpointJudge | None",
     rounds: int | None,
 ) -> dict[str, Any]:
     """Compare texts with golden ones.

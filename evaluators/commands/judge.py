@@ -1,10 +1,9 @@
 """The options with which `eyechart run`, `score` and `score-private` name a judge on a server.
 
-typer reads a command's options from its signature, so each command names them all, and hands them to `judge_options`.
+typer reads a command's options from its signature, so each command names them all and hands them to `judge_options`.
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,9 +64,14 @@ JudgeCost = Annotated[
         rich_help_panel=JUDGE,
     ),
 ]
-JudgePrices = Annotated[
-    Path | None,
-    typer.Option("--judge-prices", metavar="FILE", help="A table of prices of your own.", rich_help_panel=JUDGE),
+JudgePrice = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--judge-price",
+        metavar="INPUT OUTPUT",
+        help="US dollars per million tokens of prompts and of replies; --judge-max-cost needs it.",
+        rich_help_panel=JUDGE,
+    ),
 ]
 
 
@@ -79,7 +83,7 @@ def judge_options(
     concurrency: int,
     timeout: float | None,
     max_cost: float | None,
-    prices: Path | None,
+    price: tuple[float, float] | None,
 ) -> "JudgeOptions | None":
     """The judge of a run; None where no judge is named.
 
@@ -92,7 +96,7 @@ def judge_options(
         "--judge-max-tokens": max_tokens,
         "--judge-timeout": timeout,
         "--judge-max-cost": max_cost,
-        "--judge-prices": prices,
+        "--judge-price": price,
     }
     said = [option for option, value in given.items() if value is not None]
     if name is None:
@@ -103,7 +107,7 @@ def judge_options(
 
     seconds = DEFAULT_TIMEOUT if timeout is None else timeout
     endpoint = EndpointOptions(base_url=base_url, concurrency=concurrency, timeout=seconds)
-    options = JudgeOptions(name, endpoint, max_cost=max_cost, prices=prices)
+    options = JudgeOptions(name, endpoint, max_cost=max_cost, price=price)
     return replace(
         options,
         temperature=options.temperature if temperature is None else temperature,

@@ -41,7 +41,7 @@ from eyechart.evaluators.commands.judge import (
     JudgeConcurrency,
     JudgeCost,
     JudgeName,
-    JudgePrices,
+    JudgePrice,
     JudgeTemperature,
     JudgeTimeout,
     JudgeTokens,
@@ -150,7 +150,7 @@ def run(
     judge_concurrency: JudgeConcurrency = DEFAULT_CONCURRENCY,
     judge_timeout: JudgeTimeout = None,
     judge_max_cost: JudgeCost = None,
-    judge_prices: JudgePrices = None,
+    judge_price: JudgePrice = None,
     rounds: Rounds = None,
     max_new_tokens: Annotated[
         int | None, typer.Option(min=1, help="The longest reply, in tokens.", rich_help_panel=HOW)
@@ -214,7 +214,7 @@ def run(
             judge_concurrency,
             judge_timeout,
             judge_max_cost,
-            judge_prices,
+            judge_price,
         )
     )
     endpoint = checked(lambda: _endpoint(model, backend, base_url, concurrency, timeout))

@@ -35,7 +35,7 @@ from eyechart.evaluators.commands.judge import (
     JudgeConcurrency,
     JudgeCost,
     JudgeName,
-    JudgePrices,
+    JudgePrice,
     JudgeTemperature,
     JudgeTimeout,
     JudgeTokens,
@@ -98,7 +98,7 @@ def score(
     judge_concurrency: JudgeConcurrency = DEFAULT_CONCURRENCY,
     judge_timeout: JudgeTimeout = None,
     judge_max_cost: JudgeCost = None,
-    judge_prices: JudgePrices = None,
+    judge_price: JudgePrice = None,
     rounds: Rounds = None,
 ) -> None:
     """Score answers that were made elsewhere."""
@@ -144,7 +144,7 @@ def score(
             judge_concurrency,
             judge_timeout,
             judge_max_cost,
-            judge_prices,
+            judge_price,
         )
     )
 

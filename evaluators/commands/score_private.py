@@ -13,7 +13,7 @@ from eyechart.evaluators.commands.judge import (
     JudgeConcurrency,
     JudgeCost,
     JudgeName,
-    JudgePrices,
+    JudgePrice,
     JudgeTemperature,
     JudgeTimeout,
     JudgeTokens,
@@ -41,7 +41,7 @@ def score_private(
     judge_concurrency: JudgeConcurrency = DEFAULT_CONCURRENCY,
     judge_timeout: JudgeTimeout = None,
     judge_max_cost: JudgeCost = None,
-    judge_prices: JudgePrices = None,
+    judge_price: JudgePrice = None,
     rounds: Rounds = None,
 ) -> None:
     """Score a file of answers; prints scores and counts alone, and neither prints nor stores an answer.
@@ -51,7 +51,7 @@ def score_private(
 
     def work() -> dict[str, Any]:
         from eyechart.evaluators.answer_files.scoring import score_submission
-        from eyechart.evaluators.judging import make_judge
+        from eyechart.evaluators.judging import EndpointJudge
 
         if out is not None and out.resolve() in (submission.resolve(), answers.resolve()):
             raise UsageError(f"--out is {out}, which is one of the files that are read; name another")
@@ -63,10 +63,10 @@ def score_private(
             judge_concurrency,
             judge_timeout,
             judge_max_cost,
-            judge_prices,
+            judge_price,
         )
         # Without a store: nothing of what is judged is kept.
-        asked = None if options is None else make_judge(options)
+        asked = None if options is None else EndpointJudge(options)
         found: dict[str, Any] = without_nan(score_submission(submission, answers, asked, rounds))
         if out is not None:
             try:

@@ -30,7 +30,6 @@ from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.table import notes, score_table
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.judging.distributed import DistributedJudge
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
 
 
@@ -55,7 +54,7 @@ def execute(
     folder: Path,
     store: ResponseStore | None = None,
     processes: Processes | None = None,
-    judge: "EndpointJudge | DistributedJudge | None" = None,
+    judge: "EndpointJudge | None" = None,
 ) -> bool:
     """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
 
@@ -164,7 +163,7 @@ def _run_task(
     options: RunOptions,
     messages: Console,
     processes: Processes | None,
-    judge: "EndpointJudge | DistributedJudge | None",
+    judge: "EndpointJudge | None",
 ) -> Evaluation:
     task = planned.task
     # Known before any data are loaded.
@@ -211,7 +210,7 @@ def _evaluate(
     backend: Backend,
     options: RunOptions,
     messages: Console,
-    judge: "EndpointJudge | DistributedJudge | None",
+    judge: "EndpointJudge | None",
 ) -> Evaluation:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal nothing is animated: one line when a task begins and one when it ends.

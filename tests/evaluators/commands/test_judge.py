@@ -45,11 +45,9 @@ def test_a_judge_is_asked_once_and_a_repeated_run_costs_nothing(script, describe
     assert second.timings["judge_requests"] == 0
 
 
-def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, described, tmp_path):
-    table = tmp_path / "prices.toml"
-    table.write_text("[judge]\ninput = 1000000\noutput = 0\n")
+def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, described):
     script.say(always("Score: 1", prompt_tokens=1000, completion_tokens=5))
-    done, result = described("limited", "--judge-max-cost", 12_000, "--judge-prices", table, "--judge-concurrency", 1)
+    done, result = described("limited", "--judge-max-cost", 12_000, "--judge-price", 1e6, 0, "--judge-concurrency", 1)
     assert done.exit_code == 0 and not result.complete
     assert 0 < len(script.bodies) < 15 and result.settings["judge"]["cost"] <= 12_000
     assert result.scores["failed_rounds"] == 75 - 5 * len(script.bodies)
@@ -116,9 +114,9 @@ def test_a_judge_that_is_not_there_fails_its_tasks_alone(tmp_path):
         (("--judge-max-cost", 3), "--judge-max-cost has no effect without --judge"),
         (("--judge-timeout", 3), "--judge-timeout has no effect without --judge"),
         (("--judge", "x", "--judge-timeout", 0), "--judge-timeout"),
-        (("--judge", "nobody-knows", "--judge-max-cost", 3), "no price of the judge 'nobody-knows' is known"),
+        (("--judge", "x", "--judge-max-cost", 3), "max_cost is given without price"),
         (("--judge", "x", "--judge-base-url", "nowhere"), "base_url='nowhere' is not allowed"),
-        (("--judge", "gpt-4o", "--judge-prices", "absent.toml", "--judge-max-cost", 1), "absent.toml cannot be read"),
+        (("--judge-price", 1, 2), "--judge-price has no effect without --judge"),
     ],
 )
 def test_wrong_usage_of_judges(tmp_path, arguments, problem):

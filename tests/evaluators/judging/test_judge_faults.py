@@ -12,7 +12,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.judging.endpoint_judge import MOST_FAILURES
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators.scripted_server import always, completion, refusal
@@ -47,7 +47,7 @@ def test_a_wrong_key_or_model_ends_the_scoring_with_the_servers_words(script, ju
 def test_a_server_that_is_not_there_ends_the_scoring():
     options = JudgeOptions("judge", EndpointOptions("http://127.0.0.1:9/v1", max_retries=0))
     with pytest.raises(ModelError, match=r"no server can be reached at http://127\.0\.0\.1:9/v1"):
-        score(make_judge(options))
+        score(EndpointJudge(options))
 
 
 def test_every_task_of_a_judge_that_cannot_be_asked_says_so(script, judge):

@@ -15,7 +15,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
-from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.scripted_server import Script, always
@@ -95,7 +95,7 @@ def test_a_server_is_asked_for_texts(httpserver):
 def test_a_judge_on_a_server_is_asked_for_five_replies_at_once(httpserver):
     script = Script(httpserver)
     script.say(always("Score: 1"))
-    judge = make_judge(JudgeOptions("judge", EndpointOptions(httpserver.url_for("/v1"), max_retries=0)))
+    judge = EndpointJudge(JudgeOptions("judge", EndpointOptions(httpserver.url_for("/v1"), max_retries=0)))
     # A vote for each reply that names no option; completeness, preciseness and relevance of each description.
     for name, asked, score, value in (
         ("q_bench/perception", 3, "accuracy", 1.0),

@@ -12,7 +12,7 @@ import json, os, sys
 from pathlib import Path
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.backends.processes import join_processes
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.metrics.scoring.judging.answers import answer_scores
@@ -22,7 +22,7 @@ ROWS = 70
 
 def score(model):
     options = JudgeOptions(model, EndpointOptions(sys.argv[1], concurrency=4, max_retries=0))
-    judge = make_judge(options, store, processes).for_task()
+    judge = EndpointJudge(options, store, processes).for_task()
     judging = Judging(judge, rounds=2, resamples=10)
     answers = [f"dim {i}" for i in range(ROWS)]
     try:
