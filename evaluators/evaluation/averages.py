@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from eyechart.evaluators.protocols.quality.assessment import QualityAssessment
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.tasks import get_task, known_task
 
-AVERAGE = "average"
-"""What stands in place of the data set's name."""
 AVERAGED_SCORES = ("srcc", "plcc", "krcc", "plcc_fitted")
 """Scores that mean the same on every database; errors are in the units of each."""
 

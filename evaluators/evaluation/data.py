@@ -91,7 +91,7 @@ def load_data(
         DataError: The release cannot be read, or has to be got by hand.
     """
     if data is None and task.data.path is not None:
-        return _load_own(task, split, data_dir)
+        return _load_own(task, split, data_dir, skip_missing=skip_missing, skip_bad=skip_bad, images=images)
     if isinstance(data, datasets.Dataset):
         return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
     if data is not None and not isinstance(data, str):
@@ -130,11 +130,30 @@ def load_data(
     return LoadedData(rows, name, split, source, left_out, config, options)
 
 
-def _load_own(task: Task, split: str | None, data_dir: str | Path | None) -> LoadedData:
-    own = task.data
-    path, split = str(data_dir or own.path), split or own.splits[0]
-    rows = load_own(path, columns=own.columns, required=task.protocol.columns, split=split, config=own.config)
-    return LoadedData(rows, own.datasets[0], split, path, config=own.config)
+def _load_own(
+    task: Task,
+    split: str | None,
+    data_dir: str | Path | None,
+    *,
+    skip_missing: bool,
+    skip_bad: bool,
+    images: Literal["load", "skip"],
+) -> LoadedData:
+    own, path = task.data, str(data_dir or task.data.path)
+    rows = load_own(
+        path,
+        task.protocol.kind,
+        columns=own.columns,
+        config=own.config,
+        split=split or own.split,
+        needs=[*task.protocol.columns, *task.groups],
+        needed_by=task.name,
+        skip_missing=skip_missing,
+        skip_bad=skip_bad,
+        images=images,
+    )
+    left_out = datasets_scripts.left_out(rows)
+    return LoadedData(rows, own.datasets[0], split or own.splits[0], path, left_out, own.config)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ class Description(Protocol):
 
     name: ClassVar[str] = "description"
     metric: ClassVar[str] = "judge_description"
+    kind: ClassVar[str] = "description"
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "description")
 
     template: Definition[Literal["q_bench", "aesbench"]] = "q_bench"

@@ -60,6 +60,8 @@ class Protocol(ABC):
     """What task files and results call it."""
     metric: ClassVar[str]
     """The evaluate module that gives its scores."""
+    kind: ClassVar[str]
+    """Kind of data: "multiple choice", "quality", "pairs" or "description"."""
     columns: ClassVar[tuple[str, ...]]
     """Columns that the data must have: the id, the image or images, the label, then others."""
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+AVERAGE = "average"
+"""What stands in place of the data set's name in an average over data sets."""
 PRIVATE = "its answer is private"
 """Why a row that was answered is left out of the scores where its own answer is not public."""
 

@@ -31,6 +31,7 @@ from eyechart.evaluators.runs.table import notes, score_table
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
+    from eyechart.metrics.scoring.judging.replies import Judge
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class RunOptions:
     """Leave out rows whose image is absent."""
     suite: dict[str, Any] | None = None
     """The contents of the suite file, to be kept with the results."""
+    name: str | None = None
+    """Name of the model in the results; by default its id."""
 
 
 def execute(
@@ -196,7 +199,7 @@ def _run_task(
     lines = [answers, *(f"warning: {text}" for text in told)]
     for line in lines:
         print_line(messages, f"{task.name}: {line}")
-    return replace(evaluation, warnings=list(told))
+    return replace(evaluation, warnings=list(told), model=options.name or evaluation.model)
 
 
 def _evaluator(planned: TaskRun, seed: int, judge: "Judge | None" = None) -> Evaluator:

@@ -23,6 +23,8 @@ class TaskData:
     """The data sets it runs on where none is named; the first of `datasets` if empty."""
     path: str | None = None
     """Own data: a Hub id, folder, .parquet, .jsonl, .tsv or .csv; None for our data sets."""
+    split: str | None = None
+    """Own data: split that is read; None where there is one."""
     columns: Mapping[str, str | list[str]] = field(default_factory=dict)
     """Own data: documented column to the file's column or columns."""
 

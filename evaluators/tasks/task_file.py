@@ -162,7 +162,12 @@ def _task(file: _File, folder: Path) -> Task:
     return Task(
         name=file.name,
         data=TaskData(
-            (file.name,), (file.data.split or "test",), file.data.config, path=where, columns=file.columns
+            (file.name,),
+            (file.data.split or "test",),
+            file.data.config,
+            path=where,
+            split=file.data.split,
+            columns=file.columns,
         ),
         protocol=with_settings(protocol, file.settings, file.name),
         groups=tuple(file.groups),

@@ -57,6 +57,7 @@ class CircularEval(Protocol):
 
     name: ClassVar[str] = "circular_eval"
     metric: ClassVar[str] = "circular_eval"
+    kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
 
     blind_prompt: Definition[PromptFunction | None] = None

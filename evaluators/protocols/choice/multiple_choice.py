@@ -48,6 +48,7 @@ class MultipleChoice(Protocol):
 
     name: ClassVar[str] = "multiple_choice"
     metric: ClassVar[str] = "choice_accuracy"
+    kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
 
     prefill: Definition[str] = ""

@@ -41,6 +41,7 @@ class SelfAwareness(Protocol):
 
     name: ClassVar[str] = "self_awareness"
     metric: ClassVar[str] = "self_awareness"
+    kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options", "refusal")
 
     max_new_tokens: Count = 32

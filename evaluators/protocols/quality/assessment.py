@@ -47,6 +47,7 @@ class QualityAssessment(Protocol):
 
     name: ClassVar[str] = "quality_assessment"
     metric: ClassVar[str] = "softmax_iqa"
+    kind: ClassVar[str] = "quality"
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "quality")
 
     prefill: Definition[str] = ""
