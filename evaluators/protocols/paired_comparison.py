@@ -12,9 +12,10 @@ from eyechart.evaluators.evaluation.waves import RowResponses, explain_item, lef
 from eyechart.evaluators.protocols.validation import check_images, check_number, check_texts
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row
 from eyechart.metrics.scoring.errors import SmallSampleWarning
-from eyechart.metrics.scoring.pairs.convergence import convergence, judge_by_scores, score_limit
+from eyechart.metrics.scoring.items import Items, select_rows
+from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit, winners_by_scores
 from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, check_pairs
-from eyechart.metrics.scoring.pairs.preferences import FIRST, NONE, SECOND, Preferences, read_preferences
+from eyechart.metrics.scoring.pairs.preferences import read_pairs, winners
 from eyechart.metrics.scoring.pairs.replies import read_preference
 from eyechart.metrics.scoring.pairs.scores import PairSettings
 from eyechart.metrics.scoring.pairs.tables import average_rows, part_scores
@@ -108,25 +109,25 @@ class PairedComparisonEvaluator(Evaluator):
 
     def extras(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
         """The rows of the paper's tables with their averages, and the curve of convergence."""
-        preferences, pairs = _judged(answered)
+        read, pairs = _read(answered)
         found: dict[str, Any] = {}
         if pairs.pool_ids is not None:
             part_of_pool = self.definition.part_of_pool or str
             parts = [part_of_pool(pool) for pool in pairs.pool_ids]
-            found["table"] = part_scores(preferences, pairs, parts, self._pair_settings(pairs))
+            found["table"] = part_scores(read, pairs, parts, self._pair_settings(pairs))
             found["averages"] = self._averages(found["table"])
         if all(item.row.get("round") is not None for item in answered):
             own = _own_rows(answered)
             items = [answered[row] for row in own]
-            found["convergence"] = self._convergence(items, preferences.select(own), pairs.select(own))
+            found["convergence"] = self._convergence(items, select_rows(read, own), pairs.select(own))
         return found
 
-    def _convergence(self, items: Sequence[RowResponses], preferences: Preferences, pairs: Pairs) -> dict[str, Any]:
+    def _convergence(self, items: Sequence[RowResponses], read: Items, pairs: Pairs) -> dict[str, Any]:
         """The curve of the answers, that of a judge by the qualities, and where scores answered, what they tell."""
         rounds, settings = _column(items, "round"), self._pair_settings(pairs)
-        perfect = judge_by_scores(pairs.first_references, pairs.second_references)
+        perfect = winners_by_scores(pairs.first_references, pairs.second_references)
         found: dict[str, Any] = {
-            "curve": convergence(preferences, pairs, rounds, settings),
+            "curve": convergence(winners(read), pairs, rounds, settings),
             "upper_bound": convergence(perfect, pairs, rounds, settings),
         }
         if (scores := _image_scores(items)) is not None:
@@ -251,13 +252,13 @@ def _pools(items: Sequence[RowResponses]) -> list[str] | None:
 
 def _read_replies(items: Sequence[RowResponses]) -> dict[str, list[str]]:
     """Replies that prefer what the raw ones do, so that long texts are not read for every aggregator."""
-    found = read_preferences(_texts(items, MAIN), _texts(items, REVERSED))
-    replies = {FIRST: "A", SECOND: "B", NONE: ""}
-    sides = {"predictions": found.forward, "reversed_predictions": found.reverse}
-    return {name: [replies[position] for position in positions.tolist()] for name, positions in sides.items()}
+    read, _ = _read(items)
+    replies = {"first": "A", "second": "B", None: ""}
+    sides = {"predictions": "choice", "reversed_predictions": "reversed_choice"}
+    return {name: [replies[choice] for choice in read[column]] for name, column in sides.items()}
 
 
-def _judged(items: Sequence[RowResponses]) -> tuple[Preferences, Pairs]:
+def _read(items: Sequence[RowResponses]) -> tuple[Items, Pairs]:
     pairs = check_pairs(
         _column(items, "first_id"),
         _column(items, "second_id"),
@@ -265,7 +266,7 @@ def _judged(items: Sequence[RowResponses]) -> tuple[Preferences, Pairs]:
         _column(items, "second_quality"),
         _pools(items),
     )
-    return read_preferences(_texts(items, MAIN), _texts(items, REVERSED)), pairs
+    return read_pairs(_texts(items, MAIN), _texts(items, REVERSED), pairs), pairs
 
 
 def _image_scores(items: Sequence[RowResponses]) -> dict[str, float] | None:
