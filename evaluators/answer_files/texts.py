@@ -14,10 +14,10 @@ from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.datasets_scripts.common.files.readers import clean_text
 from eyechart.evaluators.answer_files.private_files import json_of, json_rows
 from eyechart.evaluators.answer_files.reading import Submitted
-from eyechart.metrics.scoring.judging.descriptions import description_scores, wording_settings
+from eyechart.metrics.scoring.judging.descriptions import description_scores, read_descriptions
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
@@ -90,23 +90,24 @@ def score_texts(
     Raises:
         ModelError: The judge cannot be asked.
     """
-    judging = Judging(lexical if judge is None else judge, rounds or _ROUNDS)
+    asked_judge = lexical if judge is None else judge
+    name = judge_name(asked_judge)
     texts, golden = [text for text, _ in pairs], [reference for _, reference in pairs]
     try:
         with warnings.catch_warnings():
             # Warnings of lost rounds hold what the server said; the counts below tell of all.
             warnings.simplefilter("ignore")
-            scores = description_scores(texts, golden, {}, judging, template)
+            items = read_descriptions(texts, golden, asked_judge, rounds or _ROUNDS, template)
+            scores = description_scores(items, None, JudgeSettings(name, rounds or _ROUNDS), template)
     except ModelError as error:
         kind = type(error)
     else:
-        told = {name: value for name, value in scores.items() if name not in _NOT_TOLD}
-        settings = {"judge": judge_name(judging.judge), **wording_settings(template), "rounds": judging.rounds}
+        told = {key: value for key, value in scores.items() if key not in _NOT_TOLD}
         asked = {} if judge is None else {k: v for k, v in judge.settings().items() if k != "reason"}
-        return told | settings | {"resamples": judging.resamples, "seed": judging.seed, "judge_settings": asked}
+        return told | {"judge_settings": asked}
     # Raised out here, as the other error may quote what the judge was sent.
     raise kind(
-        f"the judge {judge_name(judging.judge)!r} cannot be asked. What its server says is not shown, as it may quote "
+        f"the judge {name!r} cannot be asked. What its server says is not shown, as it may quote "
         "the golden texts; to see it, ask the judge about public data, with eyechart score"
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
-from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.quality import quality_scatter

@@ -24,7 +24,7 @@ from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.as_published import published_data_options
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.checks import misfits
-from eyechart.metrics.scoring.choices.decisions import random_choice
+from eyechart.metrics.scoring.choices.reading import random_choice
 
 PUBLISHED = TaskOptions(as_published=True)
 
