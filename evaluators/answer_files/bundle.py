@@ -14,12 +14,12 @@ from eyechart.datasets_scripts.common.errors import DataError, MissingFileError,
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.answer_files.reading import read_submission
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.choice.passes import observed, passes_of
 from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.report.runs import Answers, Run, TaskKey, read_runs
-from eyechart.evaluators.requests.types import OFFICIAL, Loss, Request, Response, Row
+from eyechart.evaluators.requests.types import Loss, Request, Response, Row, RowResponses
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.task import Kind, Task
 

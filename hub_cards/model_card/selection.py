@@ -20,11 +20,12 @@ from eyechart.evaluators.comparison.items import item_scores
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.evaluation.waves import PRIVATE
 from eyechart.evaluators.report.runs import Run, TaskKey, read_runs
-from eyechart.evaluators.requests.types import GIVEN, LEXICAL, MINI, OFFICIAL
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_ranges import range_misfits
+from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.hub_cards.model_card.data_cards import pretty_name
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
 @dataclass(frozen=True)

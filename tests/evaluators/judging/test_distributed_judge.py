@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from tests.evaluators.backends.test_processes import launch
 
+from tests.evaluators.backends.test_processes import launch
 from tests.evaluators.scripted_server import completion, refusal
 
 SCRIPT = """

@@ -51,7 +51,7 @@ def test_windows_hold_at_least_so_many_sequences_and_every_request_once(make_pic
 
 
 def test_windows_end_early_when_their_pixels_fill_the_memory(make_picture, monkeypatch):
-    monkeypatch.setattr(units, "_MOST_BYTES", 1500)
+    monkeypatch.setattr(image_groups, "_MOST_BYTES", 1500)
     requests = [ask(str(number), make_picture(number)) for number in range(6)]
     assert [len(window.prompts) for window in windows(requests, 100)] == [2, 2, 2]
 
