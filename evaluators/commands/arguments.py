@@ -56,9 +56,9 @@ class DataArguments:
             metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
         ),
     ] = None
-    mini: Annotated[
-        bool, typer.Option("--mini", help="Use synthetic demo data for data sets without --data-dir.")
-    ] = False
+    mini: Annotated[bool, typer.Option("--mini", help="Use synthetic demo data for data sets without --data-dir.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,10 @@ class TaskArguments:
         typer.Option("--out", "--output", help="Folder for the results (default: ./eyechart_runs/<time>)."),
     ] = None
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out rows and images that cannot be read, and items without an "
-        "answer; list them."),
+        bool,
+        typer.Option(
+            "--skip-bad", help="Leave out rows and images that cannot be read, and items without an answer; list them."
+        ),
     ] = False
     no_store: Annotated[
         bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")

@@ -58,9 +58,9 @@ class ModelArguments:
         typer.Option(min=1, help="Requests per forward pass, halved when memory runs out (default: automatic)."),
     ] = None
     device: Annotated[str | None, typer.Option(help="Device for the model, for example cpu or cuda:0.")] = None
-    dtype: Annotated[
-        str, typer.Option(help="Number format, for example bfloat16; auto is that of the weights.")
-    ] = "auto"
+    dtype: Annotated[str, typer.Option(help="Number format, for example bfloat16; auto is that of the weights.")] = (
+        "auto"
+    )
     device_map: Annotated[str | None, typer.Option(help="Spread the model over devices, for example auto.")] = None
     attention: Annotated[
         str | None, typer.Option(help="Attention implementation, for example sdpa or flash_attention_2.")

@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.evaluators.commands.arguments import (
-    DataArguments,
-    JudgeArguments,
-    TaskArguments,
-    expanded,
-    parse_pairs,
-)
+from eyechart.evaluators.commands.arguments import DataArguments, JudgeArguments, TaskArguments, expanded, parse_pairs
 from eyechart.evaluators.commands.running import execute_plan
 from eyechart.evaluators.runs.console import checked
 from eyechart.evaluators.runs.data import check_data, check_mini

@@ -228,10 +228,14 @@ class Evaluator(evaluate.Evaluator):
         progress: Progress | None = None,
     ) -> tuple[Evaluation, list[RowResponses]]:
         task, protocol = self.definition, self.protocol
-        if self.as_published and task.published_judge and protocol.is_judged and protocol.judge is None:
-            # Private answers are scored by nobody here.
-            if not all(map(protocol.is_private, undecoded_rows(loaded.dataset, limit))):
-                raise judge_needed(task)
+        lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
+        # Private answers are scored by nobody here.
+        if (
+            self.as_published
+            and lacks_judge
+            and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, limit)))
+        ):
+            raise judge_needed(task)
         return evaluate_rows(
             task,
             protocol,

@@ -82,7 +82,9 @@ def evaluate_rows(
         settings["judge"] = describe() if describe else {"name": judge_name(protocol.judge)}
     settings["model"] = {**backend.settings(), **model_settings(answered)}
     scores = scored.scores
-    unusable = [left_out_item(one.row, scored.left_out[one.row["id"]]) for one in answered if one.row["id"] in scored.left_out]
+    unusable = [
+        left_out_item(one.row, scored.left_out[one.row["id"]]) for one in answered if one.row["id"] in scored.left_out
+    ]
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
     count_public = len(answered) - len(private)
     judge = settings.get("judge", {})
@@ -129,7 +131,7 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
     names = {one.name for one in fields(protocol)}
     if "split" in names:
         decided["split"] = loaded.split
-    if "early_stop" in names and getattr(protocol, "early_stop") is None:
+    if "early_stop" in names and protocol.early_stop is None:
         decided["early_stop"] = backend.billed_per_request
     return replace(protocol, **decided)
 

@@ -100,8 +100,7 @@ def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:
     there = [
         (request.id, request.pass_name, response)
         for request in wave
-        if request.id not in state.failed
-        and (response := state.responses[request.id][request.pass_name]) is not None
+        if request.id not in state.failed and (response := state.responses[request.id][request.pass_name]) is not None
     ]
     items = protocol.read([state.rows[id] for id, _, _ in there], [response for _, _, response in there])
     for (id, name, response), item in zip(there, items, strict=True):

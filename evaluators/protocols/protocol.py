@@ -54,7 +54,7 @@ class Scored:
 
 @checked_dataclass(frozen=True, config=CONFIG)
 class Protocol(ABC):
-    """How a kind of question is asked and scored. The members to write are the abstract ones, `read` and `follow_ups`."""
+    """How a kind of question is asked and scored; to write one, write its abstract members, `read` and `follow_ups`."""
 
     name: ClassVar[str]
     """What task files and results call it."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import ValidationError
-from pydantic_core import PydanticUndefined
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.quality import quality_scatter
 from eyechart.evaluators.report.runs import Run, Scored, TaskKey, interval, merged_keys, number
+from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.results_file import TaskResult
 
 _CHOICE_GROUPS = ("question_type", "concern", "dimension", "image_source")

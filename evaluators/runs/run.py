@@ -18,8 +18,8 @@ from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.evaluation import Evaluation

@@ -15,11 +15,7 @@ which puts the image right behind the text.
 from dataclasses import replace
 from string import ascii_uppercase
 
-from eyechart.evaluators.answer_files.q_bench import (
-    description_answer_file,
-    pair_answer_file,
-    perception_answer_file,
-)
+from eyechart.evaluators.answer_files.q_bench import description_answer_file, pair_answer_file, perception_answer_file
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT

@@ -1,4 +1,4 @@
-"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(...)` or `TASKS = [...]`.
+r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(...)` or `TASKS = [...]`.
 
 ::
 
@@ -6,7 +6,7 @@
     protocol: circular_eval   # multiple_choice, self_awareness, description, quality_assessment, paired_comparison
     data: {path: Lin-Chen/MMStar, split: val}    # a Hub id, folder, .parquet, .jsonl, .tsv or .csv
     columns: {images: image, question: question, options: [A, B, C, D], answer: answer}
-    prompt: "{images}\\n{question}\\n{options}\\nAnswer with the letter."
+    prompt: "{images}\n{question}\n{options}\nAnswer with the letter."
     groups: [category]
     settings: {max_new_tokens: 64}               # optional; `eyechart tasks FILE` lists them
 """

@@ -66,7 +66,9 @@ def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
     folder = Path(folder)
     for name in (RESULTS_FILE, PREDICTIONS_FILE):
         if not (folder / name).is_file():
-            raise MissingFileError("not there; exclude_blind_solved names the folder of a finished run", path=folder / name)
+            raise MissingFileError(
+                "not there; exclude_blind_solved names the folder of a finished run", path=folder / name
+            )
     results = read_results(folder)
     blind = [one for one in results.tasks if one.settings.get("blind") is True and one.scores is not None]
     if not blind:

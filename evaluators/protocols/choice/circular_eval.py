@@ -30,7 +30,7 @@ from eyechart.evaluators.protocols.protocol import (
     flat_items,
 )
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
-from eyechart.metrics.scoring.choices.circular import circular_column, circular_scores
+from eyechart.metrics.scoring.choices.circular import add_circular, circular_scores
 from eyechart.metrics.scoring.choices.circular_passes import find_questions
 from eyechart.metrics.scoring.choices.extraction import moved_letter, moved_reply, unplaced_reply
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
@@ -239,15 +239,15 @@ class CircularEval(Protocol):
         columns = columns_of([response.item for _, response in observed(answered)], *CHOICE_COLUMNS)
         ids = inputs["question_ids"]
         questions = find_questions(ids, inputs["rotations"], inputs["choices"], inputs["pass_counts"])
-        columns["circular_correct"] = circular_column(columns["correct"], questions, self._missing)
+        columns = add_circular(columns, questions, self._missing)
         scores = circular_scores(
             columns,
             questions,
             inputs["references"],
             inputs["choices"],
             inputs["groups"],
-            missing=self._missing,
-            settings=self._extraction(),
+            self._missing,
+            self._extraction(),
         )
         return scores, dict(zip(ids, columns["circular_correct"], strict=True))
 

@@ -245,4 +245,3 @@ def _failure_rate(failed: Sequence[bool], rows: Sequence[int]) -> dict[str, Any]
     """Share of answers that name no given option, of those in `rows`."""
     count = sum(failed[row] for row in rows)
     return {"rate": count / len(rows), "failures": count, "n": len(rows)}
-

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, ResultsByKey, decimal, table
 from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.q_bench import WORD_PAIRS
 

@@ -22,12 +22,7 @@ ROWS = 70
 
 def score(model):
     options = JudgeOptions(model, EndpointOptions(sys.argv[1], concurrency=4, max_retries=0))
-<<<<<<< HEAD:tests/evaluators/judging/test_processes_judge.py
     judge = EndpointJudge(options, store, processes).for_task()
-    judging = Judging(judge, rounds=2, resamples=10)
-=======
-    judge = make_judge(options, store, processes).for_task()
->>>>>>> part-metrics:tests/evaluators/judging/test_distributed_judge.py
     answers = [f"dim {i}" for i in range(ROWS)]
     try:
         items = read_answers(answers, ["dark"] * ROWS, ["How?"] * ROWS, judge, rounds=2)
