@@ -1,4 +1,4 @@
-"""The options with which `eyechart run`, `score` and `score-private` name a judge on a server.
+"""The options with which `eyechart run` and `score` name a judge on a server.
 
 typer reads a command's options from its signature, so each command names them all, and hands them to `judge_options`.
 """

@@ -1,10 +1,11 @@
-"""`eyechart score`: score answers that were made elsewhere."""
+"""`eyechart score`: score precomputed predictions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY
 from eyechart.evaluators.commands.arguments import (
     Aggregator,
@@ -58,12 +59,12 @@ def score(
     predictions: Annotated[
         Path,
         typer.Option(
-            help="File of answers: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV or "
-            "JSON; lmms-eval's samples; LLaVA's answers to MMBench; Q-Bench's released logits; or CSV with image "
-            "and score of any measure."
+            help="File of predictions: JSON Lines with id, pass, and text, logits or score; an answer file of Q-Bench, "
+            "AesBench or MMBench; VLMEvalKit's XLSX, TSV or JSON; lmms-eval's samples; LLaVA's answers to MMBench; "
+            "Q-Bench's released logits; or CSV with image and score of any measure."
         ),
     ],
-    model: Annotated[str | None, typer.Option(help="Name of the model that made the answers.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model that gave the predictions.")] = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="A lower score is that of a better image, as for NIQE.")
     ] = False,
@@ -101,7 +102,7 @@ def score(
     judge_prices: JudgePrices = None,
     rounds: Rounds = None,
 ) -> None:
-    """Score answers that were made elsewhere."""
+    """Score precomputed predictions; an answer file needs a release that holds the right answers."""
 
     def plan_scoring() -> list[TaskRun]:
         given = TaskOptions(
@@ -153,7 +154,11 @@ def score(
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 
-        return PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
+        made = PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
+        if made.config not in (None, plan[0].task.config):
+            # Parts of AesBench share their ids: nothing else would tell them apart.
+            raise UsageError(f"{predictions} answers the configuration '{made.config}', which is not that of {task}")
+        return made
 
     def options() -> "RunOptions":
         from eyechart.evaluators.runs.run import RunOptions

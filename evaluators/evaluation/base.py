@@ -143,7 +143,7 @@ class Evaluator(EvaluateInterface):
         return {}
 
     def files(self, answered: Sequence[RowResponses], loaded: LoadedData) -> dict[str, bytes]:
-        """Files for the run's folder by name, such as the submission for a private split."""
+        """Files for the run's folder by name, such as the answer file of a private split."""
         return {}
 
     @abstractmethod

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eyechart.evaluators.answer_files.private import private_submission
 from eyechart.evaluators.evaluation.base import Evaluator
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.waves import RowResponses
@@ -78,10 +77,12 @@ class DescriptionEvaluator(Evaluator):
 
     def files(self, answered: Sequence[RowResponses], loaded: LoadedData) -> dict[str, bytes]:
         """The benchmark's own file of answers, where no golden text is public."""
-        if not all(self.is_private(item.row) for item in answered):
+        write = self.definition.answer_file
+        is_private = all(self.is_private(item.row) for item in answered)
+        if write is None or loaded.subset not in self.definition.subsets or not is_private:
             return {}
         rows, replies = [item.row for item in answered], [_reply(item) for item in answered]
-        return private_submission(self.definition, loaded.subset, rows, replies)
+        return dict(write(rows, replies))
 
     def settings(self) -> dict[str, Any]:
         """Prompt, length of the text, seed, and the judge where there is none but `lexical`."""

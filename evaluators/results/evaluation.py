@@ -24,7 +24,7 @@ class Evaluation:
     extras: dict[str, Any] = field(default_factory=dict)
     """What else the answers tell, such as the prompt-failure rate."""
     files: dict[str, bytes] = field(default_factory=dict)
-    """Files for the run's folder by name, such as the submission for a private split."""
+    """Files for the run's folder by name, such as the answer file of a private split."""
     timings: dict[str, float] = field(default_factory=dict)
     """Seconds, items per second, and how many answers came from the store, as these took no time."""
     warnings: list[str] = field(default_factory=list)

@@ -149,7 +149,7 @@ def _own_notes(evaluation: Evaluation) -> list[str]:
         )
     for name in evaluation.files:
         place = task_folder(evaluation) / name
-        lines.append(f"{evaluation.task}: the submission file is {place}{_not_to_be_submitted(evaluation)}")
+        lines.append(f"{evaluation.task}: the answer file is {place}{_not_to_be_submitted(evaluation)}")
     count = len(evaluation.left_out)
     if count:
         first = evaluation.left_out[0]

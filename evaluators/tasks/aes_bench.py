@@ -17,10 +17,11 @@ every run that holds both, each question is a conversation of its own, and an as
 
 import re
 from dataclasses import replace
+from functools import partial
 from string import ascii_uppercase
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.answer_files import aes_bench as submissions
+from eyechart.evaluators.answer_files.aes_bench import aes_bench_answer_file
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.task import Kind, Task
@@ -103,7 +104,7 @@ PERCEPTION = Task(
     metric_arguments={"judge_template": "q_bench_vote"},
     published_judge=True,
     by_response=True,
-    submission=submissions.perception_submission,
+    answer_file=partial(aes_bench_answer_file, "AesP"),
 )
 
 EMPATHY = replace(
@@ -112,7 +113,7 @@ EMPATHY = replace(
     description="aesthetic empathy: multiple choice on emotion, interest, uniqueness, vibe (AesE)",
     paper=f"{_PAPER}, Sec. 3.2",
     config="empathy",
-    submission=submissions.empathy_submission,
+    answer_file=partial(aes_bench_answer_file, "AesE"),
 )
 
 ASSESSMENT = replace(
@@ -125,7 +126,7 @@ ASSESSMENT = replace(
     prompt_id="aes_bench_assessment/1",
     groups=("image_source",),
     check=check_no_level,
-    submission=submissions.assessment_submission,
+    answer_file=partial(aes_bench_answer_file, "AesA1"),
 )
 
 INTERPRETATION = Task(
@@ -146,5 +147,5 @@ INTERPRETATION = Task(
     published_judge=True,
     check=check_question,
     after=("aes_bench/assessment",),
-    submission=submissions.interpretation_submission,
+    answer_file=partial(aes_bench_answer_file, "AesI"),
 )

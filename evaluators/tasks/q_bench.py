@@ -15,7 +15,7 @@ which puts the image right behind the text.
 from dataclasses import replace
 from string import ascii_uppercase
 
-from eyechart.evaluators.answer_files.q_bench import description_submission, pair_submission, perception_submission
+from eyechart.evaluators.answer_files.q_bench import description_answer_file, pair_answer_file, perception_answer_file
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.task import Kind, Published, Task
@@ -87,7 +87,7 @@ PERCEPTION = Task(
     metric_arguments={"judge_template": "q_bench_vote"},
     published=(Published("judge_reads", "all", "Q-Bench, A.2.1", "unmatched"),),
     published_judge=True,
-    submission=perception_submission,
+    answer_file=perception_answer_file,
 )
 
 PERCEPTION_PAIRS = replace(
@@ -96,7 +96,7 @@ PERCEPTION_PAIRS = replace(
     description="low-level perception: multiple choice on two images (A1 of Q-Bench2)",
     paper="Q-Bench2 (Zhang et al., 2024), A1",
     subsets=("llvisionqa_pairs",),
-    submission=pair_submission,
+    answer_file=pair_answer_file,
 )
 
 DESCRIPTION = Task(
@@ -113,7 +113,7 @@ DESCRIPTION = Task(
     max_new_tokens=512,
     metric_arguments={"template": "q_bench"},
     published_judge=True,
-    submission=description_submission,
+    answer_file=description_answer_file,
 )
 
 ASSESSMENT = Task(

@@ -97,7 +97,7 @@ class Task:
     """Tasks that a model must have answered first, where a run holds them."""
     note: str = ""
     """What the reader of its scores has to know."""
-    submission: Callable[[Sequence[Row], Sequence[str]], Mapping[str, bytes]] | None = None
+    answer_file: Callable[[Sequence[Row], Sequence[str]], Mapping[str, bytes]] | None = None
     """From rows whose answers are private, and the replies to them, to the benchmark's own files by name; letters stand
     for the rows' order of options. None where the benchmark takes none."""
 

@@ -12,7 +12,7 @@ from eyechart.evaluators.evaluation.waves import RowResponses, explain_item
 from eyechart.evaluators.judging.memory import RememberingJudge
 from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.choice.blind_run import BlindRun, read_blind_run
-from eyechart.evaluators.protocols.choice.circular_answer_file import submission_facts, submission_files
+from eyechart.evaluators.protocols.choice.circular_answer_file import answer_file_facts, answer_files
 from eyechart.evaluators.protocols.choice.human_letters import HumanLetters, read_human_letters
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoiceEvaluator, shown_options
 from eyechart.evaluators.protocols.choice.passes import (
@@ -177,7 +177,7 @@ class CircularEvaluator(MultipleChoiceEvaluator):
         return found
 
     def extras(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Questions that were removed as solvable blind; agreement with human letters; what a submission holds."""
+        """Questions that were removed as solvable blind; agreement with human letters; what an answer file holds."""
         found: dict[str, Any] = {}
         public = [item for item in answered if not self.is_private(item.row)]
         if self._blind_run is not None:
@@ -188,14 +188,14 @@ class CircularEvaluator(MultipleChoiceEvaluator):
             keys = [(row["id"], response.request.pass_name) for row, response in passes]
             found["extractor_agreement"] = self._letters.agreement(keys, decisions.letters, decisions.steps)
         if len(public) < len(answered):
-            found["submission"] = submission_facts(answered)
+            found["answer_file"] = answer_file_facts(answered)
         return found
 
     def files(self, answered: Sequence[RowResponses], loaded: LoadedData) -> dict[str, bytes]:
         """The file for the evaluation server, where answers are private."""
         if not any(self.is_private(item.row) for item in answered):
             return {}
-        return submission_files(answered, loaded)
+        return answer_files(answered, loaded)
 
     def settings(self) -> dict[str, Any]:
         """Prompt, passes, extraction, length of the answer, seed, and the blind run whose questions are removed."""

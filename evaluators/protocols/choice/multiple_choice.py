@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.answer_files.private import private_submission
 from eyechart.evaluators.evaluation.base import Evaluator
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.waves import RowResponses
@@ -147,10 +146,12 @@ class MultipleChoiceEvaluator(Evaluator):
 
     def files(self, answered: Sequence[RowResponses], loaded: LoadedData) -> dict[str, bytes]:
         """The benchmark's own file of answers, where all answers are private."""
-        if not all(self.is_private(item.row) for item in answered):
+        write = self.definition.answer_file
+        is_private = all(self.is_private(item.row) for item in answered)
+        if write is None or loaded.subset not in self.definition.subsets or not is_private:
             return {}
         rows, replies = [item.row for item in answered], [self._released_reply(item) for item in answered]
-        return private_submission(self.definition, loaded.subset, rows, replies)
+        return dict(write(rows, replies))
 
     def settings(self) -> dict[str, Any]:
         """Prompt, inference, option order, length of the answer or kind of loss, seed."""

@@ -49,7 +49,7 @@ def test_publishing(run: Path, tmp_path: Path) -> None:
     assert "75.0" in output and len(output) < 1e5
 
 
-def test_a_submission(run: Path) -> None:
+def test_collecting_answer_files(run: Path) -> None:
     assert "no answers to private questions" in " ".join(call("submit", run, code=2).split())
 
 
