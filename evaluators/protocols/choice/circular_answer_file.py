@@ -36,7 +36,8 @@ def answer_file_facts(answered: Sequence[RowResponses]) -> dict[str, int]:
 
 def _passes(answered: Sequence[RowResponses]) -> tuple[list[Row], list[str]]:
     """Each pass as its release shows it, and the reply in its letters."""
-    passes, replies = [], []
+    passes: list[Row] = []
+    replies = []
     for row, response in observed(answered):
         one = asked_pass(row, response)
         passes.append({**row, "index": one.index, "question": one.question, "hint": one.hint, "options": one.options})
