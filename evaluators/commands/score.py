@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DataArguments, JudgeArguments, TaskArguments, expanded, parse_pairs
 from eyechart.evaluators.commands.running import execute_plan
 from eyechart.evaluators.runs.console import checked
@@ -35,7 +36,7 @@ def score(
         bool, typer.Option("--lower-is-better", help="A lower score is that of a better image, as for NIQE.")
     ] = False,
 ) -> None:
-    """Score precomputed predictions."""
+    """Score precomputed predictions; an answer file needs a release that holds the right answers."""
 
     def plan_scoring() -> list[TaskRun]:
         plan = make_plan(
@@ -60,7 +61,11 @@ def score(
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 
-        return PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
+        made = PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
+        if made.config not in (None, plan[0].task.data.config):
+            # Parts of AesBench share their ids: nothing else would tell them apart.
+            raise UsageError(f"{predictions} answers the configuration '{made.config}', which is not that of {task}")
+        return made
 
     def options() -> "RunOptions":
         from eyechart.evaluators.runs.run import RunOptions

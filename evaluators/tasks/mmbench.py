@@ -78,7 +78,7 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
         groups=("l1_category", "l2_category", "category"),
         published=(Published("fallback", "random", "MMBench, Sec. 3.2, step 3"),),
         published_judge=True,
-        answer_file=partial(mmbench_answer_file, config),
+        answer_file=partial(mmbench_answer_file, config=config),
     )
 
 

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.choice.passes import MAIN, QuestionPass, passes_of
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.answer_files.mmbench import AnsweredPass, cell_text
+from eyechart.evaluators.answer_files.mmbench import cell_text
 from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
 from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
@@ -167,11 +167,11 @@ class CircularEval(Protocol):
             diagnostics["extractor_agreement"] = self.human_labels.agreement(observed(public))
         files = {}
         if len(public) < len(answered):
-            passes = _answered_passes(answered)
+            passes, replies = _passes_and_replies(answered)
             asked = sum(len(passes_of(one.row)) for one in answered)
-            changed = sum(cell_text(one.reply) != one.reply for one in passes)
+            changed = sum(cell_text(reply) != reply for reply in replies)
             diagnostics["answer_file"] = {"passes": len(passes), "missing": asked - len(passes), "changed": changed}
-            files = {} if self.answer_file is None else dict(self.answer_file(passes, self.split))
+            files = {} if self.answer_file is None else dict(self.answer_file(passes, replies, split=self.split))
         own = [bool(one.row.get("passes")) for one in answered]
         settings = {"passes": RELEASE_PASSES if all(own) else "both" if any(own) else ROTATIONS}
         if not public:
@@ -309,13 +309,15 @@ def _reply(response: Response, one: QuestionPass) -> str:
     return unplaced_reply(response.text or "", list(shown_options(response)), one.options)
 
 
-def _answered_passes(answered: Sequence[RowResponses]) -> list[AnsweredPass]:
+def _passes_and_replies(answered: Sequence[RowResponses]) -> tuple[list[Row], list[str]]:
     """Each pass as its release shows it, and the reply in its letters."""
-    found = []
+    passes: list[Row] = []
+    replies = []
     for row, response in observed(answered):
         one = asked_pass(row, response)
-        found.append(AnsweredPass(row, one, moved_reply(response.text or "", shown_options(response), one.options)))
-    return found
+        passes.append({**row, "index": one.index, "question": one.question, "hint": one.hint, "options": one.options})
+        replies.append(moved_reply(response.text or "", shown_options(response), one.options))
+    return passes, replies
 
 
 def _of_open(answered: RowResponses) -> Response:

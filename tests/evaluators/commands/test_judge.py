@@ -55,10 +55,15 @@ def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, desc
     assert "Incomplete" in done.output
 
 
-@pytest.mark.parametrize(("seconds", "is_read"), [(0.2, False), (30, True)])
-def test_a_slow_judge_is_waited_for_as_long_as_said(script, described, monkeypatch, seconds, is_read):
-    # What is late is asked for again, and that after a wait.
+@pytest.fixture
+def without_retries(monkeypatch):
+    """What fails or is late is else asked for again, and that after a wait."""
     monkeypatch.setattr(judge_command, "EndpointOptions", partial(EndpointOptions, max_retries=0))
+
+
+@pytest.mark.usefixtures("without_retries")
+@pytest.mark.parametrize(("seconds", "is_read"), [(0.2, False), (30, True)])
+def test_a_slow_judge_is_waited_for_as_long_as_said(script, described, seconds, is_read):
 
     def answer(request):
         time.sleep(0.6)
@@ -97,6 +102,7 @@ def test_a_judge_without_a_task_and_rounds_without_a_judge_have_no_effect(tmp_pa
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.usefixtures("without_retries")
 def test_a_judge_that_is_not_there_fails_its_tasks_alone(tmp_path):
     judge = ("--judge", "judge", "--judge-base-url", "http://127.0.0.1:9/v1")
     tasks = ("q_bench/description", "q_bench/perception", "--limit", 3)

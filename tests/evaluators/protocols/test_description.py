@@ -8,8 +8,6 @@ from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.runs.table import notes, score_table
 
-pytestmark = pytest.mark.datasets36
-
 GOLDEN = ["The image is dark and noisy.", "A sharp image with vivid colors.", "It is blurry.", ""]
 
 

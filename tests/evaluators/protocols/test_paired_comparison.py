@@ -17,10 +17,7 @@ from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
 # Small sets of images, on which scores are undefined or inflated, are what this file is about.
-pytestmark = [
-    pytest.mark.datasets36,
-    pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
 
 QUALITY = [1.0, 2.0, 3.0, 4.0, 4.0, 6.0]
 RINGS = [(one, (one + step) % 6) for step in (1, 2, 3) for one in range(6)]

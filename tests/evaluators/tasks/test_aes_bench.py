@@ -272,7 +272,7 @@ def private(tmp_path):
     return folder
 
 
-def test_a_release_without_answers_gives_submissions_and_no_score(private, tmp_path):
+def test_a_release_without_answers_gives_answer_files_and_no_score(private, tmp_path):
     out = tmp_path / "out"
     done = invoke("run", *CHOICES, INTERPRETATION, "--data-dir", private, "--limit", 3, "--no-store", "--out", out)
     assert done.exit_code == 0, done.output

@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.answer_files.mmbench import AnsweredPass, mmbench_submission
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
@@ -191,24 +190,7 @@ def test_the_test_split_gives_the_file_for_the_server(tmp_path):
     released = release_rows(mini.release("mmbench") / "MMBench_TEST_EN.tsv")
     assert {row["index"] for row in rows} == {int(row["index"]) for row in released}
     assert {row["prediction"] for row in rows} == {"=B "}
-    assert done.extras["submission"] == {"passes": len(rows), "missing": 0, "changed": len(rows)}
-
-
-def test_a_file_for_the_server_is_scored_as_a_predictions_file(tmp_path):
-    task = evaluator("mmbench/en")
-    data = load_data(task.definition, is_mini=True)
-    wrong = {"dev-3", "dev-20"}
-    passes = [
-        AnsweredPass(row, one, one.answer if row["id"] not in wrong else "none")
-        for row in data.dataset.remove_columns("images")
-        for one in passes_of(row)
-    ]
-    ((name, content),) = mmbench_submission(passes, "en", "dev").items()
-    (tmp_path / name).write_bytes(content)
-    done = task.run(PredictionsFileBackend(tmp_path / name), data)
-    assert done.scores["circular_accuracy"] == pytest.approx(1 - 2 / 60)
-    assert done.scores["n_passes"] == len(passes)
-    assert done.settings["model"]["format"] == "vlmevalkit"
+    assert done.extras["answer_file"] == {"passes": len(rows), "missing": 0, "changed": len(rows)}
 
 
 @pytest.mark.parametrize("config", ["en", "en_v11"])
@@ -217,7 +199,7 @@ def test_each_index_carries_the_options_of_the_releases_row(tmp_path, config):
     task = evaluator(f"mmbench/{config}")
     without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)
     done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
-    path = tmp_path / "submission.xlsx"
+    path = tmp_path / "answers.xlsx"
     path.write_bytes(done.files[f"mmbench_{config}_test.xlsx"])
     expected = {
         int(row["index"]): [row[name] or None for name in "ABCD"]
@@ -246,7 +228,7 @@ def test_replies_to_another_order_are_written_in_the_releases_letters(tmp_path):
     task = evaluator("mmbench/en")
     loaded = load_data(task.definition, split="test", is_mini=True)
     done = task.run(PredictionsFileBackend(tmp_path / "answers.json"), loaded)
-    path = tmp_path / "submission.xlsx"
+    path = tmp_path / "answers.xlsx"
     path.write_bytes(done.files["mmbench_en_test.xlsx"])
     released = {int(row["index"]): [row[name] for name in "ABCD" if row[name]] for row in rows}
     for _, row in read_xlsx_rows(str(path), ["index", "prediction"]):

@@ -12,7 +12,6 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.answer_files.scoring import score_submission
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.stored import StoredBackend
@@ -244,7 +243,7 @@ def test_a_blind_run_solves_a_question_in_its_own_passes(table, loaded, tmp_path
     assert done.variants["without blind-solvable questions"]["n_questions"] == 1166
 
 
-def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(reference, table, loaded, tmp_path):
+def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(table, loaded, tmp_path):
     rule = RULES["the longest option"]
     done_rows = {int(row["index"]): row for rows in table.values() for row in rows}
     private = loaded.dataset.map(
@@ -256,10 +255,10 @@ def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(referenc
     assert done.scores is None
     ((name, content),) = done.files.items()
     (tmp_path / name).write_bytes(content)
-    scores = score_submission(tmp_path / name, reference / "mmbench" / "MMBench_DEV_EN_20230712.tsv")
+    scores = evaluator(TASK).run(PredictionsFileBackend(tmp_path / name), loaded).scores
     circular, vanilla = expected(table, rule)
     assert (scores["circular_accuracy"], scores["vanilla_accuracy"]) == (circular / 1176, vanilla / 1176)
-    assert scores["n"] == 1176 and scores["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
+    assert scores["n_questions"] == 1176 and scores["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
     cells = [row for _, row in read_xlsx_rows(str(tmp_path / name), ["index"])]
     assert len(cells) == 4377
     for row in cells:

@@ -150,7 +150,7 @@ def test_answers_made_elsewhere_are_scored(tmp_path, name):
 
 
 @pytest.mark.parametrize("inference", ["options", "closed-set"])
-def test_the_test_split_gives_a_submission_with_letters_of_the_releases_order(tmp_path, inference):
+def test_the_test_split_gives_an_answer_file_with_letters_of_the_releases_order(tmp_path, inference):
     options = ("--split", "test", "--limit", 12, "--shuffle-seed", 3, "--inference", inference)
     (result,), output = run(tmp_path, "q_bench/perception", *options)
     assert result.scores is None and "private" in result.note and "private" in output
@@ -169,7 +169,7 @@ def test_the_test_split_gives_a_submission_with_letters_of_the_releases_order(tm
             assert row["response"] == line["text"]
 
 
-def test_descriptions_without_any_golden_text_give_a_submission(tmp_path):
+def test_descriptions_without_any_golden_text_give_an_answer_file(tmp_path):
     folder = tmp_path / "images"
     folder.mkdir()
     for number in (0, 1):

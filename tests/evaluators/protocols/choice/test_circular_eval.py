@@ -385,7 +385,7 @@ def test_private_answers_are_asked_in_all_passes(data):
     done = run(server, private)
     assert len(server.asked) == 9
     assert done.scores is None and done.files == {}
-    assert done.extras["submission"] == {"passes": 9, "missing": 0, "changed": 0}
+    assert done.extras["answer_file"] == {"passes": 9, "missing": 0, "changed": 0}
     assert not any("correct" in row for row in done.predictions)
     mixed = run(lambda messages: "A", make_data(answer=["", "A", "C"]))
     assert mixed.scores["n_questions"] == 2

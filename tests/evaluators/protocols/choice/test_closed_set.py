@@ -13,8 +13,6 @@ from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.requests.types import IMAGE, Loss, Response
 from eyechart.evaluators.tasks import get_task
 
-pytestmark = pytest.mark.datasets36
-
 
 class Losses:
     """A backend that knows the losses of options."""

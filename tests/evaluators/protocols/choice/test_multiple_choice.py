@@ -9,8 +9,6 @@ from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.runs.table import notes
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 
-pytestmark = pytest.mark.datasets36
-
 
 def always(letter):
     return lambda messages: letter

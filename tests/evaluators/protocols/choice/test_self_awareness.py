@@ -12,8 +12,6 @@ from eyechart.evaluators.backends.predictions.backend import PredictionsFileBack
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.options import TaskOptions
 
-pytestmark = pytest.mark.datasets36
-
 ALL_REFUSED = pytest.mark.filterwarnings("ignore:.*every question was refused")
 REFUSAL = "I don't know"
 OPTIONS = (["Good", "Fair", "Poor", REFUSAL], ["Good", REFUSAL, "Fair", "Poor"], [REFUSAL, "Good", "Fair", "Poor"])

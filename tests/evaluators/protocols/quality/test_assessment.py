@@ -15,7 +15,6 @@ from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
 
-pytestmark = pytest.mark.datasets36
 TASK = "q_bench/assessment"
 WORDS = ("good", "poor", "fine", "bad", "high", "low")
 
