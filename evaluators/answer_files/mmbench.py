@@ -20,10 +20,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
-<<<<<<< HEAD
-from eyechart.datasets_scripts.common.choice.passes import QuestionPass
-=======
->>>>>>> part-files
 from eyechart.evaluators.requests.types import Row
 
 COLUMNS = (

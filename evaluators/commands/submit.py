@@ -6,12 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-<<<<<<< HEAD
-from eyechart.datasets_scripts.catalog import DATASETS
-=======
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
->>>>>>> part-files
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
@@ -38,15 +34,8 @@ def submit(
         print(line)
 
 
-<<<<<<< HEAD
-        folders = parse_data_dirs(data_dir or [], tuple(DATASETS))
-        bundles = make_bundles(run, task or [], folders)
-        folder = out or (run.parent if run.is_file() else run) / "submission"
-        return [(bundle, write_bundles([bundle], folder)) for bundle in bundles]
-=======
 def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
     from eyechart.evaluators.report.runs import read_runs
->>>>>>> part-files
 
     (run,) = read_runs([folder])
     known = list(dict.fromkeys(key.task for key in run.tasks))

@@ -27,7 +27,9 @@ class Setting:
 def list_settings(protocol: Protocol) -> list[Setting]:
     """The settings of a task's protocol, with the task's own values as defaults."""
     return [
-        Setting(name, _type_name(protocol, name, info.annotation), getattr(protocol, name), _one_line(info.description))
+        Setting(
+            name, _type_name(protocol, name, info.annotation), getattr(protocol, name), _meaning(type(protocol), name)
+        )
         for name, info in setting_fields(type(protocol)).items()
     ]
 
@@ -80,10 +82,21 @@ def _allowed(annotation: Any) -> list[str]:
 
 def _plain(annotation: Any) -> str:
     inner = get_args(annotation)[0] if get_origin(annotation) is not None and get_args(annotation) else annotation
-    return {"int": "whole number", "float": "number", "bool": "true | false", "str": "text"}.get(
-        getattr(inner, "__name__", ""), getattr(inner, "__name__", str(inner))
-    )
+    return {
+        "int": "whole number",
+        "float": "number",
+        "bool": "true | false",
+        "str": "text",
+        "BlindRun": "folder",
+        "HumanLabels": "file",
+    }.get(getattr(inner, "__name__", ""), getattr(inner, "__name__", str(inner)))
 
 
-def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())
+def _meaning(protocol: type[Protocol], name: str) -> str:
+    """The line of explanation of a field, which pydantic knows of the class that declares it alone."""
+    found = [
+        setting_fields(one)[name].description
+        for one in protocol.__mro__
+        if name in vars(one).get("__pydantic_fields__", {})
+    ]
+    return " ".join(next((text for text in found if text), "").split())

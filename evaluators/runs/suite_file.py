@@ -27,8 +27,8 @@ from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.loading import load_builder
 from eyechart.evaluators.runs.plan import TaskRun, plan_task
 from eyechart.evaluators.tasks import TASK_FILES, find_tasks
-from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.as_published import published_data_options
+from eyechart.evaluators.tasks.task import Task
 
 _PATHS = ("exclude_blind_solved", "human_labels")
 """Settings that name a file or folder."""

@@ -17,10 +17,11 @@ every run that holds both, each question is a conversation of its own, and an as
 
 import re
 from dataclasses import replace
+from functools import partial
 from string import ascii_uppercase
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.answer_files import aes_bench as answer_files
+from eyechart.evaluators.answer_files.aes_bench import aes_bench_answer_file
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT
@@ -102,7 +103,7 @@ PERCEPTION = Task(
     ),
     groups=("dimension", "image_source", "question_type"),
     published_judge=True,
-    answer_file=answer_files.perception_answer_file,
+    answer_file=partial(aes_bench_answer_file, "AesP"),
 )
 
 EMPATHY = replace(
@@ -111,7 +112,7 @@ EMPATHY = replace(
     description="aesthetic empathy: multiple choice on emotion, interest, uniqueness, vibe (AesE)",
     paper=f"{_PAPER}, Sec. 3.2",
     data=replace(PERCEPTION.data, config="empathy"),
-    answer_file=answer_files.empathy_answer_file,
+    answer_file=partial(aes_bench_answer_file, "AesE"),
 )
 
 ASSESSMENT = replace(
@@ -127,7 +128,7 @@ ASSESSMENT = replace(
     ),
     groups=("image_source",),
     check=check_no_level,
-    answer_file=answer_files.assessment_answer_file,
+    answer_file=partial(aes_bench_answer_file, "AesA1"),
 )
 
 INTERPRETATION = Task(
@@ -142,5 +143,5 @@ INTERPRETATION = Task(
     published_judge=True,
     check=check_question,
     after=("aes_bench/assessment",),
-    answer_file=answer_files.interpretation_answer_file,
+    answer_file=partial(aes_bench_answer_file, "AesI"),
 )

@@ -17,9 +17,9 @@ from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import ContradictionError, DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.official import ROUNDS
 from eyechart.evaluators.comparison.items import item_scores
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.evaluation.waves import PRIVATE
 from eyechart.evaluators.report.runs import Run, TaskKey, read_runs
+from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_ranges import range_misfits
