@@ -74,7 +74,7 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     by_judge: dict[str, list[BoardRow]] = {}
     for row in rows:
         by_judge.setdefault(row.judge, []).append(row)
-    ranked = []
+    ranked: list[tuple[BoardRow, Rank]] = []
     for same in by_judge.values():
         scores = [_value(board.main, row) for row in same]
         ranked += zip(same, ranks(scores, board.main), strict=True)
