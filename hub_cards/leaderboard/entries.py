@@ -10,9 +10,9 @@ from typing import Annotated
 from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, UrlConstraints, ValidationError
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
+from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.report.runs import Run, read_runs
-from eyechart.evaluators.requests.types import FROM_FILE
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.board import Board
 from eyechart.hub_cards.leaderboard.checks import judge_of

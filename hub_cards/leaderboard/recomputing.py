@@ -12,12 +12,13 @@ from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
 from eyechart.evaluators.report.runs import Answers, Run, TaskKey
-from eyechart.evaluators.requests.types import LEXICAL, Row
+from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number, without_nan
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.leaderboard.checks import judge_of
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 TOLERANCE = 1e-9
 """For scores, absolute and relative: what the order of a sum can change."""
