@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import islice
 from string import ascii_uppercase
 from typing import Any
@@ -17,7 +18,6 @@ from eyechart.evaluators.requests.values import brief, is_number, without_nan
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.tasks import get_task
-from eyechart.hub_cards.leaderboard.checks import judge_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 TOLERANCE = 1e-9
@@ -48,10 +48,10 @@ class Recomputing:
     Args:
         run: The run.
         data_dirs: Folders of releases by data set, under "" that of all others; what has none is read where it was
-            downloaded before.
+            downloaded before. None compares with no release.
     """
 
-    def __init__(self, run: Run, data_dirs: Mapping[str, str]) -> None:
+    def __init__(self, run: Run, data_dirs: Mapping[str, str] | None = None) -> None:
         """Nothing is read."""
         self.run = run
         self.data_dirs = data_dirs
@@ -67,13 +67,15 @@ class Recomputing:
         result, answers = self.run.tasks[key], self.run.answers(key)
         if answers is None:
             return Check(unchecked=NO_PREDICTIONS)
+        if find_spec("eyechart.evaluators.evaluation.rescoring") is None:
+            return Check(unchecked="scores not recomputed")
         from eyechart.evaluators.evaluation.rescoring import rescore  # type: ignore[import-not-found]
 
         try:
             found = list(_differences(result.scores, without_nan(rescore(result, answers)), "scores"))
         except DataError as error:
             found = [f"its predictions cannot be scored: {error.reason}"]
-        rows = release_rows(result, self.data_dirs)
+        rows = None if self.data_dirs is None else release_rows(result, self.data_dirs)
         if rows is not None:
             found += _release_differences(result, answers, rows)
         judge = judge_of(result)
@@ -92,10 +94,22 @@ class Recomputing:
         wrong = [name for name, check in zip(databases, checks, strict=True) if check.discrepancies]
         if wrong:
             return Check((f"the results that it averages are not what their predictions give: {', '.join(wrong)}",))
-        expected = mean_scores({name: with_nan(self.run.tasks[keys[name]].scores) for name in databases})
+        try:
+            expected = mean_scores({name: with_nan(self.run.tasks[keys[name]].scores) for name in databases})
+        except KeyError as error:
+            return Check((f"the results that it averages lack {error}",))
         found = _differences(average.scores, without_nan(expected), "scores")
         unchecked = next((check.unchecked for check in checks if check.unchecked), "")
         return Check(_first(found), unchecked, all(check.release for check in checks))
+
+
+def judge_of(result: TaskResult) -> str:
+    """The name of the judge that a result names; "" if there was none."""
+    settings = result.settings.get("judge")
+    for found in (settings.get("name") if isinstance(settings, dict) else None, (result.scores or {}).get("judge")):
+        if isinstance(found, str):
+            return found
+    return ""
 
 
 def _first(found: Iterator[str] | Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.board import Board, Settings
 from eyechart.hub_cards.leaderboard.columns import look_up
+from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 LONGEST_NAME = 160
@@ -68,14 +69,6 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     if started > now + _CLOCKS:
         raise DataError(f"environment.started is {brief(given)}, which is yet to come")
     return started
-
-
-def judge_of(result: TaskResult) -> str:
-    """The name of the judge that a result names; "" if there was none."""
-    for found in (look_up(result.settings, ("judge", "name")), (result.scores or {}).get("judge")):
-        if isinstance(found, str):
-            return found
-    return ""
 
 
 def _name_misfits(name: str) -> Iterator[str]:

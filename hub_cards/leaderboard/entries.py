@@ -15,9 +15,8 @@ from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.report.runs import Run, read_runs
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.board import Board
-from eyechart.hub_cards.leaderboard.checks import judge_of
 from eyechart.hub_cards.leaderboard.columns import look_up
-from eyechart.hub_cards.leaderboard.recomputing import Check
+from eyechart.hub_cards.recomputing import Check, judge_of
 
 LINKS_FILE = "links.json"
 MAX_BYTES = 64_000_000

@@ -12,11 +12,11 @@ from typing import Any
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.board import Board
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.checks import judge_of
 from eyechart.hub_cards.leaderboard.columns import Column, look_up
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
 from eyechart.hub_cards.leaderboard.ranking import Rank, ranks
+from eyechart.hub_cards.recomputing import judge_of
 
 INDEX = "results/index.json"
 BOARD_FOLDER = "results/boards"

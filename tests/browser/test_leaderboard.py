@@ -10,7 +10,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import build
-from eyechart.hub_cards.leaderboard.recomputing import NO_PREDICTIONS
+from eyechart.hub_cards.recomputing import NO_PREDICTIONS
 from tests.browser.conftest import press
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 

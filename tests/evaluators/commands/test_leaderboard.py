@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from eyechart.hub_cards.leaderboard.recomputing import NO_PREDICTIONS
+from eyechart.hub_cards.recomputing import NO_PREDICTIONS
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
 PERCEPTION = board_named("q_bench/perception")
