@@ -85,7 +85,7 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
         dataset=AVERAGE,
         split=first.split,
         model=first.model,
-        scores=_mean({name: by_database[name].scores or {} for name in databases}) if is_whole else None,
+        scores=mean_scores({name: by_database[name].scores or {} for name in databases}) if is_whole else None,
         settings={
             **_settings(first),
             "average": "plain mean over databases",
@@ -93,7 +93,7 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
             "data": {"is_mini": any(evaluation.settings["data"]["is_mini"] for evaluation in same)},
         },
         variants={
-            name: _mean({database: by_database[database].variants[name] for database in databases})
+            name: mean_scores({database: by_database[database].variants[name] for database in databases})
             for name in (variants if is_whole else ())
         },
         caveats=[caveat] if caveat else [],
@@ -101,8 +101,12 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
     )
 
 
-def _mean(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The means of the scores of databases, nan where one is undefined, with what they are made of."""
+def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The means of the scores of databases, nan where one is undefined, with what they are made of.
+
+    Args:
+        scores: By database, as the metric returned them.
+    """
     by_database = {
         database: {name: values[name] for name in (*AVERAGED_SCORES, "n")} for database, values in scores.items()
     }

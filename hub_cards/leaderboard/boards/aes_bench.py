@@ -16,7 +16,7 @@ from eyechart.hub_cards.leaderboard.columns import Column, broken_down, number
 _SOURCES = {"natural": "Natural", "artistic": "Artistic", "AI-generated": "AI-generated"}
 _BY_SOURCE = broken_down(ACCURACY, "by source", "by_image_source", _SOURCES)
 _BY_ALL_TYPES = broken_down(ACCURACY, "by type", "by_question_type", {**TYPES, "why": "Why"})
-_PRIVATE = "The answers are given on request: submissions come from those who hold them."
+_PRIVATE = "The answers are given on request: entries come from those who hold them."
 
 
 def _aesthetics(

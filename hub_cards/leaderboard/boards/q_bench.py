@@ -71,7 +71,7 @@ _DESCRIPTION = Board(
     count="n",
     items=official_items("lldescribe", None, "test"),
     judged=True,
-    note=f"{JUDGED} The experts' texts are private: submissions come from those who hold them.",
+    note=f"{JUDGED} The experts' texts are private: entries come from those who hold them.",
 )
 _DATABASES = {
     "koniq10k": "KonIQ-10k",
