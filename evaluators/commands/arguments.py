@@ -197,7 +197,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(kind=kind, annotation=hints[name]))
             continue
         of_group = get_type_hints(groups[name], include_extras=True)
-        for one in fields(groups[name]):  # type: ignore[arg-type]
+        for one in fields(groups[name]):
             default = inspect.Parameter.empty if one.default is MISSING else one.default
             parameters.append(
                 inspect.Parameter(
@@ -208,8 +208,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**values: Any) -> None:
         made = {
-            name: group(**{one.name: values.pop(one.name) for one in fields(group)})  # type: ignore[operator]
-            for name, group in groups.items()
+            name: group(**{one.name: values.pop(one.name) for one in fields(group)}) for name, group in groups.items()
         }
         command(**values, **made)
 

@@ -53,11 +53,15 @@ def _print_task(task: "Task", output: "Console") -> None:
     if others:
         output.print(escape(f"also runs on: {', '.join(others)}"))
     output.print(f"splits: {', '.join(task.data.splits)}")
-    rows = [(one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.protocol)]
+    rows: list[tuple[str, ...]] = [
+        (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.protocol)
+    ]
     output.print("\n[bold]settings[/bold], given with --set NAME=VALUE")
     output.print(_table(("setting", "values", "default", "meaning"), rows))
     output.print(f"\n[bold]scores[/bold] of {task.metric}")
-    scores = [(one.key, one.label.strip(), one.unit.value, _range(one), _best(one)) for one in specs_of(task.metric)]
+    scores: list[tuple[str, ...]] = [
+        (one.key, one.label.strip(), one.unit.value, _range(one), _best(one)) for one in specs_of(task.metric)
+    ]
     output.print(_table(("score", "label", "unit", "range", "best"), scores))
 
 

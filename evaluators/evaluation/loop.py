@@ -189,7 +189,7 @@ def _records(protocol: Protocol, answered: Sequence[RowResponses], scored: Score
             "error": None if response.error is None else str(response.error),
             "logits": None if response.logits is None else dict(response.logits),
             "upper_bound_words": list(response.upper_bound_words) or None,
-            "groups": {name: str(row[name]) for name in protocol.groups if row.get(name) not in (None, "")},
+            "groups": {name: str(row[name] or "") for name in protocol.groups if name in row},
             **item,
         }
         for (row, response), item in zip(responses, scored.items, strict=True)

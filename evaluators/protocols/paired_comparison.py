@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, MIXED_POOL, has_bitrates
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of
 from eyechart.evaluators.protocols.validation import check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.errors import SmallSampleWarning
@@ -99,7 +99,11 @@ class PairedComparison(Protocol):
     def score(self, answered: Sequence[RowResponses]) -> Scored:
         """Consistency, accuracy, and correlations of the images' ranking; tables, other aggregators, convergence."""
         pairs = _pairs(answered)
-        columns = read_pairs(_texts(answered, MAIN), _texts(answered, REVERSED), pairs)
+        read = [one.responses[0].item for one in answered]
+        if all("consistent" in item for item in read):
+            columns = columns_of(read, "choice", "reversed_choice", "consistent", "correct")
+        else:
+            columns = read_pairs(_texts(answered, MAIN), _texts(answered, REVERSED), pairs)
         own = _own_rows(answered)
         scores = pair_scores(select_rows(columns, own), pairs.select(own), self._settings(pairs))
         items = [

@@ -99,7 +99,7 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
 
 def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
     """Mean of SRCC and PLCC on each database: Q-Bench, Fig. 14."""
-    if key.subset != AVERAGE:
+    if key.dataset != AVERAGE:
         return None
     names = list(dict.fromkeys(name for _, result in scored for name in _parts(result, "database")))
 
@@ -190,7 +190,9 @@ def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
 
 def convergence(key: TaskKey, scored: Scored) -> Chart | None:
     """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 3."""
-    curves = [(label, result.extras["convergence"]) for label, result in scored if "convergence" in result.extras]
+    curves = [
+        (label, result.diagnostics["convergence"]) for label, result in scored if "convergence" in result.diagnostics
+    ]
     if not curves:
         return None
     measure = "plcc_fitted" if _is_defined(curves, "plcc_fitted") else "srcc"

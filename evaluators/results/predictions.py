@@ -41,6 +41,8 @@ def predictions_schema() -> "Schema":
             "step": text,
             "correct": flag,
             "judge_failed_rounds": whole,
+            # Passes that the question has, asked or not, and whether it is right in all.
+            "pass_count": whole,
             "circular_correct": flag,
             "refusal": text,
             "forced_choice": text,

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Row
 from eyechart.metrics.scoring.judging.replies import Judge
+
+P = TypeVar("P", bound=Protocol)
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,13 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Generic[P]):
     """One row of `eyechart tasks`."""
 
     name: str
     """`<paper>/<part>`, or any name for a task of one's own."""
     data: TaskData
-    protocol: Protocol
+    protocol: P
     """How its questions are asked and scored, with the task's prompts and settings."""
     groups: tuple[str, ...] = ()
     """Columns to break the scores down by."""
@@ -83,6 +85,6 @@ class Task:
         """The evaluate module that gives its scores."""
         return self.protocol.metric
 
-    def bound(self, *, seed: int = 0, judge: Judge | None = None) -> Protocol:
+    def bound(self, *, seed: int = 0, judge: Judge | None = None) -> P:
         """The protocol with what a run fixes."""
         return replace(self.protocol, groups=self.groups, seed=seed, judge=judge)

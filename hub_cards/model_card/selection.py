@@ -39,12 +39,12 @@ class Published:
     @property
     def is_average(self) -> bool:
         """Whether it is an average over databases, which is no data set's."""
-        return self.result.subset == AVERAGE
+        return self.result.dataset == AVERAGE
 
     @property
     def data_name(self) -> str:
         """What its data are called."""
-        return self.own_data or pretty_name(self.result.subset)
+        return self.own_data or pretty_name(self.result.dataset)
 
 
 def select(
@@ -80,7 +80,7 @@ def select(
         (recomputing, key)
         for recomputing in map(Recomputing, read)
         for key in recomputing.run.tasks
-        if (not tasks or key.task in tasks) and not (as_own_data and key.subset == AVERAGE)
+        if (not tasks or key.task in tasks) and not (as_own_data and key.dataset == AVERAGE)
     ]
     if not chosen:
         raise UsageError("there is no result to publish: no task of these runs finished")
@@ -142,17 +142,17 @@ def _plain(name: str) -> str:
 def _not_the_release(result: TaskResult, left_out: int) -> str:
     """Why a result cannot be of the official release as a whole; "" where it can."""
     official, scored = official_items(result), scored_items(result.scores or {}) or 0
-    if _data(result).get("source") == GIVEN and result.subset in DATASETS:
+    if _data(result).get("source") == GIVEN and result.dataset in DATASETS:
         return (
-            f"it is of a `Dataset` object, which does not tell whether it is {result.subset}; give subset no such name"
+            f"it is of a `Dataset` object, which does not tell whether it is {result.dataset}; give subset no such name"
         )
     own = "use --as-own-data to publish it under your folder's name"
     if not official:
         # Nothing but its place tells that such data are the benchmark's.
-        if result.subset not in DATASETS or not _own_folder(result):
+        if result.dataset not in DATASETS or not _own_folder(result):
             return ""
         return (
-            f"its data are of a folder, and how many items {result.subset} ({result.split}) has is not known; run it "
+            f"its data are of a folder, and how many items {result.dataset} ({result.split}) has is not known; run it "
             f"without --data-dir, so that the release is downloaded and its checksum compared, or {own}"
         )
     if scored in official or scored + left_out in official:
@@ -161,7 +161,7 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
     if left_out and "n_pairs" in (result.scores or {}) and official[0] - left_out * ROUNDS <= scored < official[0]:
         return ""
     expected = " or ".join(f"{count:,}" for count in official)
-    found = f"it is of {scored:,} items, and {result.subset} ({result.split}) has {expected}"
+    found = f"it is of {scored:,} items, and {result.dataset} ({result.split}) has {expected}"
     return f"{found}. Run the whole release, or {own}"
 
 
@@ -189,10 +189,10 @@ def _check_one_each(results: Sequence[TaskResult]) -> None:
         raise UsageError(f"the runs are of several models, and a repository holds one: {', '.join(models)}")
     seen = set()
     for result in results:
-        key = (result.task, result.subset, result.split)
+        key = (result.task, result.dataset, result.split)
         if key in seen:
             raise UsageError(
-                f"{result.task} on {result.subset} ({result.split}) is there twice; give runs that have it once"
+                f"{result.task} on {result.dataset} ({result.split}) is there twice; give runs that have it once"
             )
         seen.add(key)
 
@@ -201,7 +201,7 @@ def _check_allowed(results: Sequence[TaskResult], reasons: Sequence[str]) -> Non
     refused = [(result, reason) for result, reason in zip(results, reasons, strict=True) if reason]
     if not refused:
         return
-    lines = [f"{result.task} on {result.subset} ({result.split}): {reason}" for result, reason in refused]
+    lines = [f"{result.task} on {result.dataset} ({result.split}): {reason}" for result, reason in refused]
     names = {result.task for result, _ in refused}
     others = list(dict.fromkeys(result.task for result in results if result.task not in names))
     error = UsageError("\n".join([f"{len(refused)} of {len(results)} results must not be published:", *lines]))

@@ -139,7 +139,8 @@ class CircularEval(Protocol):
         for place, one in zip(asked, passes, strict=True):
             shown = shown_options(responses[place])
             answer = moved_letter(one.answer, one.options, shown) if one.answer else ""
-            items[place].update(options=list(shown), answer=answer)
+            count = len(passes_of(rows[place]))
+            items[place].update(options=list(shown), answer=answer, pass_count=count)
         there = [number for number, place in enumerate(asked) if responses[place].error is None]
         places = [asked[number] for number in there]
         add_choices(

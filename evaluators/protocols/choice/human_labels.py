@@ -87,7 +87,7 @@ def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     return HumanLabels(path, letters)
 
 
-def _rows(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
+def _rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
     if not path.is_file():
         raise MissingFileError("the file of human labels is not there", path=path)
     if path.suffix.lower() == ".csv":

@@ -1,6 +1,6 @@
 """Multiple-choice questions that can be refused, and those that were, asked again without the refusal (QL-Bench)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, ClassVar, Literal
 
@@ -91,6 +91,8 @@ class SelfAwareness(Protocol):
             for row, response in zip(rows, responses, strict=True)
         ]
         first = [place for place, response in enumerate(responses) if response.request.pass_name != FORCED]
+        for place in first:
+            items[place]["refusal"] = _refusal(rows[place], responses[place])
         add_choices(
             [items[place] for place in first],
             [rows[place] for place in first],
@@ -111,18 +113,7 @@ class SelfAwareness(Protocol):
             return Scored(flat_items(answered), diagnostics=diagnostics)
         inputs = self.metric_inputs(public)
         references, choices = inputs["references"], inputs["choices"]
-        columns = read_forced(
-            columns_of([one.responses[0].item for one in public], *CHOICE_COLUMNS),
-            inputs["forced_predictions"],
-            references,
-            choices,
-            inputs["refusals"],
-            self._extraction(),
-            self.unreadable_forced,
-            questions=[one.row["question"] for one in public],
-            judge=self.judge,
-            ids=[one.row["id"] for one in public],
-        )
+        columns = self._read_forced(public, inputs)
         scores = self_awareness_scores(
             columns, references, choices, inputs["groups"], self._extraction(), self.unreadable_forced
         )
@@ -149,6 +140,24 @@ class SelfAwareness(Protocol):
             "forced_predictions": [_forced_reply(one) for one in answered],
             "groups": known_groups([one.row for one in answered], self.groups) or None,
         }
+
+    def _read_forced(self, answered: Sequence[RowResponses], inputs: Mapping[str, Any]) -> dict[str, list[Any]]:
+        items = [one.responses[0].item for one in answered]
+        columns = columns_of(items, *CHOICE_COLUMNS, *_FORCED_COLUMNS)
+        if all("outcome" in item for item in items):
+            return columns
+        return read_forced(
+            {name: columns[name] for name in CHOICE_COLUMNS},
+            inputs["forced_predictions"],
+            inputs["references"],
+            inputs["choices"],
+            inputs["refusals"],
+            self._extraction(),
+            self.unreadable_forced,
+            questions=[one.row["question"] for one in answered],
+            judge=self.judge,
+            ids=[one.row["id"] for one in answered],
+        )
 
     def _extraction(self) -> ExtractionSettings:
         judge = None if self.judge is None else judge_name(self.judge)

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, flat_items
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of, flat_items
 from eyechart.evaluators.protocols.quality.ratings import read_rating
 from eyechart.evaluators.protocols.quality.variants import (
     AVERAGED,
@@ -36,6 +36,8 @@ from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySetting
 
 NUMERICAL = "numerical"
 TOP_TOKEN = "top-token"
+READ_NUMBER = "number in the reply"
+PRECOMPUTED = "precomputed score"
 _POOLING = ("word_pair", "temperature", "ties")
 _TOKENS_KEPT = 20
 _LONGEST_TOKEN = 40
@@ -135,7 +137,7 @@ class QualityAssessment(Protocol):
         given_scores = self.output_type is OutputType.LOGITS and have_scores(answered)
         settings = {}
         if given_scores:
-            settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": "precomputed score"}
+            settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": PRECOMPUTED}
         if self.is_top_token:
             pair = self._suggested(answered)
             advice = f"go on with --set word_pair={pair.name}" if pair else "none of them is a known word"
@@ -147,8 +149,11 @@ class QualityAssessment(Protocol):
             self._check_given_for_scores()
         groups = large_groups(self._groups(used))
         pooling = None if self.is_numerical or given_scores else PoolingSettings("softmax", self.temperature, self.ties)
-        if pooling is None:
-            columns = read_scores([one.responses[0].item["quality_score"] for one in used])
+        read = [one.responses[0].item for one in used]
+        if all("rank_score" in item for item in read):
+            columns = columns_of(read, "quality_score", "rank_score")
+        elif pooling is None:
+            columns = read_scores([item["quality_score"] for item in read])
         else:
             columns = read_logits(pooled_logits(used, self._pair), pooling)
         average_over = AVERAGED if AVERAGED in groups else None
@@ -182,7 +187,7 @@ class QualityAssessment(Protocol):
             del found[name]
         if "word_pair" in found:
             found["word_pair"] = self._pair.name
-        reads = "number in the reply" if self.is_numerical else "likeliest token" if self.is_top_token else "logits"
+        reads = READ_NUMBER if self.is_numerical else "likeliest token" if self.is_top_token else "logits"
         return {**found, "prefill": self._prefill, "prediction": reads}
 
     @property

@@ -120,10 +120,10 @@ def _rows(results: ResultsByKey) -> list[_Row]:
     for label, of_run in results:
         rows: dict[str, _Row] = {}
         for key, result in of_run.items():
-            if key.subset in (*_DATABASES, AVERAGE):
+            if key.dataset in (*_DATABASES, AVERAGE):
                 shared = {name: value for name, value in result.settings.items() if name not in _OF_ONE_DATABASE}
                 row = rows.setdefault(json.dumps([key.split, shared], sort_keys=True), _Row(label, _words(result)))
-                row.results.setdefault(key.subset, result)
+                row.results.setdefault(key.dataset, result)
         if len(rows) > 1:
             for row in rows.values():
                 row.label = f"{label}, {_arrow(row.words)}" if row.words else label

@@ -28,7 +28,7 @@ def _aesthetics(
         title=title,
         about=about,
         task=f"aes_bench/{config}",
-        subset="aesbench",
+        dataset="aesbench",
         split="test",
         settings={**CHOICE, "data.config": (config,), "prompt_id": (prompt_id,)},
         score_settings=NO_GUESS,
@@ -55,7 +55,7 @@ BOARDS = (
         title="AesI interpretation",
         about="Reasons for a given aesthetic level, rated by a judge against experts' ones: three scores from 0 to 2.",
         task="aes_bench/interpretation",
-        subset="aesbench",
+        dataset="aesbench",
         split="test",
         settings={
             **RELEASE,
