@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError, unknown_name
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.answer_files.reading import read_submission
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.choice.passes import observed, passes_of
 from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.report.runs import Answers, Run, TaskKey, read_runs
-from eyechart.evaluators.requests.types import OFFICIAL, Loss, Request, Response, Row
+from eyechart.evaluators.requests.types import Loss, Request, Response, Row, RowResponses
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.task import Kind, Task
 
@@ -117,7 +117,7 @@ def _bundle(run: Run, key: TaskKey, data_dirs: Mapping[str, str]) -> Bundle:
         found = len(read_submission(name, content))
         if found != count:
             raise DataError(f"{name} holds {found} answers where {count} were put in")
-    return Bundle(key, files, count, find_subset(key.subset).answers_note)
+    return Bundle(key, files, count, find_dataset(key.subset).answers_note)
 
 
 def _check_result(key: TaskKey, result: TaskResult, task: Task) -> None:

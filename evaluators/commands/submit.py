@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.runs.console import checked
 from eyechart.evaluators.runs.plan import parse_data_dirs
 
@@ -35,7 +35,7 @@ def submit(
     def work() -> "list[tuple[Bundle, list[Path]]]":
         from eyechart.evaluators.answer_files.bundle import make_bundles, write_bundles
 
-        folders = parse_data_dirs(data_dir or [], tuple(SUBSETS))
+        folders = parse_data_dirs(data_dir or [], tuple(DATASETS))
         bundles = make_bundles(run, task or [], folders)
         folder = out or (run.parent if run.is_file() else run) / "submission"
         return [(bundle, write_bundles([bundle], folder)) for bundle in bundles]

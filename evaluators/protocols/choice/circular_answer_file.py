@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from eyechart.evaluators.answer_files.mmbench import AnsweredPass, cell_text, mmbench_submission
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.choice.multiple_choice import shown_options
 from eyechart.evaluators.protocols.choice.passes import asked_pass, observed, passes_of
+from eyechart.evaluators.requests.types import RowResponses
 from eyechart.metrics.scoring.choices.extraction import moved_reply
 
 _SUBSET = "mmbench"
