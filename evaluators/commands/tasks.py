@@ -59,8 +59,9 @@ def _print_task(task: "Task", output: "Console") -> None:
     output.print("\n[bold]settings[/bold], given with --set NAME=VALUE")
     output.print(_table(("setting", "values", "default", "meaning"), rows))
     output.print(f"\n[bold]scores[/bold] of {task.metric}")
+    specs = specs_of(task.metric)
     scores: list[tuple[str, ...]] = [
-        (one.key, one.label.strip(), one.unit.value, _range(one), _best(one)) for one in specs_of(task.metric)
+        (one.key, one.label.strip(), one.unit.value, _range(one), _best(one)) for one in specs
     ]
     output.print(_table(("score", "label", "unit", "range", "best"), scores))
 

@@ -1,4 +1,4 @@
-"""What every item gave in a run, from the columns of its predictions: right or not, a judge's scores, a quality score."""
+"""What every item gave in a run, from its predictions: right or not, a judge's scores, a quality score."""
 
 import math
 from collections.abc import Mapping

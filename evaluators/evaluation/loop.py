@@ -131,7 +131,7 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
     names = {one.name for one in fields(protocol)}
     if "split" in names:
         decided["split"] = loaded.split
-    if "early_stop" in names and protocol.early_stop is None:
+    if "early_stop" in names and protocol.settings()["early_stop"] is None:
         decided["early_stop"] = backend.billed_per_request
     return replace(protocol, **decided)
 

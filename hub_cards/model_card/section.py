@@ -130,8 +130,7 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
         judge = one.result.settings.get("judge")
         if isinstance(judge, Mapping) and judge.get("name"):
             yield f"{task}: judged by {_value(judge['name'])}; another judge gives other scores."
-        if one.result.note:
-            yield f"{task}: {markdown(one.result.note)}"
+        yield from (f"{task}: {markdown(caveat)}" for caveat in one.result.caveats)
         warned = one.result.warnings
         if warned:
             yield f"{task}: warnings while scoring: {len(warned)}, the first: {markdown(warned[0])}"

@@ -109,12 +109,12 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bo
     if result.settings.get("limit") is not None:
         return f"run used --limit {result.settings['limit']}; repeat it without --limit"
     if result.scores is None:
-        return "it has no score, as " + (result.note or "its answers are private")
+        return "it has no score, as " + (" ".join(result.caveats) or "its answers are private")
     misfit = next(range_misfits(result.scores), "" if result.scores else "it has no score")
     if misfit:
         return f"{misfit}; a results file is not to be edited, so repeat the run"
     if not result.complete:
-        return f"it is incomplete: {result.note or 'scores were made of less than was to be asked'}"
+        return f"it is incomplete: {' '.join(result.caveats) or 'scores were made of less than was to be asked'}"
     if judge_of(result) == LEXICAL:
         return f"it was judged by `{LEXICAL}`, a comparison of words; repeat it with --judge, which asks no answer anew"
     if count and not allow_left_out:

@@ -207,7 +207,7 @@ class CircularEval(Protocol):
         for name in ("exclude_blind_solved", "human_labels"):
             value = getattr(self, name)
             found[name] = None if value is None else value.settings()
-        return {**found, "early_stop": bool(self.early_stop), "missing": self._missing}
+        return {**found, "missing": self._missing}
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
         """What the metric module takes: one row for each pass that was answered."""

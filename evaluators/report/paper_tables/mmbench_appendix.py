@@ -38,7 +38,7 @@ def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTabl
         if found:
             splits = dict.fromkeys(split for split in _SPLITS for _, by_split in own if split in by_split)
             models = list(
-                dict.fromkeys(str(result.diagnostics.get("without_blind", {}).get("model")) for result in found)
+                dict.fromkeys(str(result.diagnostics.get("exclude_blind_solved", {}).get("model")) for result in found)
             )
             cells = [(label, *_both_ways(by_split)) for label, by_split in own]
             blind = models[0] if len(models) == 1 else "blind"

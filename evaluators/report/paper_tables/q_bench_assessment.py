@@ -133,7 +133,7 @@ def _rows(results: ResultsByKey) -> list[_Row]:
 
 def _words(result: TaskResult) -> str:
     """The words that make the scores; "" where these are numbers."""
-    words = result.settings.get("words")
+    words = result.settings.get("word_pair")
     return words if isinstance(words, str) else ""
 
 

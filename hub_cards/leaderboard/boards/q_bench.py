@@ -87,7 +87,7 @@ _QUALITY: Settings = {
     "prompt_id": ("q_bench_a3/2",),
     "prefill": ("The quality of the image is",),
     "prediction": ("pooled logits of words",),
-    "words": ("good/poor",),
+    "word_pair": ("good/poor",),
     "temperature": (100.0,),
     "ties": ("exact",),
 }
