@@ -30,7 +30,7 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         scores["yes_no"] |= {"n_yes": 300, "n_no": 250}
     for name, allowed in board.score_settings.items():
         put(scores, tuple(name.split(".")), allowed[0])
-    if board.subset == AVERAGE:
+    if board.dataset == AVERAGE:
         for database in board.settings["databases"][0]:
             own = result_on(board_named(f"{board.task}/{database}"), model, score)["scores"]
             scores["by_database"][database] = {name: own[name] for name in (*AVERAGED_SCORES, "n")}
@@ -43,7 +43,7 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         scores["judge"] = "some-judge"
     return {
         "task": board.task,
-        "subset": board.subset,
+        "subset": board.dataset,
         "split": board.split,
         "model": model,
         "scores": scores,
