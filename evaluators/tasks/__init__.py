@@ -6,6 +6,7 @@ from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
+from eyechart.metrics.scores import ScoreSpec, headline, spec
 
 TASKS: tuple[Task, ...] = (
     q_bench.PERCEPTION,
@@ -56,3 +57,8 @@ def find_tasks(name: str) -> list[Task]:
     if Path(name).suffix in TASK_FILES:
         return read_tasks(Path(name))
     return [get_task(name)]
+
+
+def headline_of(task: Task) -> ScoreSpec:
+    """The score that stands for a task where one number has to: its own choice, or its metric's."""
+    return spec(task.headline, task.metric) if task.headline else headline(task.metric)

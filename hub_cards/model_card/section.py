@@ -14,7 +14,7 @@ from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.results.results_file import with_nan
-from eyechart.evaluators.runs.table import score_rows
+from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
 
