@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 MAX_BYTES = 512 * 2**20
-"""Most bytes that a workbook may unpack to; the largest one of the benchmarks has about 4 MiB, predictions have more."""
+"""Most bytes that a workbook may unpack to; those of the benchmarks have up to 4 MiB, predictions have more."""
 
 
 def read_xlsx_rows(
@@ -39,7 +39,7 @@ def read_xlsx_rows(
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: Not an XLSX file, too large, no such sheet, doubled headings, or a required column is missing.
+        BadAnnotationError: Not an XLSX file, too large, no such sheet, or a heading is doubled or missing.
     """
     try:
         with closing(_open_workbook(path, formulas)) as book:
