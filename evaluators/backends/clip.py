@@ -38,7 +38,7 @@ from eyechart.evaluators.backends.local.loading import (
 )
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +52,7 @@ _SCALE = 100.0
 _BATCHES_PLANNED = 4
 
 
-class ClipZeroShotBackend:
+class ClipZeroShotBackend(Backend):
     """Answers requests for logits of words by the similarity of their image to a text made of each word.
 
     Args:
@@ -66,9 +66,6 @@ class ClipZeroShotBackend:
         fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
-
-    needs_images = True
-    billed_per_request = False
 
     def __init__(
         self,
@@ -150,10 +147,6 @@ class ClipZeroShotBackend:
                 f"model '{self._name}' compares images with texts, so it gives logits of words but no "
                 f"{output_type.value}. Name tasks that need no more, such as q_bench/assessment."
             )
-
-    def for_data(self, subset: str) -> "ClipZeroShotBackend":
-        """Itself: nothing depends on the data set."""
-        return self
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, number format and processing; None where its weights are not known."""

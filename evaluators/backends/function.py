@@ -8,7 +8,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
 from eyechart.evaluators.backends.chat import decode_images, to_messages
 from eyechart.evaluators.backends.predictions.cells import is_unicode, shortened
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 _CALLS = {
     OutputType.TEXT: (("messages",), "a string"),
@@ -17,7 +17,7 @@ _CALLS = {
 """What a function is called with, and what it returns, by what is wanted."""
 
 
-class FunctionBackend:
+class FunctionBackend(Backend):
     """Answers each request with one call of a function.
 
     Args:
@@ -25,9 +25,6 @@ class FunctionBackend:
             chat messages whose image parts hold PIL images; it returns a string, or a dict from word to logit. Words
             that are optional come last and may lack.
     """
-
-    needs_images = True
-    billed_per_request = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """Keep the function."""
@@ -55,13 +52,6 @@ class FunctionBackend:
                 f"{self.name} takes {signature}, and the task needs a function({', '.join(arguments)}) that returns "
                 f"{returned}"
             ) from error
-
-    def for_data(self, subset: str) -> "FunctionBackend":
-        """Itself: nothing depends on the data set."""
-        return self
-
-    def identity(self) -> None:
-        """Unknown: the function may change while its name stays."""
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Call the function for one request after the other."""

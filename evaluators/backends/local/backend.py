@@ -36,7 +36,7 @@ from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.planning import Plan, plan
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
 from eyechart.evaluators.backends.local.rendering import Prompt, Renderer
-from eyechart.evaluators.requests.types import Loss, OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
     from transformers import Pipeline, PreTrainedModel, ProcessorMixin
@@ -47,7 +47,7 @@ _BATCHES_PLANNED = 4
 _APART = "its processor does not tell where each image is in them"
 
 
-class TransformersBackend:
+class TransformersBackend(Backend):
     """Answers with a transformers model.
 
     Args:
@@ -60,9 +60,6 @@ class TransformersBackend:
         fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
-
-    needs_images = True
-    billed_per_request = False
 
     def __init__(
         self,
@@ -147,10 +144,6 @@ class TransformersBackend:
 
     def check(self, output_type: OutputType) -> None:
         """A local model gives text, logits and losses."""
-
-    def for_data(self, subset: str) -> "TransformersBackend":
-        """Itself: nothing depends on the data set."""
-        return self
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, number format and processing; None where its weights are not known."""
