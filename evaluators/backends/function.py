@@ -7,8 +7,8 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
 from eyechart.evaluators.backends.chat import decode_images, to_messages
-from eyechart.evaluators.backends.predictions.cells import is_unicode, shortened
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+from eyechart.evaluators.requests.values import brief, is_unicode
 
 _CALLS = {
     OutputType.TEXT: (("messages",), "a string"),
@@ -74,7 +74,7 @@ class FunctionBackend(Backend):
         if not isinstance(text, str):
             raise ModelError(f"{self.name} returned {type(text).__name__} for item '{request.id}'; expected a string.")
         if not is_unicode(text):
-            return Response(request, error=DataError(f"{self.name} returned half of a character: {shortened(text)}"))
+            return Response(request, error=DataError(f"{self.name} returned half of a character: {brief(text)}"))
         return Response(request, text=text)
 
     def _logits(self, request: Request, messages: list[dict[str, Any]]) -> Response:
@@ -84,7 +84,7 @@ class FunctionBackend(Backend):
         numbers = {word: _finite(logits[word]) for word in request.all_words if word in logits} if named else {}
         if not named or None in numbers.values():
             raise ModelError(
-                f"{self.name} returned {shortened(logits)} for item '{request.id}'; expected a dict with the logits of "
+                f"{self.name} returned {brief(logits)} for item '{request.id}'; expected a dict with the logits of "
                 f"{', '.join(request.words)}, finite numbers."
             )
         return Response(request, logits={word: number for word, number in numbers.items() if number is not None})

@@ -42,8 +42,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
 from eyechart.evaluators.backends.predictions import FROM_FILE
-from eyechart.evaluators.backends.predictions.containers import CELL_LIMIT, XLSX
-from eyechart.evaluators.backends.predictions.formats import read_predictions
+from eyechart.evaluators.backends.predictions.formats import CELL_LIMIT, XLSX, read_predictions
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Item, Matcher, comparable, group_items
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response

@@ -5,8 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.files.readers import (
+    ROW_ERROR,
+    Row,
+    read_csv_rows,
+    read_json_rows,
+    read_jsonl_rows,
+)
+from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 from eyechart.evaluators.backends.predictions import (
     json_lines,
     llava,
@@ -15,8 +23,13 @@ from eyechart.evaluators.backends.predictions import (
     quality_scores,
     vlmevalkit,
 )
-from eyechart.evaluators.backends.predictions.containers import read_rows
 from eyechart.evaluators.backends.predictions.prediction import Prediction
+
+XLSX = ".xlsx"
+CELL_LIMIT = 32_767
+"""Most characters of an XLSX cell; tools cut longer answers or leave them out."""
+# Thousands of answers with their reasoning, each up to the limit of a cell.
+_MOST_XLSX_BYTES = 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -66,7 +79,7 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
         MissingFileError: There is no such file.
         BadAnnotationError: It is of no format, or a row is malformed; the message names the row.
     """
-    rows = read_rows(path)
+    rows = _read_rows(path)
     chosen = _recognise(path, *rows[0])
     predictions = []
     for number, row in rows:
@@ -78,6 +91,43 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
     return chosen, predictions
+
+
+def _read_rows(path: Path) -> list[Row]:
+    """The rows of a file, whose suffix tells how it holds them, with their numbers in the file."""
+    if path.is_dir():
+        raise BadAnnotationError(f"a folder; expected a predictions file ({', '.join(_READERS)})", path=path)
+    if not path.exists():
+        raise MissingFileError("the predictions file does not exist", path=path)
+    if path.suffix.lower() not in _READERS:
+        reason = f"predictions files end in {', '.join(_READERS)}, not {path.suffix!r}; see `eyechart score --help`"
+        raise BadAnnotationError(reason, path=path)
+    rows = _READERS[path.suffix.lower()](str(path))
+    if not rows:
+        raise BadAnnotationError("the predictions file holds no predictions", path=path)
+    return rows
+
+
+def _read_xlsx(path: str) -> list[Row]:
+    from openpyxl.utils.escape import unescape
+
+    def plain(value: Any) -> Any:
+        # Control characters are written as _x000D_ in a sheet; an array formula is an object.
+        value = getattr(value, "text", value)
+        return unescape(value) if isinstance(value, str) else value
+
+    # An answer that begins with "=" may have become a formula, whose value is not what the model said.
+    rows = read_xlsx_rows(path, (), formulas=True, max_bytes=_MOST_XLSX_BYTES)
+    return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
+
+
+_READERS: Mapping[str, Callable[[str], list[Row]]] = {
+    ".jsonl": read_jsonl_rows,
+    ".json": read_json_rows,
+    XLSX: _read_xlsx,
+    ".tsv": lambda path: read_tsv_rows(path, (), "image", images=False),
+    ".csv": lambda path: read_csv_rows(path, ()),
+}
 
 
 def _recognise(path: Path, number: int, row: Mapping[str, Any]) -> Format:
