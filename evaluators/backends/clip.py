@@ -27,22 +27,14 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import (
-    DUAL_ENCODERS,
-    ZERO_SHOT,
-    LoadOptions,
-    load_pipeline,
-    model_fingerprint,
-    model_identity,
-    model_settings,
-)
+from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, model_identity, model_settings
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 if TYPE_CHECKING:
     import torch
-    from transformers import BaseImageProcessor, Pipeline, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import BaseImageProcessor, PreTrainedModel, PreTrainedTokenizerBase
 
 TEXT_TEMPLATE = "a photo of {word} quality"
 """What an image is compared with: Q-Bench, Sec. A.2.3."""
@@ -102,38 +94,6 @@ class ClipZeroShotBackend(Backend):
         self._workers = workers or default_workers(model.device.type)
         self._texts: dict[str, torch.Tensor] = {}
         self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-
-    @classmethod
-    def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
-    ) -> "ClipZeroShotBackend":
-        """Load model, tokenizer and image processor from a folder or the Hub.
-
-        Args:
-            folder: Folder or model id.
-            name: How results call the model.
-            batch_size: Images per forward pass; None is automatic.
-            options: How to load it.
-
-        Raises:
-            ModelError: The model does not exist, is of an unknown architecture, or compares no images with texts.
-        """
-        pipe = load_pipeline(folder, name, options or LoadOptions(), ZERO_SHOT)
-        parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-        return cls(*parts, name=name, batch_size=batch_size, fingerprint=model_fingerprint(folder, pipe.model))
-
-    @classmethod
-    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "ClipZeroShotBackend":
-        """Use the parts of a pipeline, whose answers are not stored: its weights may be anything.
-
-        Raises:
-            ModelError: The pipeline is for another task, or its model of another type.
-        """
-        if pipe.task != ZERO_SHOT:
-            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{ZERO_SHOT}'.")
-        name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
-        parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-        return cls(*parts, name=name, batch_size=pipe._batch_size or batch_size)
 
     @property
     def name(self) -> str:

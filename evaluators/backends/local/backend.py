@@ -24,14 +24,7 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import (
-    TASK,
-    LoadOptions,
-    load_pipeline,
-    model_fingerprint,
-    model_identity,
-    model_settings,
-)
+from eyechart.evaluators.backends.local.loading import model_identity, model_settings
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.planning import Plan, plan
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
@@ -39,7 +32,7 @@ from eyechart.evaluators.backends.local.rendering import Prompt, Renderer
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
-    from transformers import Pipeline, PreTrainedModel, ProcessorMixin
+    from transformers import PreTrainedModel, ProcessorMixin
 
 _FEATURE_BYTES = 2**30
 # Sequences that are planned together, in batches: more of them fill batches better, and hold more images.
@@ -105,37 +98,6 @@ class TransformersBackend(Backend):
         self._apart = False
         if share_prefixes:
             self._make_engine()
-
-    @classmethod
-    def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
-    ) -> "TransformersBackend":
-        """Load model and processor from a folder or the Hub.
-
-        Args:
-            folder: Folder or model id.
-            name: How results call the model.
-            batch_size: Sequences per forward pass; None is automatic.
-            options: How to load it.
-
-        Raises:
-            ModelError: The model does not exist, is of an unknown architecture, or is no image-text-to-text model.
-        """
-        pipe = load_pipeline(folder, name, options or LoadOptions(), TASK)
-        fingerprint = model_fingerprint(folder, pipe.model)
-        return cls(pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint)
-
-    @classmethod
-    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "TransformersBackend":
-        """Use the model and processor of a pipeline, whose answers are not stored: its weights may be anything.
-
-        Raises:
-            ModelError: The pipeline is for another task.
-        """
-        if pipe.task != TASK:
-            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{TASK}'.")
-        name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
-        return cls(pipe.model, pipe.processor, name=name, batch_size=pipe._batch_size or batch_size)
 
     @property
     def name(self) -> str:

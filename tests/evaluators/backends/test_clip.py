@@ -10,7 +10,6 @@ from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, U
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.clip import ClipZeroShotBackend
-from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
@@ -265,11 +264,6 @@ def test_stored_answers_belong_to_weights_texts_and_processing(clip_folder):
     config = json.loads((clip_folder / "config.json").read_text())
     (clip_folder / "config.json").write_text(json.dumps({**config, "note": "other weights"}))
     assert resolve_backend(clip_folder).identity() != first
-
-
-def test_a_dual_encoder_is_not_loaded_to_write_texts(clip_folder):
-    with pytest.raises(ModelError, match="one for zero-shot-image-classification; expected one for image-text-to-text"):
-        TransformersBackend.from_pretrained(str(clip_folder), name="clip", batch_size=1)
 
 
 def test_optional_words_change_no_logit_and_are_given_where_their_texts_differ(clip, pictures):
