@@ -1,7 +1,7 @@
 """Precomputed predictions: the files of several tools, read into one list of `Prediction`s.
 
-One module per tool knows what its rows mean, `formats` which tool a file is of, and `matching` which row of the file is
-about which item of the data.
+`containers` knows how files hold rows, one module per tool what its rows mean, `formats` which is which, and `matching`
+which row of the file is about which item of the data.
 """
 
 FROM_FILE = "predictions_file"

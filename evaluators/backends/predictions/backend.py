@@ -1,4 +1,4 @@
-"""Answers made elsewhere, read from a file: our own JSON Lines, or what others write.
+"""Precomputed predictions, read from a file: our own JSON Lines, benchmarks' answer files, or what other tools write.
 
 | format | file | columns or keys |
 |---|---|---|
@@ -6,6 +6,8 @@
 | `vlmevalkit` | `.xlsx`, `.tsv`, `.json` | `index`, `prediction`; `question`, `A`, `B`, ... as shown, `thinking` |
 | `lmms-eval` | `.jsonl` | `doc_id`, `filtered_resps` (or `resps`), `doc` |
 | `llava-mmbench` | `.jsonl` | `question_id`, `round_id`, `text`, `options`; `prompt` |
+| `q-bench-answers` | `.json`, `.jsonl` | `img_path`, `response`; `question`, `candidates` |
+| `aesbench-...-answers` | `.json` | by image, `AesP_response` or that of another part |
 | `q-bench-logits` | `.json`, `.jsonl` | `img_path`, `logit_good`, `logit_poor` or further words; `gt_score` |
 | `quality-scores` | `.csv` | `score`, and `id`, `image`, `image_name`, `name` or `filename` |
 
@@ -42,7 +44,8 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
 from eyechart.evaluators.backends.predictions import FROM_FILE
-from eyechart.evaluators.backends.predictions.formats import CELL_LIMIT, XLSX, read_predictions
+from eyechart.evaluators.backends.predictions.containers import CELL_LIMIT, XLSX
+from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Item, Matcher, comparable, group_items
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
@@ -91,6 +94,11 @@ class PredictionsFileBackend(Backend):
     def name(self) -> str:
         """The model that made the answers."""
         return self._name
+
+    @property
+    def config(self) -> str | None:
+        """The one configuration of its data set that the file answers; None where nothing tells."""
+        return self._format.config
 
     def check(self, output_type: OutputType) -> None:
         """Refuse losses; whether the file holds the texts or logits is known only item by item."""

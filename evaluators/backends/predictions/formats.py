@@ -5,17 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
-from eyechart.datasets_scripts.common.files.readers import (
-    ROW_ERROR,
-    Row,
-    read_csv_rows,
-    read_json_rows,
-    read_jsonl_rows,
-)
-from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
-from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
+from eyechart.datasets_scripts.common.choice.aesthetics import PARTS
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR
 from eyechart.evaluators.backends.predictions import (
+    answer_files,
     json_lines,
     llava,
     lmms_eval,
@@ -23,13 +17,8 @@ from eyechart.evaluators.backends.predictions import (
     quality_scores,
     vlmevalkit,
 )
+from eyechart.evaluators.backends.predictions.containers import read_rows
 from eyechart.evaluators.backends.predictions.prediction import Prediction
-
-XLSX = ".xlsx"
-CELL_LIMIT = 32_767
-"""Most characters of an XLSX cell; tools cut longer answers or leave them out."""
-# Thousands of answers with their reasoning, each up to the limit of a cell.
-_MOST_XLSX_BYTES = 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -46,6 +35,8 @@ class Format:
     """From a row to a prediction; raises ValueError for a malformed row."""
     has_our_ids: bool = False
     """Whether its rows name items by our ids, so that nothing else is looked at."""
+    config: str | None = None
+    """The one configuration of its data set that its files answer; None where nothing tells."""
 
     def fits(self, suffix: str, columns: Collection[str]) -> bool:
         """Whether a file that ends so and has these columns is of this format."""
@@ -62,6 +53,17 @@ FORMATS = (
     Format("lmms-eval", (".jsonl",), (("doc_id",), ("filtered_resps", "resps")), lmms_eval.parse),
     Format("llava-mmbench", (".jsonl",), (("question_id",), ("round_id",), ("text",), ("options",)), llava.parse),
     Format("q-bench-logits", (".json", ".jsonl"), (("img_path",), q_bench_logits.LOGITS), q_bench_logits.parse),
+    Format("q-bench-answers", (".json", ".jsonl"), (("img_path",), ("response",)), answer_files.parse_q_bench),
+    *(
+        Format(
+            f"aesbench-{config}-answers",
+            (".json",),
+            (("image",), (f"{part}_response",)),
+            answer_files.parse_aes_bench,
+            config=config,
+        )
+        for config, part in PARTS.items()
+    ),
     Format("quality-scores", (".csv",), (quality_scores.NAMES, ("score",)), quality_scores.parse),
 )
 
@@ -79,7 +81,7 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
         MissingFileError: There is no such file.
         BadAnnotationError: It is of no format, or a row is malformed; the message names the row.
     """
-    rows = _read_rows(path)
+    rows = read_rows(path)
     chosen = _recognise(path, *rows[0])
     predictions = []
     for number, row in rows:
@@ -91,43 +93,6 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
     return chosen, predictions
-
-
-def _read_rows(path: Path) -> list[Row]:
-    """The rows of a file, whose suffix tells how it holds them, with their numbers in the file."""
-    if path.is_dir():
-        raise BadAnnotationError(f"a folder; expected a predictions file ({', '.join(_READERS)})", path=path)
-    if not path.exists():
-        raise MissingFileError("the predictions file does not exist", path=path)
-    if path.suffix.lower() not in _READERS:
-        reason = f"predictions files end in {', '.join(_READERS)}, not {path.suffix!r}; see `eyechart score --help`"
-        raise BadAnnotationError(reason, path=path)
-    rows = _READERS[path.suffix.lower()](str(path))
-    if not rows:
-        raise BadAnnotationError("the predictions file holds no predictions", path=path)
-    return rows
-
-
-def _read_xlsx(path: str) -> list[Row]:
-    from openpyxl.utils.escape import unescape
-
-    def plain(value: Any) -> Any:
-        # Control characters are written as _x000D_ in a sheet; an array formula is an object.
-        value = getattr(value, "text", value)
-        return unescape(value) if isinstance(value, str) else value
-
-    # An answer that begins with "=" may have become a formula, whose value is not what the model said.
-    rows = read_xlsx_rows(path, (), formulas=True, max_bytes=_MOST_XLSX_BYTES)
-    return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
-
-
-_READERS: Mapping[str, Callable[[str], list[Row]]] = {
-    ".jsonl": read_jsonl_rows,
-    ".json": read_json_rows,
-    XLSX: _read_xlsx,
-    ".tsv": lambda path: read_tsv_rows(path, (), "image", images=False),
-    ".csv": lambda path: read_csv_rows(path, ()),
-}
 
 
 def _recognise(path: Path, number: int, row: Mapping[str, Any]) -> Format:

@@ -148,12 +148,14 @@ def test_a_note_tells_of_nonsense_and_of_the_longest_reply(script, judge, questi
 
     done = read(judge(max_tokens=32))
     assert not done.complete and not done.settings["judge"]["incomplete"]
-    assert "The judge judge gave nothing usable in 30 of 30 rounds. One that reasons first needs a larger" in done.note
-    assert "--judge-max-tokens than 32. Incomplete: 6 of the 6 replies" in done.note
+    assert "The judge judge gave nothing usable in 30 of 30 rounds. One that reasons first needs a larger" in " ".join(
+        done.caveats
+    )
+    assert "--judge-max-tokens than 32. Incomplete: 6 of the 6 replies" in " ".join(done.caveats)
     script.say(always("1"), refusal(400))
     with pytest.warns(LostRoundsWarning):
         done = read(judge(concurrency=1))
-    assert "gave nothing usable in 25 of 30 rounds. Incomplete" in done.note, "lost ones are no nonsense"
+    assert "gave nothing usable in 25 of 30 rounds. Incomplete" in " ".join(done.caveats), "lost ones are no nonsense"
 
 
 def test_nonsense_is_stored_and_a_failed_round(script, judge, store):

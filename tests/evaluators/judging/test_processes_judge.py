@@ -5,8 +5,8 @@ import json
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.judging import EndpointJudge
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.metrics.scoring.judging.answers import answer_scores
-from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 from tests.evaluators.backends.threads import in_processes
 from tests.evaluators.scripted_server import completion, refusal
 
@@ -28,10 +28,10 @@ def test_one_process_asks_and_all_have_the_replies(script, options, tmp_path):
     def run(processes):
         def score(model):
             judge = EndpointJudge(options(model), store, processes).for_task()
-            judging = Judging(judge, rounds=2, resamples=10)
             answers = [f"dim {i}" for i in range(ROWS)]
             try:
-                scores = answer_scores(answers, ["dark"] * ROWS, ["How?"] * ROWS, {}, judging)
+                items = read_answers(answers, ["dark"] * ROWS, ["How?"] * ROWS, judge, rounds=2)
+                scores = answer_scores(items, None, JudgeSettings(judge.name, rounds=2, resamples=10))
             except ModelError as error:
                 return str(error)
             return scores, judge.settings()["requests"], judge.timings()["judge_replies_from_store"]

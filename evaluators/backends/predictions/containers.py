@@ -1,0 +1,74 @@
+"""How files hold rows: JSON Lines, JSON, XLSX, tab- and comma-separated tables."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.files.readers import (
+    Row,
+    read_csv_rows,
+    read_json_object,
+    read_json_rows,
+    read_jsonl_rows,
+)
+from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
+
+XLSX = ".xlsx"
+CELL_LIMIT = 32_767
+"""Most characters of an XLSX cell; tools cut longer answers or leave them out."""
+# Thousands of answers with their reasoning, each up to the limit of a cell.
+_MOST_XLSX_BYTES = 512 * 2**20
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read the rows of a file, whose suffix tells how it holds them; rows carry their number in the file.
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: It is a folder, has another suffix, cannot be read, or holds no rows.
+    """
+    if path.is_dir():
+        raise BadAnnotationError(f"a folder; expected a predictions file ({', '.join(_READERS)})", path=path)
+    if not path.exists():
+        raise MissingFileError("the predictions file does not exist", path=path)
+    if path.suffix.lower() not in _READERS:
+        reason = f"predictions files end in {', '.join(_READERS)}, not {path.suffix!r}; see `eyechart score --help`"
+        raise BadAnnotationError(reason, path=path)
+    rows = _READERS[path.suffix.lower()](str(path))
+    if not rows:
+        raise BadAnnotationError("the predictions file holds no predictions", path=path)
+    return rows
+
+
+def _read_json(path: str) -> list[Row]:
+    rows = read_json_rows(path)
+    values = list(rows[0][1].values()) if len(rows) == 1 else []
+    if values and all(isinstance(value, dict) and any(key.endswith("_response") for key in value) for value in values):
+        # AesBench's answers: one object of all images, by their names.
+        entries = read_json_object(path).items()
+        return [(number, {"image": name, **entry}) for number, (name, entry) in enumerate(entries, 1)]
+    return rows
+
+
+def _read_xlsx(path: str) -> list[Row]:
+    from openpyxl.utils.escape import unescape
+
+    def plain(value: Any) -> Any:
+        # Control characters are written as _x000D_ in a sheet; an array formula is an object.
+        value = getattr(value, "text", value)
+        return unescape(value) if isinstance(value, str) else value
+
+    # An answer that begins with "=" may have become a formula, whose value is not what the model said.
+    rows = read_xlsx_rows(path, (), formulas=True, max_bytes=_MOST_XLSX_BYTES)
+    return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
+
+
+_READERS: Mapping[str, Callable[[str], list[Row]]] = {
+    ".jsonl": read_jsonl_rows,
+    ".json": _read_json,
+    XLSX: _read_xlsx,
+    ".tsv": lambda path: read_tsv_rows(path, (), images=False),
+    ".csv": lambda path: read_csv_rows(path, ()),
+}
