@@ -63,18 +63,10 @@ def _read_xlsx(path: str) -> list[Row]:
     return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
 
 
-def _read_tsv(path: str) -> list[Row]:
-    return read_tsv_rows(path, (), images=False)
-
-
-def _read_csv(path: str) -> list[Row]:
-    return read_csv_rows(path, ())
-
-
 _READERS: Mapping[str, Callable[[str], list[Row]]] = {
     ".jsonl": read_jsonl_rows,
     ".json": _read_json,
     XLSX: _read_xlsx,
-    ".tsv": _read_tsv,
-    ".csv": _read_csv,
+    ".tsv": lambda path: read_tsv_rows(path, (), images=False),
+    ".csv": lambda path: read_csv_rows(path, ()),
 }
