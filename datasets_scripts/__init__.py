@@ -1,4 +1,4 @@
-"""Benchmark subsets as Hugging Face `datasets` loading scripts.
+"""Benchmark datasets as Hugging Face `datasets` loading scripts.
 
 Three doors lead to the same data, on every version of `datasets` since 3.6:
 
@@ -7,16 +7,16 @@ Three doors lead to the same data, on every version of `datasets` since 3.6:
    `datasets.load_dataset("datasets_scripts/<name>", data_dir=..., trust_remote_code=True)`;
 3. `export.export(name, out=...)`, then plain `datasets.load_dataset(out)`.
 
-`mini.release(name)` writes a small release of any subset in its real layout, to try everything offline.
+`mini.release(name)` writes a small release of any dataset in its real layout, to try everything offline.
 """
 
-from eyechart.datasets_scripts.catalog import SUBSETS, Subset, list_datasets
+from eyechart.datasets_scripts.catalog import DATASETS, DatasetEntry, list_datasets
 from eyechart.datasets_scripts.common.left_out import left_out
 from eyechart.datasets_scripts.loading import by_hand, load_builder, load_dataset, options_in_force, register
 
 __all__ = [
-    "SUBSETS",
-    "Subset",
+    "DATASETS",
+    "DatasetEntry",
     "by_hand",
     "left_out",
     "list_datasets",

@@ -1,4 +1,4 @@
-"""The table of all subsets."""
+"""The table of all datasets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from eyechart.datasets_scripts.common.errors import unknown_name
 
 
 @dataclass(frozen=True)
-class Subset:
-    """One benchmark subset."""
+class DatasetEntry:
+    """One benchmark dataset."""
 
     name: str
     """The name that users give, also that of its folder and of its script."""
@@ -28,7 +28,7 @@ class Subset:
     gated: bool = False
     """Whether the authors give the images only to those who ask; an export then leaves them out."""
     builds_on: tuple[str, ...] = ()
-    """Subsets whose scripts this one's reads with, so that the cache notices edits of theirs."""
+    """Datasets whose scripts this one's reads with, so that the cache notices edits of theirs."""
 
     @property
     def module(self) -> str:
@@ -39,7 +39,7 @@ class Subset:
         """Return the kind of the columns of a configuration.
 
         Examples:
-            >>> SUBSETS["aesbench"].kind_of("empathy"), SUBSETS["aesbench"].kind_of("interpretation")
+            >>> DATASETS["aesbench"].kind_of("empathy"), DATASETS["aesbench"].kind_of("interpretation")
             ('multiple choice', 'description')
         """
         return dict(self.other_kinds).get(config, self.kind)
@@ -48,7 +48,7 @@ class Subset:
         """Return the splits of a configuration whose answers or texts are private.
 
         Examples:
-            >>> SUBSETS["mmbench"].private_splits("en"), SUBSETS["mmbench"].private_splits("en_v11")
+            >>> DATASETS["mmbench"].private_splits("en"), DATASETS["mmbench"].private_splits("en_v11")
             (('test',), ())
         """
         return () if config in self.public_configs else self.private
@@ -68,11 +68,11 @@ _QUALITY = (
     "spaq",
     "sqad",
 )
-SUBSETS: Mapping[str, Subset] = MappingProxyType(
+DATASETS: Mapping[str, DatasetEntry] = MappingProxyType(
     {
-        subset.name: subset
-        for subset in (
-            Subset(
+        dataset.name: dataset
+        for dataset in (
+            DatasetEntry(
                 "aesbench",
                 "multiple choice",
                 configs=("perception", "empathy", "assessment", "interpretation"),
@@ -80,26 +80,26 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
                 private=("test",),
                 gated=True,
             ),
-            Subset("agiqa3k", "quality"),
-            Subset("cgiqa6k", "quality", configs=("all", "game", "movie")),
-            Subset("csiq", "quality"),
-            Subset("kadid10k", "quality"),
-            Subset("kadis700k", "quality"),
-            Subset("koniq10k", "quality"),
-            Subset("live_fb", "quality"),
-            Subset("live_itw", "quality", configs=("default", "without_training")),
-            Subset("lldescribe", "description", private=("test",)),
-            Subset(
+            DatasetEntry("agiqa3k", "quality"),
+            DatasetEntry("cgiqa6k", "quality", configs=("all", "game", "movie")),
+            DatasetEntry("csiq", "quality"),
+            DatasetEntry("kadid10k", "quality"),
+            DatasetEntry("kadis700k", "quality"),
+            DatasetEntry("koniq10k", "quality"),
+            DatasetEntry("live_fb", "quality"),
+            DatasetEntry("live_itw", "quality", configs=("default", "without_training")),
+            DatasetEntry("lldescribe", "description", private=("test",)),
+            DatasetEntry(
                 "llsavisionqa",
                 "multiple choice",
                 configs=("single", "pair"),
                 private=("test",),
                 builds_on=("llvisionqa", "llvisionqa_pairs"),
             ),
-            Subset("llvisionqa", "multiple choice", private=("test",)),
-            Subset("llvisionqa_pairs", "multiple choice", private=("test",)),
-            Subset("mm21", "quality"),
-            Subset(
+            DatasetEntry("llvisionqa", "multiple choice", private=("test",)),
+            DatasetEntry("llvisionqa_pairs", "multiple choice", private=("test",)),
+            DatasetEntry("mm21", "quality"),
+            DatasetEntry(
                 "mmbench",
                 "multiple choice",
                 configs=("en", "cn", "en_v11", "cn_v11", "cc"),
@@ -112,9 +112,9 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
                     "answers is known."
                 ),
             ),
-            Subset("spaq", "quality"),
-            Subset("sqad", "quality"),
-            Subset(
+            DatasetEntry("spaq", "quality"),
+            DatasetEntry("sqad", "quality"),
+            DatasetEntry(
                 "two_afc",
                 "pairs",
                 configs=("coarse", "fine_levels", "fine_types", "fine_mos"),
@@ -123,25 +123,25 @@ SUBSETS: Mapping[str, Subset] = MappingProxyType(
         )
     }
 )
-"""Every subset by name."""
+"""Every dataset by name."""
 
 
-def find_subset(name: str) -> Subset:
-    """Return a subset by its name.
+def find_dataset(name: str) -> DatasetEntry:
+    """Return a dataset by its name.
 
     Raises:
         UsageError: There is none of this name.
     """
-    if name not in SUBSETS:
-        raise unknown_name("subset", name, SUBSETS)
-    return SUBSETS[name]
+    if name not in DATASETS:
+        raise unknown_name("dataset", name, DATASETS)
+    return DATASETS[name]
 
 
 def list_datasets() -> list[str]:
-    """Return the names of all subsets.
+    """Return the names of all datasets.
 
     Examples:
         >>> "llvisionqa" in list_datasets()
         True
     """
-    return sorted(SUBSETS)
+    return sorted(DATASETS)

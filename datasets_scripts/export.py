@@ -1,8 +1,8 @@
-"""The third door to the data: any subset as Parquet with embedded images and a dataset card, ready for the Hub.
+"""The third door to the data: any dataset as Parquet with embedded images and a dataset card, ready for the Hub.
 
 The folder is read by plain `datasets.load_dataset(folder, config)` on every version since 3.6. What the authors keep to
-themselves is left out of it, even where the user has it: answers and golden texts of the subset's private splits, and
-the images of gated subsets.
+themselves is left out of it, even where the user has it: answers and golden texts of the dataset's private splits, and
+the images of gated datasets.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.left_out import left_out
 from eyechart.datasets_scripts.common.paths import whole_folder
@@ -49,19 +49,19 @@ def export(
     cache_dir: Folder | None = None,
     max_shard_bytes: int = MAX_SHARD_BYTES,
 ) -> Path:
-    """Write all splits of a subset as Parquet shards with embedded images, and a dataset card.
+    """Write all splits of a dataset as Parquet shards with embedded images, and a dataset card.
 
     Image bytes are those of the release, unchanged. Nothing is left behind if writing fails.
 
     Args:
-        name: A subset, see `list_datasets`.
-        config: A configuration of the subset or several, the default one first; all of them by default.
+        name: A dataset, see `list_datasets`.
+        config: A configuration of the dataset or several, the default one first; all of them by default.
         out: Folder to write; must not exist or be empty.
         data_dir: As for `load_dataset`; where configurations have different folders, a mapping from one to the other.
         skip_missing: Leave out rows without an image; `left_out.json` lists them.
         skip_bad: Leave out malformed rows; `left_out.json` lists them.
-        options: Settings of this subset's own, as for `load_dataset`.
-        i_have_the_rights: Write private answers and texts, and images of gated subsets, as well. The card says so.
+        options: Settings of this dataset's own, as for `load_dataset`.
+        i_have_the_rights: Write private answers and texts, and images of gated datasets, as well. The card says so.
         num_proc: Number of processes that prepare the data set.
         cache_dir: Folder of prepared data sets.
         max_shard_bytes: A shard is closed once its rows take this many bytes in memory.
@@ -70,15 +70,15 @@ def export(
         The folder written.
 
     Raises:
-        UsageError: Unknown subset or configuration, or `out` is not empty or cannot be made.
+        UsageError: Unknown dataset or configuration, or `out` is not empty or cannot be made.
         DataError: Something is wrong with the source files.
     """
-    subset = find_subset(name)
-    sources = _sources([config] if isinstance(config, str) else list(config or subset.configs), data_dir)
+    dataset = find_dataset(name)
+    sources = _sources([config] if isinstance(config, str) else list(config or dataset.configs), data_dir)
     folder = Path(out).expanduser().absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"out must be a new or an empty folder, and {folder} is not")
-    images = i_have_the_rights or not subset.gated
+    images = i_have_the_rights or not dataset.gated
     load = partial(
         load_dataset,
         name,
@@ -106,13 +106,13 @@ def export(
             place.mkdir()
             splits = [
                 _write_split(
-                    part, place, split, split in subset.private_splits(one), i_have_the_rights, max_shard_bytes
+                    part, place, split, split in dataset.private_splits(one), i_have_the_rights, max_shard_bytes
                 )
                 for split, part in parts.items()
             ]
             written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, _told(left_out(parts))))
         made = Circumstances(images, _origin(sources.values()), options or {})
-        write_card(unfinished, subset, written, made)
+        write_card(unfinished, dataset, written, made)
         if folder.exists():
             folder.rmdir()
     return folder

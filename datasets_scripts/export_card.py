@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.catalog import Subset
+from eyechart.datasets_scripts.catalog import DatasetEntry
 from eyechart.datasets_scripts.common.left_out import SIDECAR
 from eyechart.datasets_scripts.official import in_official_terms, official_counts
 
@@ -74,21 +74,21 @@ class Circumstances:
     origin: Origin
     """What its source is."""
     options: Mapping[str, Any]
-    """Settings of the subset's own that differ from the default."""
+    """Settings of the dataset's own that differ from the default."""
 
 
-def write_card(folder: Path, subset: Subset, configs: Sequence[WrittenConfig], made: Circumstances) -> None:
+def write_card(folder: Path, dataset: DatasetEntry, configs: Sequence[WrittenConfig], made: Circumstances) -> None:
     """Write `README.md`, and `left_out.json` where something was left out.
 
     Args:
         folder: The exported folder, with all data files.
-        subset: The subset.
+        dataset: The dataset.
         configs: What was written; the first is the default one.
         made: How.
     """
     from huggingface_hub import DatasetCard
 
-    card = DatasetCard((files("eyechart.hub_cards") / "datasets" / f"{subset.name}.md").read_text(encoding="utf-8"))
+    card = DatasetCard((files("eyechart.hub_cards") / "datasets" / f"{dataset.name}.md").read_text(encoding="utf-8"))
     several = len(configs) > 1
     card.data["configs"] = [
         {
@@ -103,7 +103,7 @@ def write_card(folder: Path, subset: Subset, configs: Sequence[WrittenConfig], m
     skipped = [{"config": config.name, **item} for config in configs for item in config.left_out]
     if skipped:
         (folder / SIDECAR).write_text(json.dumps(skipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    card.text = card.text.rstrip() + "\n\n" + _section(subset, configs, made)
+    card.text = card.text.rstrip() + "\n\n" + _section(dataset, configs, made)
     card.save(folder / "README.md")
 
 
@@ -133,30 +133,30 @@ def _portable(features: Any) -> Any:
     return features
 
 
-def _section(subset: Subset, configs: Sequence[WrittenConfig], made: Circumstances) -> str:
+def _section(dataset: DatasetEntry, configs: Sequence[WrittenConfig], made: Circumstances) -> str:
     lines = [f"Made by `eyechart export` {version('eyechart')}."]
     lines.append(_ORIGINS[made.origin])
     if not made.images:
         lines.append("The authors give the images only to those who ask: they are not part of this copy.")
-    elif subset.gated:
+    elif dataset.gated:
         lines.append("The authors give the images only to those who ask: this copy is not for others.")
     else:
         lines.append("Images are embedded byte for byte.")
     lines += [f"`{name}` is {json.dumps(value)}." for name, value in made.options.items()]
     several = len(configs) > 1
     listed = [
-        f"- {f'`{config.name}`, ' if several else ''}`{split.name}`: {_contents(subset, config, split, made)}"
+        f"- {f'`{config.name}`, ' if several else ''}`{split.name}`: {_contents(dataset, config, split, made)}"
         for config in configs
         for split in config.splits
     ]
     return "\n".join(["## This copy", "", *lines, "", *listed, ""])
 
 
-def _contents(subset: Subset, config: WrittenConfig, split: WrittenSplit, made: Circumstances) -> str:
+def _contents(dataset: DatasetEntry, config: WrittenConfig, split: WrittenSplit, made: Circumstances) -> str:
     count = sum(item["split"] == split.name for item in config.left_out)
     text = f"{split.num_examples} rows"
     if made.origin is not Origin.MINI and split.items is not None:
-        share = in_official_terms(split.items, official_counts(subset.name, config.name, split.name, made.options))
+        share = in_official_terms(split.items, official_counts(dataset.name, config.name, split.name, made.options))
         text += f" ({share})" if share else ""
     if count:
         text += f"; {count} rows were left out, see `{SIDECAR}`"

@@ -15,7 +15,7 @@ from itertools import product
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.catalog import SUBSETS, Subset, find_subset
+from eyechart.datasets_scripts.catalog import DATASETS, DatasetEntry, find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
 
@@ -42,11 +42,11 @@ def load_dataset(
     num_proc: int | None = None,
     cache_dir: str | PathLike[str] | None = None,
 ) -> "datasets.Dataset | datasets.DatasetDict | datasets.IterableDataset | datasets.IterableDatasetDict":
-    """Load a benchmark subset with its own loading script, on any version of `datasets`.
+    """Load a benchmark dataset with its own loading script, on any version of `datasets`.
 
     Args:
-        name: A subset, see `list_datasets`.
-        config: A configuration of the subset; its first one by default.
+        name: A dataset, see `list_datasets`.
+        config: A configuration of the dataset; its first one by default.
         split: A split such as "dev", a slice such as "test[:10]" (not when streaming), or a sum such as "dev+test"; all
             splits by default.
         data_dir: Folder of the unpacked release (or of a mini release). Without it, the official files are downloaded
@@ -56,7 +56,7 @@ def load_dataset(
         skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.
         skip_bad: Leave out malformed rows instead of raising; see `left_out`.
         images: "load", or "skip" for the annotations alone with an empty image column.
-        options: Settings of this subset's own by name; the fields of its configuration class say what there is.
+        options: Settings of this dataset's own by name; the fields of its configuration class say what there is.
         num_proc: Number of processes that write the data set.
         cache_dir: Folder of prepared data sets; that of `datasets` by default.
 
@@ -64,10 +64,10 @@ def load_dataset(
         The split, or a dict of all splits, as `datasets.load_dataset` returns it.
 
     Raises:
-        UsageError: Unknown subset, configuration, split or value.
+        UsageError: Unknown dataset, configuration, split or value.
         DataError: Something is wrong with the source files; names the file and, where there is one, the row.
     """
-    wanted = _split_names(split, _builder_class(find_subset(name)).SPLITS)
+    wanted = _split_names(split, _builder_class(find_dataset(name)).SPLITS)
     builder = load_builder(
         name,
         config,
@@ -103,29 +103,29 @@ def load_builder(
     only_splits: Sequence[str] = (),
     cache_dir: str | PathLike[str] | None = None,
 ) -> "BenchmarkBuilder":
-    """Return a subset's builder without loading anything.
+    """Return a dataset's builder without loading anything.
 
     The arguments are those of `load_dataset`; `only_splits` names the splits to prepare, all by default.
 
     Raises:
-        UsageError: Unknown subset, configuration or value, or the cache folder cannot be made.
+        UsageError: Unknown dataset, configuration or value, or the cache folder cannot be made.
         MissingFileError: `data_dir` or one of `data_files` is not there.
     """
-    subset = find_subset(name)
-    if config is not None and config not in subset.configs:
-        raise unknown_name(f"config of subset {name!r}", config, subset.configs)
+    dataset = find_dataset(name)
+    if config is not None and config not in dataset.configs:
+        raise unknown_name(f"config of dataset {name!r}", config, dataset.configs)
     builder_module = importlib.import_module("eyechart.datasets_scripts.common.builder")
     if images not in builder_module.IMAGES:
         raise unknown_name("value of images", images, builder_module.IMAGES)
     folder = None if data_dir is None else fspath(data_dir)
     settings: dict[str, Any] = {"skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
     settings |= {"only_splits": tuple(only_splits), "own_data_files": data_files is not None}
-    settings |= _checked_options(subset, options or {})
+    settings |= _checked_options(dataset, options or {})
     _make_cache_folder(cache_dir)
     try:
-        return _builder_class(subset)(
-            config_name=config or subset.configs[0],
-            hash=_script_hash(subset),
+        return _builder_class(dataset)(
+            config_name=config or dataset.configs[0],
+            hash=_script_hash(dataset),
             base_path=folder,
             data_dir=folder,
             data_files=data_files,
@@ -133,7 +133,7 @@ def load_builder(
             **settings,
         )
     except FileNotFoundError as error:
-        raise MissingFileError(f"data_files of subset {name!r}: {error}") from error
+        raise MissingFileError(f"data_files of dataset {name!r}: {error}") from error
 
 
 def prepared_dataset(
@@ -142,13 +142,13 @@ def prepared_dataset(
     """Load an official release that `load_dataset` downloaded before, and download nothing.
 
     Args:
-        name: A subset, see `list_datasets`.
+        name: A dataset, see `list_datasets`.
         config: As for `load_dataset`, as is `options`.
         split: The split that was loaded, with its images.
-        options: Settings of the subset's own.
+        options: Settings of the dataset's own.
 
     Raises:
-        UsageError: Unknown subset, configuration or option.
+        UsageError: Unknown dataset, configuration or option.
         MissingFileError: It was not loaded, or the cache was emptied since.
     """
     for skip_missing, skip_bad in product((False, True), repeat=2):
@@ -157,25 +157,25 @@ def prepared_dataset(
         )
         if os.path.isdir(builder.cache_dir):
             return builder.as_dataset(split=split)
-    raise MissingFileError(f"subset {name!r} ({split}) as it was downloaded is not in the cache any more")
+    raise MissingFileError(f"dataset {name!r} ({split}) as it was downloaded is not in the cache any more")
 
 
 def by_hand(
     name: str, config: str | None = None, *, options: Mapping[str, Any] | None = None, images: str = "load"
 ) -> str:
-    """What `load_dataset` cannot download of a subset's official release.
+    """What `load_dataset` cannot download of a dataset's official release.
 
     Args:
-        name: A subset, see `list_datasets`.
+        name: A dataset, see `list_datasets`.
         config: As for `load_dataset`, as are `options` and `images`.
-        options: Settings of the subset's own.
+        options: Settings of the dataset's own.
         images: "load" or "skip".
 
     Returns:
         What to get, from where, and where to put it; "" where nothing is needed without `data_dir`.
 
     Raises:
-        UsageError: Unknown subset, configuration, option or value.
+        UsageError: Unknown dataset, configuration, option or value.
 
     Examples:
         >>> by_hand("llvisionqa"), "h4nwei/SPAQ" in by_hand("spaq")
@@ -185,35 +185,35 @@ def by_hand(
 
 
 def options_in_force(name: str, config: str | None = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The subset's own settings that `load_dataset` uses: those given, and what it takes for all others.
+    """The dataset's own settings that `load_dataset` uses: those given, and what it takes for all others.
 
     Args:
-        name: A subset, see `list_datasets`.
-        config: A configuration of the subset; its first one by default.
+        name: A dataset, see `list_datasets`.
+        config: A configuration of the dataset; its first one by default.
         options: As for `load_dataset`.
 
     Returns:
-        All of the subset's own settings by name; empty where it has none.
+        All of the dataset's own settings by name; empty where it has none.
 
     Raises:
-        UsageError: Unknown subset, configuration or option.
+        UsageError: Unknown dataset, configuration or option.
 
     Examples:
         >>> found = options_in_force("two_afc", options={"pairing": "released"})
         >>> found["pairing"], found["rounds"], found["seed"]
         ('released', 12, 0)
     """
-    subset = find_subset(name)
-    given = _checked_options(subset, options or {})
-    configs = {known.name: known for known in _builder_class(subset).BUILDER_CONFIGS}
-    chosen = config or subset.configs[0]
+    dataset = find_dataset(name)
+    given = _checked_options(dataset, options or {})
+    configs = {known.name: known for known in _builder_class(dataset).BUILDER_CONFIGS}
+    chosen = config or dataset.configs[0]
     if chosen not in configs:
-        raise unknown_name(f"config of subset {name!r}", chosen, configs)
-    return {option: getattr(configs[chosen], option) for option in _own_options(subset)} | dict(given)
+        raise unknown_name(f"config of dataset {name!r}", chosen, configs)
+    return {option: getattr(configs[chosen], option) for option in _own_options(dataset)} | dict(given)
 
 
 def register() -> None:
-    """Make every subset a name that plain `datasets.load_dataset` knows, in this process.
+    """Make every dataset a name that plain `datasets.load_dataset` knows, in this process.
 
     ```python
     register()
@@ -226,7 +226,7 @@ def register() -> None:
     from datasets import packaged_modules
 
     known = packaged_modules._PACKAGED_DATASETS_MODULES
-    known.update({name: (subset.module, _script_hash(subset)) for name, subset in SUBSETS.items()})
+    known.update({name: (dataset.module, _script_hash(dataset)) for name, dataset in DATASETS.items()})
 
 
 def _make_cache_folder(cache_dir: str | PathLike[str] | None) -> None:
@@ -241,37 +241,37 @@ def _make_cache_folder(cache_dir: str | PathLike[str] | None) -> None:
         raise UsageError(reason) from error
 
 
-def _builder_class(subset: Subset) -> type["BenchmarkBuilder"]:
-    module = importlib.import_module(subset.module)
+def _builder_class(dataset: DatasetEntry) -> type["BenchmarkBuilder"]:
+    module = importlib.import_module(dataset.module)
     from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 
     classes = [value for value in vars(module).values() if isinstance(value, type)]
-    return next(cls for cls in classes if issubclass(cls, BenchmarkBuilder) and cls.__module__ == subset.module)
+    return next(cls for cls in classes if issubclass(cls, BenchmarkBuilder) and cls.__module__ == dataset.module)
 
 
-def _own_options(subset: Subset) -> list[str]:
+def _own_options(dataset: DatasetEntry) -> list[str]:
     from eyechart.datasets_scripts.common.builder import BenchmarkConfig
 
     shared = {field.name for field in fields(BenchmarkConfig)}
-    return [field.name for field in fields(_builder_class(subset).BUILDER_CONFIG_CLASS) if field.name not in shared]
+    return [field.name for field in fields(_builder_class(dataset).BUILDER_CONFIG_CLASS) if field.name not in shared]
 
 
-def _checked_options(subset: Subset, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    own = _own_options(subset)
+def _checked_options(dataset: DatasetEntry, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    own = _own_options(dataset)
     for option in options:
         if option not in own:
-            raise unknown_name(f"option of subset {subset.name!r}", option, own)
+            raise unknown_name(f"option of dataset {dataset.name!r}", option, own)
     return options
 
 
-def _script_hash(subset: Subset) -> str:
-    return source_fingerprint(*(_script(find_subset(name)) for name in (subset.name, *subset.builds_on)))
+def _script_hash(dataset: DatasetEntry) -> str:
+    return source_fingerprint(*(_script(find_dataset(name)) for name in (dataset.name, *dataset.builds_on)))
 
 
-def _script(subset: Subset) -> str:
-    spec = find_spec(subset.module)
+def _script(dataset: DatasetEntry) -> str:
+    spec = find_spec(dataset.module)
     if spec is None or spec.origin is None:
-        raise UsageError(f"the loading script of subset {subset.name!r} is not installed")
+        raise UsageError(f"the loading script of dataset {dataset.name!r} is not installed")
     return spec.origin
 
 

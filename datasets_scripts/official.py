@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.datasets_scripts.catalog import DATASETS
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _pairs(config: str, rounds: int) -> int:
 
 OFFICIAL: Mapping[tuple[str, str, str], OfficialSplit] = MappingProxyType(
     {
-        **{("aesbench", config, "test"): _AESBENCH for config in SUBSETS["aesbench"].configs},
+        **{("aesbench", config, "test"): _AESBENCH for config in DATASETS["aesbench"].configs},
         ("agiqa3k", "default", "test"): OfficialSplit((2_982,), "Q-Bench, Table 1; counted in data.csv"),
         ("cgiqa6k", "all", "test"): OfficialSplit((6_000,), "Q-Bench, Table 1"),
         ("cgiqa6k", "game", "test"): OfficialSplit((3_000,), "names of its files: game_0000 to game_2999"),
@@ -110,9 +110,9 @@ def official_counts(
         >>> official_counts("two_afc", "fine_mos", "test", {"rounds": 1}), official_counts("mmbench", "en_v11", "dev")
         ((48,), ())
     """
-    if name not in SUBSETS:
+    if name not in DATASETS:
         return ()
-    key = (name, config or SUBSETS[name].configs[0], split)
+    key = (name, config or DATASETS[name].configs[0], split)
     if name == "two_afc" and options and key in OFFICIAL:
         rounds = options.get("rounds", ROUNDS)
         # Pairs drawn from a source of one's own are none of the label files'.

@@ -7,7 +7,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts import SUBSETS, load_builder
+from eyechart.datasets_scripts import DATASETS, load_builder
 from eyechart.evaluators import list_tasks
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.runs.suite_file import read_suite
@@ -76,9 +76,9 @@ def test_every_data_set_is_listed_with_its_configurations_and_splits():
         names, configs, splits, *_ = row.strip("| ").split(" | ")
         for name in re.findall(r"`(\w+)`", names):
             listed[name] = (re.findall(r"`(\w+)`", configs), re.findall(r"`(\w+)\*?`", splits))
-    assert set(listed) == set(SUBSETS)
+    assert set(listed) == set(DATASETS)
     for name, (configs, splits) in listed.items():
-        assert tuple(configs) == SUBSETS[name].configs
+        assert tuple(configs) == DATASETS[name].configs
         known = load_builder(name).SPLITS
         assert all(any(split.startswith(start) for start in splits) for split in known)
         assert all(any(split.startswith(start) for split in known) for start in splits)

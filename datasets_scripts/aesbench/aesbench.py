@@ -138,7 +138,7 @@ class AesBench(BenchmarkBuilder):
 
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> str:
         if self.config.name == "interpretation" or dl_manager.is_streaming:
-            raise MissingFileError(f"subset {self.name!r}, {self.config.name}, needs data_dir. {_HOW_TO_GET}")
+            raise MissingFileError(f"dataset {self.name!r}, {self.config.name}, needs data_dir. {_HOW_TO_GET}")
         name, checksum = next(iter(TABLES.items()))
         path = self._fetch(dl_manager, _TABLES_HOME + name, _HOW_TO_GET)
         check_md5(path, (checksum,), _TABLES_HOME + name)

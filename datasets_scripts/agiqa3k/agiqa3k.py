@@ -8,7 +8,7 @@ score, how well an image fits its prompt (`mos_align`), is not read. The one spl
 import datasets
 
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
 _HOMEPAGE = "https://github.com/lcysyzxdxc/AGIQA-3k-Database"
 _CITATION = """\
@@ -25,7 +25,7 @@ _CITATION = """\
 class Agiqa3k(QualityBuilder):
     """Loads AGIQA-3K's quality scores."""
 
-    FORMS = (ScoreForm(image="name", score="mos_quality", std="std_quality"), *list_forms())
+    FORMATS = (ScoreFormat(image="name", score="mos_quality", std="std_quality"), *common_formats())
     SCORE_FILES = ("data.csv", "agi.json", "mos.csv")
     IMAGE_FOLDERS = ("database", "", "images", "AGIQA-3K")
     HOW_TO_GET = (

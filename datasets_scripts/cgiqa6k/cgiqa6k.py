@@ -13,7 +13,7 @@ import datasets
 
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
 PARTS = ("game", "movie")
 """The two kinds of images; names begin with one of them and an underscore."""
@@ -38,7 +38,7 @@ class Cgiqa6k(QualityBuilder):
         BenchmarkConfig(name="movie", description="The images of movies."),
     ]
     DEFAULT_CONFIG_NAME = "all"
-    FORMS = (ScoreForm(image="Image", score="MOS"), *list_forms())
+    FORMATS = (ScoreFormat(image="Image", score="MOS"), *common_formats())
     SCORE_FILES = ("mos.csv", "cgi.json")
     IMAGE_FOLDERS = ("database", "", "images")
     HOW_TO_GET = (

@@ -126,7 +126,7 @@ def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError
     """Make the error for a name that does not exist.
 
     Args:
-        kind: What the name stands for, for example "subset".
+        kind: What the name stands for, for example "dataset".
         given: The name as it was given.
         allowed: The names that exist.
 

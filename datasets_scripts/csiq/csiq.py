@@ -22,7 +22,7 @@ import datasets
 
 from eyechart.datasets_scripts.common.files.readers import text_field
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import FORM, ScoreForm, list_forms
+from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat, common_formats
 
 DISTORTIONS = {
     "AWGN": "white noise",
@@ -36,7 +36,7 @@ DISTORTIONS = {
 WORST = 1.0
 """DMOS of the worst image."""
 _TYPE, _LEVEL = "dst_type", "dst_lev"
-_SHEET_FORM = ScoreForm(
+_SHEET_FORMAT = ScoreFormat(
     "image", "dmos", "dmos_std", further=(_TYPE, _LEVEL), worst=WORST, sheet="all_by_image", header_row=4
 )
 _FILE_TYPES = {"noise": "AWGN", "jpeg": "JPEG", "jpeg 2000": "jpeg2000", "blur": "BLUR"}
@@ -59,11 +59,11 @@ _CITATION = """\
 class Csiq(QualityBuilder):
     """Loads CSIQ from its workbook or from a list, turned to higher is better."""
 
-    FORMS = (
-        _SHEET_FORM,
-        ScoreForm(image="image", score="dmos", worst=WORST, all_columns=("image", "dmos"), delimiter=" "),
-        ScoreForm(image="image", score="dmos", worst=WORST),
-        *list_forms(worst=WORST),
+    FORMATS = (
+        _SHEET_FORMAT,
+        ScoreFormat(image="image", score="dmos", worst=WORST, all_columns=("image", "dmos"), delimiter=" "),
+        ScoreFormat(image="image", score="dmos", worst=WORST),
+        *common_formats(worst=WORST),
     )
     SCORE_FILES = ("csiq.DMOS.xlsx", "csiq_label.txt", "csiq.json", "CSIQ.txt", "mos.csv")
     IMAGE_FOLDERS = ("dst_imgs", *(f"dst_imgs/{name}" for name in _FOLDERS), "dst_imgs_all", "", *_FOLDERS, "images")
@@ -89,7 +89,7 @@ class Csiq(QualityBuilder):
         )
 
     def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:
-        column = raw[FORM].image
+        column = raw[FORMAT].image
         if _TYPE not in raw or _NAME.fullmatch(str(raw[column])):
             return super()._image_name(raw, path=path, number=number)
         # The reference 1600 and the levels are numbers.

@@ -14,7 +14,7 @@ import datasets
 
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
 from eyechart.datasets_scripts.common.quality.kadid import kadid_facts
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
 _HOMEPAGE = "https://database.mmsp-kn.de/kadid-10k-database.html"
 _CITATION = """\
@@ -31,7 +31,7 @@ _CITATION = """\
 class Kadid10k(QualityBuilder):
     """Loads KADID-10k."""
 
-    FORMS = (ScoreForm(image="dist_img", score="dmos", std="var"), *list_forms())
+    FORMATS = (ScoreFormat(image="dist_img", score="dmos", std="var"), *common_formats())
     SCORE_FILES = ("dmos.csv", "kadid10k/dmos.csv", "kadid.json", "KADID-10k.txt", "mos.csv")
     IMAGE_FOLDERS = ("images", "kadid10k/images", "")
     DOWNLOADS = MappingProxyType({"images": "https://datasets.vqa.mmsp-kn.de/archives/kadid10k.zip"})

@@ -23,7 +23,7 @@ from eyechart.datasets_scripts.common.builder import Annotation
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.files.readers import clean_text, first_csv_fields
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
 RATINGS = ("c1", "c2", "c3", "c4", "c5")
 """Columns of the ratings 1 to 5: counts or shares."""
@@ -48,12 +48,12 @@ class Koniq10k(QualityBuilder):
     """Loads KonIQ-10k, with its official split where the score file tells it."""
 
     SPLITS = ("test", *OFFICIAL_SETS.values())
-    FORMS = (
-        ScoreForm(image="image_name", score="MOS_zscore", std="SD", ratings=RATINGS),
-        ScoreForm(image="image_name", score="MOS", std="SD", ratings=RATINGS),
-        ScoreForm(image="image_name", score="MOS", ratings=RATINGS),
-        ScoreForm(image="image_name", score="MOS"),
-        *list_forms(),
+    FORMATS = (
+        ScoreFormat(image="image_name", score="MOS_zscore", std="SD", ratings=RATINGS),
+        ScoreFormat(image="image_name", score="MOS", std="SD", ratings=RATINGS),
+        ScoreFormat(image="image_name", score="MOS", ratings=RATINGS),
+        ScoreFormat(image="image_name", score="MOS"),
+        *common_formats(),
     )
     SCORE_FILES = (
         "koniq10k_distributions_sets.csv",

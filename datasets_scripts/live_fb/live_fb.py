@@ -9,7 +9,7 @@ ten lie above 60). Names begin with a folder: `voc_emotic_ava/`, `blur_dataset/`
 import datasets
 
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
 _HOMEPAGE = "https://github.com/niu-haoran/FLIVE_Database"
 _CITATION = """\
@@ -27,7 +27,7 @@ _CITATION = """\
 class LiveFb(QualityBuilder):
     """Loads LIVE-FB's whole pictures."""
 
-    FORMS = (ScoreForm(image="name", score="mos"), *list_forms())
+    FORMATS = (ScoreFormat(image="name", score="mos"), *common_formats())
     SCORE_FILES = ("database/labels_image.csv", "labels_image.csv", "flive.json", "mos.csv")
     IMAGE_FOLDERS = ("database", "", "images")
     HOW_TO_GET = (

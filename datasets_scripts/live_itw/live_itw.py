@@ -20,10 +20,10 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.matlab import read_mat_numbers, read_mat_texts
 from eyechart.datasets_scripts.common.files.readers import Row
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import FORM, ScoreForm
+from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat
 
 _NAMES, _SCORES, _STDS = "AllImages_release", "AllMOS_release", "AllStdDev_release"
-_MAT_FORM = ScoreForm(image="name", score="mos", std="std")
+_MAT_FORMAT = ScoreFormat(image="name", score="mos", std="std")
 _TRAINING_IMAGE = re.compile(r"t\d+\.bmp")
 _HOMEPAGE = "https://live.ece.utexas.edu/research/ChallengeDB/index.html"
 _CITATION = """\
@@ -78,7 +78,7 @@ class LiveItw(QualityBuilder):
                 reason = f"holds {len(columns[column])} values for the {len(columns['name'])} names of {_NAMES}.mat"
                 raise BadAnnotationError(reason, path=file)
         rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-        return [(number, row | {FORM: _MAT_FORM}) for number, row in enumerate(rows, 1)]
+        return [(number, row | {FORMAT: _MAT_FORMAT}) for number, row in enumerate(rows, 1)]
 
     def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
         return self.config.name == "default" or _TRAINING_IMAGE.fullmatch(name) is None

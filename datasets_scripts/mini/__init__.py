@@ -8,7 +8,7 @@ import importlib
 import os
 from pathlib import Path
 
-from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.paths import eyechart_home, whole_folder
 
@@ -17,25 +17,25 @@ MINI_SEED = 2026
 
 
 def release(name: str) -> Path:
-    """Write a subset's mini release, unless that was done before, and return its folder.
+    """Write a dataset's mini release, unless that was done before, and return its folder.
 
     The folder lies under `EYECHART_HOME` and is named after a hash of this package's code, so that an edit makes a new
     one. It appears complete or not at all, also when several processes write it at once.
 
     Args:
-        name: A subset, see `list_datasets`.
+        name: A dataset, see `list_datasets`.
 
     Raises:
-        UsageError: Unknown subset, or the folder cannot be made.
+        UsageError: Unknown dataset, or the folder cannot be made.
     """
-    subset = find_subset(name)
+    dataset = find_dataset(name)
     parent = eyechart_home() / "mini"
     folder = parent / f"{name}-{_code_hash()}"
     if folder.is_dir():
         return folder
     try:
         with whole_folder(folder) as unfinished:
-            write(subset.name, unfinished)
+            write(dataset.name, unfinished)
     except OSError as error:
         # Another process may have been faster, which is as good.
         if not folder.is_dir():
@@ -50,20 +50,20 @@ def is_release(folder: str | os.PathLike[str] | None) -> bool:
 
 
 def write(name: str, folder: Path) -> None:
-    """Write a subset's mini release into an empty folder.
+    """Write a dataset's mini release into an empty folder.
 
     Args:
-        name: A subset, see `list_datasets`.
+        name: A dataset, see `list_datasets`.
         folder: An existing, empty folder.
 
     Raises:
-        UsageError: Unknown subset.
+        UsageError: Unknown dataset.
     """
-    subset = find_subset(name)
-    if subset.kind == "quality":
-        importlib.import_module(f"{__name__}.quality").write(subset.name, folder)
+    dataset = find_dataset(name)
+    if dataset.kind == "quality":
+        importlib.import_module(f"{__name__}.quality").write(dataset.name, folder)
     else:
-        importlib.import_module(f"{__name__}.{subset.name}").write(folder)
+        importlib.import_module(f"{__name__}.{dataset.name}").write(folder)
 
 
 def _code_hash() -> str:

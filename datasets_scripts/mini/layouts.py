@@ -260,4 +260,4 @@ LAYOUTS = {
     ),
     "sqad": Layout(stream=29, contents=3, name=lambda shot: f"IMG_{_digits(shot)}.jpg", write_scores=_plain),
 }
-"""Every database's layout by the name of its subset."""
+"""Every database's layout by the name of its dataset."""

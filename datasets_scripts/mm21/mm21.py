@@ -20,7 +20,7 @@ import datasets
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.paths import first_file
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
 LIST_FOLDERS = ("train_files/exp1", "exp1", "")
 """Where the three official files may be."""
@@ -71,7 +71,10 @@ def official_lists(data_dir: str) -> tuple[str, ...]:
 class Mm21(QualityBuilder):
     """Loads the LICQA database."""
 
-    FORMS = (ScoreForm(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos")), *list_forms())
+    FORMATS = (
+        ScoreFormat(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos")),
+        *common_formats(),
+    )
     SCORE_FILES = ("mos.csv",)
     IMAGE_FOLDERS = ("", "images")
     HOW_TO_GET = (

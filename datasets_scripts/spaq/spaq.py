@@ -10,7 +10,7 @@ one split, `test`, holds all images.
 import datasets
 
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreForm, list_forms
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
 _HOMEPAGE = "https://github.com/h4nwei/SPAQ"
 _WORKBOOK = "MOS and Image attribute scores.xlsx"
@@ -28,10 +28,10 @@ _CITATION = """\
 class Spaq(QualityBuilder):
     """Loads SPAQ from its workbook or from a list."""
 
-    FORMS = (
-        ScoreForm(image="Image name", score="MOS", sheet=""),
-        ScoreForm(image="Image name", score="MOS"),
-        *list_forms(),
+    FORMATS = (
+        ScoreFormat(image="Image name", score="MOS", sheet=""),
+        ScoreFormat(image="Image name", score="MOS"),
+        *common_formats(),
     )
     SCORE_FILES = (f"Annotations/{_WORKBOOK}", _WORKBOOK, "spaq.json", "SPAQ.txt", "mos.csv")
     IMAGE_FOLDERS = ("TestImage", "TestImage_512", "", "images")

@@ -13,8 +13,8 @@ holds the label files and the images under their `img_path`, that is in `kadid10
 `MM21/<codec>/`, `CSIQ/dst_imgs/`, `LIVEC/`, `spaq/TestImage_512/`, `kadis700k/` and `SQAD/`; links to such folders will
 do. The one split, `test`, holds all pairs.
 
-Qualities are turned so that higher is better (CSIQ, as in subset `csiq`). What the label file gives as MM21's score is
-the bitrate. Where LICQA's own lists are in `MM21/`, as subset `mm21` reads them, or in `data_dir` itself, MM21's
+Qualities are turned so that higher is better (CSIQ, as in dataset `csiq`). What the label file gives as MM21's score is
+the bitrate. Where LICQA's own lists are in `MM21/`, as dataset `mm21` reads them, or in `data_dir` itself, MM21's
 qualities are the opinion scores of these lists; without them they are the bitrates, as in the published numbers, which
 every result says. `first_released_score` and `second_released_score` keep what the label file says. An image that is
 left out leaves out its pairs, and all other pairs stay as they are.
@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import datasets
 import numpy as np
 
-from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
@@ -83,7 +83,7 @@ _ARCHIVE = f"{_REPOSITORY}/archive/{_COMMIT}.zip"
 """All of the repository, with the images of `MIXED`."""
 _HOW_TO_GET = (
     f"Get the label files and the images of {' and '.join(MIXED)} from {_REPOSITORY} (folder data), and the other "
-    "databases from their authors, as the subsets kadid10k, koniq10k, mm21, csiq, live_itw and spaq say; put the "
+    "databases from their authors, as the datasets kadid10k, koniq10k, mm21, csiq, live_itw and spaq say; put the "
     "images beside the label files as kadid10k/images/, koniq10k/, MM21/<codec>/, CSIQ/dst_imgs/, LIVEC/ and "
     "spaq/TestImage_512/, and give that folder as data_dir. The option databases loads some of them alone."
 )
@@ -119,9 +119,9 @@ class TwoAfcConfig(BenchmarkConfig):
     """One of `MM21_SCORES`: "mos" from LICQA's lists; "released", which is the bitrate; or "auto", which is "mos" where
     the lists are there."""
     mm21_dir: str | None = None
-    """Folder of LICQA's lists, as subset `mm21` reads it; `MM21` in `data_dir`, or `data_dir` itself, by default."""
+    """Folder of LICQA's lists, as dataset `mm21` reads it; `MM21` in `data_dir`, or `data_dir` itself, by default."""
     source: str | None = None
-    """A quality subset to draw images from, in place of the label files; `data_dir` is then that subset's."""
+    """A quality dataset to draw images from, in place of the label files; `data_dir` is then that dataset's."""
     source_config: str | None = None
     """Configuration of `source`; its first one by default."""
     sample: int | None = None
@@ -154,9 +154,9 @@ class TwoAfcConfig(BenchmarkConfig):
             raise UsageError(f"databases is {self.databases!r}; it must be a list of names")
         if self.scale is not None and not _is_scale(self.scale):
             raise UsageError(f"scale is {self.scale!r}; it must be the lowest and the highest quality, two numbers")
-        quality = [name for name, subset in SUBSETS.items() if subset.kind == "quality"]
+        quality = [name for name, dataset in DATASETS.items() if dataset.kind == "quality"]
         if self.source is not None and self.source not in quality:
-            raise unknown_name("quality subset for source", self.source, quality)
+            raise unknown_name("quality dataset for source", self.source, quality)
         only_with = ("databases", "mm21_dir") if self.source else ("source_config", "sample", "scale")
         for name in only_with:
             if getattr(self, name):
@@ -164,7 +164,7 @@ class TwoAfcConfig(BenchmarkConfig):
 
 
 class TwoAfc(BenchmarkBuilder):
-    """Pairs the images of the released label files, or those of a quality subset."""
+    """Pairs the images of the released label files, or those of a quality dataset."""
 
     BUILDER_CONFIG_CLASS = TwoAfcConfig
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
@@ -215,7 +215,7 @@ class TwoAfc(BenchmarkBuilder):
         if self.config.images == "skip":
             return Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())
         if self.by_hand():
-            raise MissingFileError(f"subset {self.name!r} needs data_dir. {self.by_hand()}")
+            raise MissingFileError(f"dataset {self.name!r} needs data_dir. {self.by_hand()}")
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the images are one archive. {_HOW_TO_GET}")
         archive = self._fetch(dl_manager, _ARCHIVE, _HOW_TO_GET)

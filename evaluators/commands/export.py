@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DataOptions, SkipBad, SkipMissing, parse_options
 from eyechart.evaluators.runs.console import checked, printable
@@ -58,7 +58,7 @@ def export(
             raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
         if public and push_to_hub is None:
             raise UsageError("--public says how to make the repository of --push-to-hub, which is not given")
-        configs = config or find_subset(subset).configs
+        configs = config or find_dataset(subset).configs
         # Made first, so that nothing is exported where it cannot be.
         contents = make_benchmark(subset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
         folders = parse_data_dirs([str(release(subset))] if mini else data_dir or [], tuple(configs), "config")

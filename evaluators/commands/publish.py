@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
 from eyechart.evaluators.runs.console import checked, printable
 
@@ -109,7 +109,7 @@ def _data_repos(values: list[str]) -> dict[str, str]:
         name, equals, repo = value.partition("=")
         if not equals or not repo or name in repos:
             raise UsageError(f"--dataset-repo {value!r} is not SUBSET=ID, or gives SUBSET again")
-        if name not in SUBSETS:
-            raise unknown_name("subset in --dataset-repo", name, SUBSETS)
+        if name not in DATASETS:
+            raise unknown_name("subset in --dataset-repo", name, DATASETS)
         repos[name] = repo
     return repos

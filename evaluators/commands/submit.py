@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
 from eyechart.evaluators.runs.console import checked
 
@@ -55,7 +55,7 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
         target = (out or run.folder / "answer_files") / place
         _copy([run.folder / place / name for name in run.tasks[key].files], target)
         lines.append(f"{key.title}: {count:,} answers in {', '.join(str(target / n) for n in run.tasks[key].files)}")
-        lines += [note for note in [find_subset(key.subset).answers_note] if note]
+        lines += [note for note in [find_dataset(key.subset).answers_note] if note]
     return lines
 
 

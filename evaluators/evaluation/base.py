@@ -16,9 +16,9 @@ from eyechart.datasets_scripts.common.errors import DataError, unknown_name
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.evaluate_interface import EvaluateInterface
 from eyechart.evaluators.evaluation.loop import evaluate_rows
-from eyechart.evaluators.evaluation.waves import Progress, RowResponses, explain_item, left_out_item
+from eyechart.evaluators.evaluation.waves import Progress, explain_item, left_out_item
 from eyechart.evaluators.protocols.options import TaskOptions
-from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response, Row
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response, Row, RowResponses
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.tasks.as_published import judge_needed, lacks_judge, published_settings, published_task
 from eyechart.evaluators.tasks.task import Task

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
@@ -131,7 +131,7 @@ def private_note(loaded: LoadedData, count: int) -> str:
         loaded: The data.
         count: Number of items whose predictions were kept.
     """
-    subset, name = SUBSETS.get(loaded.subset), f"{loaded.subset} ({loaded.split})"
+    subset, name = DATASETS.get(loaded.subset), f"{loaded.subset} ({loaded.split})"
     is_private = subset is None or loaded.split in subset.private_splits(loaded.config or subset.configs[0])
     why = f"The answers of {name} are private" if is_private else f"This copy of {name} holds no answers"
     kept = f"{why}, so there is no score; the predictions of {count} items were kept."

@@ -10,7 +10,8 @@ import datasets
 from eyechart import datasets_scripts
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators.requests.types import GIVEN, MINI, OFFICIAL, Row
+from eyechart.evaluators.requests.types import Row
+from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks.task import Task
 
 _MINI = "mini"

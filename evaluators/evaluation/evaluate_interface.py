@@ -15,10 +15,11 @@ from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, 
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.evaluation.waves import PRIVATE, RowResponses
+from eyechart.evaluators.evaluation.waves import PRIVATE
 from eyechart.evaluators.protocols.options import TaskOptions
-from eyechart.evaluators.requests.types import GIVEN, MINI, Backend, Request
+from eyechart.evaluators.requests.types import Backend, Request, RowResponses
 from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.sources import GIVEN, MINI
 from eyechart.evaluators.tasks.as_published import published_data_options
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import LeftOutWarning

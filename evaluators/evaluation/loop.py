@@ -19,8 +19,8 @@ from eyechart.evaluators.evaluation.caveats import (
 )
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.response_metadata import told_by
-from eyechart.evaluators.evaluation.waves import PRIVATE, Progress, RowResponses, ask_rows, left_out_item
-from eyechart.evaluators.requests.types import Backend, Response
+from eyechart.evaluators.evaluation.waves import PRIVATE, Progress, ask_rows, left_out_item
+from eyechart.evaluators.requests.types import Backend, Response, RowResponses
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.metrics.scoring.judging.replies import judge_name
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from eyechart.evaluators.evaluation.waves import RowResponses
+from eyechart.evaluators.requests.types import RowResponses
 
 
 def told_by(answered: Sequence[RowResponses]) -> dict[str, Any]:

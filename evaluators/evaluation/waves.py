@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
-from eyechart.evaluators.requests.types import Backend, Request, Response, Row
+from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
 
 PRIVATE = "its answer is private"
 """Why a row that was answered is left out of the scores where its own answer is not public."""
@@ -24,18 +24,6 @@ class Asker(Protocol):
 
     def is_optional(self, request: Request) -> bool:
         """Whether the row can be scored without an answer to this request."""
-
-
-@dataclass(frozen=True)
-class RowResponses:
-    """A row with the responses to its requests, in the order in which they were asked."""
-
-    row: Row
-    responses: tuple[Response, ...]
-
-    def of_pass(self, name: str) -> Response | None:
-        """The response to the request of that pass; None where it was not asked."""
-        return next((response for response in self.responses if response.request.pass_name == name), None)
 
 
 @dataclass

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eyechart.evaluators.requests.exact_json import encode
+from eyechart.evaluators.requests.values import encode
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 

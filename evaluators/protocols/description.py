@@ -6,12 +6,12 @@ from typing import Any
 
 from eyechart.evaluators.evaluation.base import Evaluator
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.protocols.validation import check_texts
-from eyechart.evaluators.requests.types import LEXICAL, Request, Response, Row
+from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 from eyechart.metrics.scoring.judging.replies import Judge
 
 

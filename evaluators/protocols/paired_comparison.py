@@ -8,9 +8,9 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, MIXED_POOL, has_bitrates
 from eyechart.evaluators.evaluation.base import Evaluator
-from eyechart.evaluators.evaluation.waves import RowResponses, explain_item, left_out_item
+from eyechart.evaluators.evaluation.waves import explain_item, left_out_item
 from eyechart.evaluators.protocols.validation import check_images, check_number, check_texts
-from eyechart.evaluators.requests.types import Backend, Request, Response, Row
+from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.pairs.convergence import convergence, judge_by_scores, score_limit
 from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, check_pairs

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
-from eyechart.evaluators.requests.types import LEXICAL, MINI
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.results.score_ranges import range_misfits
+from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.table import score_rows
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _LEFT_OUT = 50
 """So many items that were left out are listed by task and run."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.evaluators.report.runs import TaskKey
-from eyechart.evaluators.requests.types import MINI, OFFICIAL
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.sources import MINI, OFFICIAL
 
 _LARGEST_SIDE = 112
 _QUALITY = 60

@@ -10,8 +10,8 @@ from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.datasets_scripts.common.images import encoded_bytes
-from eyechart.evaluators.requests.exact_json import encode
 from eyechart.evaluators.requests.types import IMAGE, Request
+from eyechart.evaluators.requests.values import encode
 
 _MOST_THREADS = 8
 

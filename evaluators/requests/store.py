@@ -17,8 +17,8 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
 from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.evaluators.requests import store_errors
-from eyechart.evaluators.requests.exact_json import decode, encode
 from eyechart.evaluators.requests.store_errors import explained
+from eyechart.evaluators.requests.values import decode, encode
 
 FILE = "responses.sqlite"
 SCHEMA = 1

@@ -1,4 +1,4 @@
-"""The types that travel from a task to a backend and back: `Request`, `Response`, `Backend`, `Evaluation`."""
+"""The types that travel from a protocol to a backend and back: `Request`, `Response`, `RowResponses`, `Backend`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,17 +6,6 @@ from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 from eyechart.datasets_scripts.common.errors import DataError
-
-MINI = "mini release"
-"""The data source of synthetic data, which a run on embedded defaults has."""
-OFFICIAL = "official release"
-"""The data source of a release that was downloaded from its authors, unless that was done before."""
-GIVEN = "given"
-"""The data source of a `Dataset` object."""
-LEXICAL = "lexical"
-"""What results call the judge of a run that is given none: a comparison of words."""
-FROM_FILE = "predictions_file"
-"""What results call the backend of answers that were made elsewhere."""
 
 Row = Mapping[str, Any]
 """One row of a data set, in the columns of its kind; images are still encoded."""
@@ -69,6 +58,8 @@ class Request:
     """What the data call the images, where scores of single images can answer; empty elsewhere."""
     pass_name: str = "main"
     """Which of several passes over the same row: "main", "rotation:1", "forced", "reversed"."""
+    optional: bool = False
+    """Whether the row can be scored without an answer to this."""
 
     def __post_init__(self) -> None:
         """Refuse a request for two things at once, or for none."""
@@ -116,6 +107,9 @@ class Response:
 
     request: Request
     text: str | None = None
+    """The answer, without the reasoning before it."""
+    reasoning: str | None = None
+    """What a reasoning model wrote before its answer, where it is told apart."""
     logits: Mapping[str, float] | None = None
     """Next-token logit of each word needed, and of the optional ones that could be had, up to a constant that all words
     share (so log-probabilities too)."""
@@ -142,6 +136,18 @@ class Response:
     """Whether it comes from the response store and was not asked for now."""
     error: DataError | None = None
     """Why the request could not be answered, for example an image that cannot be read."""
+
+
+@dataclass(frozen=True)
+class RowResponses:
+    """A row with the responses to its requests, in the order in which they were asked."""
+
+    row: Row
+    responses: tuple[Response, ...]
+
+    def of_pass(self, name: str) -> Response | None:
+        """The response to the request of that pass; None where it was not asked."""
+        return next((response for response in self.responses if response.request.pass_name == name), None)
 
 
 @runtime_checkable

@@ -5,9 +5,9 @@ from typing import Any
 
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.requests.types import GIVEN
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.sources import GIVEN
 
 _COUNTS = ("n_questions", "n_pairs", "n")
 """Keys under which metrics return the number of items, the one that counts before others."""

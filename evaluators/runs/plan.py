@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.protocols.choice.closed_set import CLOSED_SET
@@ -155,7 +155,7 @@ def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
         raise UsageError(f"--judge has no effect on what is run, {names}, which puts nothing to a judge; leave it out")
     for planned in () if is_judged else asking:
         # Private answers are scored by nobody here.
-        is_private = planned.split in find_subset(planned.subset).private_splits(planned.task.config or "")
+        is_private = planned.split in find_dataset(planned.subset).private_splits(planned.task.config or "")
         if lacks_judge(planned.task, planned.options, is_judged) and not is_private:
             raise judge_needed(planned.task)
         if planned.options.rounds is not None:

@@ -10,11 +10,12 @@ from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.protocols.choice.circular_eval import MARKING, WITHOUT_BLIND
-from eyechart.evaluators.requests.types import LEXICAL, MINI
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
+from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import printable
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
 @dataclass(frozen=True)

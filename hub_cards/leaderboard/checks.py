@@ -5,13 +5,14 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.evaluators.requests.types import LEXICAL, OFFICIAL
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_ranges import range_misfits
+from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.board import Board, Settings
 from eyechart.hub_cards.leaderboard.columns import look_up
 from eyechart.hub_cards.leaderboard.consistency import inconsistencies
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 LONGEST_NAME = 160
 """In characters; the Hub's own names have at most 96 on each side of the slash."""

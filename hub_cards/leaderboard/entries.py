@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
+from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.requests.types import FROM_FILE
 from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, TaskResult, read_results
 from eyechart.hub_cards.leaderboard.board import Board
 from eyechart.hub_cards.leaderboard.checks import judge_of

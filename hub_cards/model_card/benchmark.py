@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.catalog import find_subset
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.task import Task
@@ -43,7 +43,7 @@ def benchmark(subset: str, configs: Sequence[str], *, i_have_the_rights: bool = 
     Raises:
         UsageError: No task can be scored on what is exported.
     """
-    found = find_subset(subset)
+    found = find_dataset(subset)
     tasks = [
         {"id": task_id(task.name, split), "config": config, "split": split}
         for task in TASKS

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
-from eyechart.evaluators.requests.types import FROM_FILE
+from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.runs.table import score_rows
 from eyechart.evaluators.tasks import get_task

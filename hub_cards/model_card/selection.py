@@ -13,18 +13,19 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.catalog import SUBSETS
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import ContradictionError, DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.official import ROUNDS
 from eyechart.evaluators.comparison.items import item_scores
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.evaluation.waves import PRIVATE
 from eyechart.evaluators.report.runs import Run, TaskKey, read_runs
-from eyechart.evaluators.requests.types import GIVEN, LEXICAL, MINI, OFFICIAL
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_ranges import range_misfits
+from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.hub_cards.model_card.data_cards import pretty_name
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _not_own(result: TaskResult) -> str:
     if not name:
         source = _settings(result, "data").get("source")
         return f"--as-own-data publishes under the name of the data's folder, and its data, {source!r}, tell none"
-    if _plain(name) in {_plain(taken) for subset in SUBSETS for taken in (subset, pretty_name(subset))}:
+    if _plain(name) in {_plain(taken) for subset in DATASETS for taken in (subset, pretty_name(subset))}:
         return f"the folder of its data is called {name!r}, as a benchmark's data are; give it a name of its own"
     return ""
 
@@ -139,14 +140,14 @@ def _plain(name: str) -> str:
 def _not_the_release(result: TaskResult, left_out: int) -> str:
     """Why a result cannot be of the official release as a whole; "" where it can."""
     official, scored = official_items(result), scored_items(result.scores or {}) or 0
-    if _settings(result, "data").get("source") == GIVEN and result.subset in SUBSETS:
+    if _settings(result, "data").get("source") == GIVEN and result.subset in DATASETS:
         return (
             f"it is of a `Dataset` object, which does not tell whether it is {result.subset}; give subset no such name"
         )
     own = "use --as-own-data to publish it under your folder's name"
     if not official:
         # Nothing but its place tells that such data are the benchmark's.
-        if result.subset not in SUBSETS or not _own_folder(result):
+        if result.subset not in DATASETS or not _own_folder(result):
             return ""
         return (
             f"its data are of a folder, and how many items {result.subset} ({result.split}) has is not known; run it "

@@ -22,7 +22,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the subsets for one test: `register` changes a table for good, so the test gets a copy of it."""
+    """Register the datasets for one test: `register` changes a table for good, so the test gets a copy of it."""
     known = dict(datasets.packaged_modules._PACKAGED_DATASETS_MODULES)
     for module in (datasets.packaged_modules, datasets.load):
         monkeypatch.setattr(module, "_PACKAGED_DATASETS_MODULES", known)

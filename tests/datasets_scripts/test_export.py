@@ -8,7 +8,7 @@ from typing import Any
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import SUBSETS, list_datasets, load_dataset, mini
+from eyechart.datasets_scripts import DATASETS, list_datasets, load_dataset, mini
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
 from eyechart.datasets_scripts.export import export
 
@@ -39,7 +39,7 @@ def rows(part: datasets.Dataset) -> list[dict[str, Any]]:
 def test_plain_load_dataset_reads_the_folder_row_for_row(name: str, tmp_path: Path) -> None:
     release = mini.release(name)
     folder = export(name, out=tmp_path / "out", data_dir=release, max_shard_bytes=300_000, i_have_the_rights=True)
-    configs = SUBSETS[name].configs
+    configs = DATASETS[name].configs
     for config in configs:
         source = load_dataset(name, config, data_dir=release)
         read = datasets.load_dataset(str(folder), config)
@@ -169,10 +169,10 @@ def test_private_descriptions_are_left_out_without_the_rights(tmp_path: Path) ->
     assert "- `test`: 70 rows; 63 descriptions are private and were left out\n" in card_of(folder)
 
 
-def test_a_gated_subset_is_exported_without_images_and_answers_unless_with_the_rights(tmp_path: Path) -> None:
+def test_a_gated_dataset_is_exported_without_images_and_answers_unless_with_the_rights(tmp_path: Path) -> None:
     release = mini.release("aesbench")
     folder = export("aesbench", out=tmp_path / "out", data_dir=release)
-    for config in SUBSETS["aesbench"].configs:
+    for config in DATASETS["aesbench"].configs:
         source = load_dataset("aesbench", config, data_dir=release, split="test")
         read = datasets.load_dataset(str(folder), config, split="test")
         assert read.features == source.features
@@ -241,7 +241,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, kadis: Callable[..., Path]
 
 
 def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown config of subset 'llsavisionqa' 'pairs'; did you mean 'pair'"):
+    with pytest.raises(UsageError, match="unknown config of dataset 'llsavisionqa' 'pairs'; did you mean 'pair'"):
         export("llsavisionqa", ["single", "pairs"], out=tmp_path / "out", data_dir=mini.release("llsavisionqa"))
     for folders, reason in (
         ({"singel": tmp_path}, "unknown config in data_dir 'singel'; did you mean 'single'"),

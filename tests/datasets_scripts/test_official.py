@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts import SUBSETS, load_builder
+from eyechart.datasets_scripts import DATASETS, load_builder
 from eyechart.datasets_scripts.official import OFFICIAL, official_counts
 
 
@@ -19,15 +19,15 @@ def _lines(path: Path) -> int:
 
 def test_only_splits_that_exist_are_named():
     for name, config, split in OFFICIAL:
-        assert config in SUBSETS[name].configs
+        assert config in DATASETS[name].configs
         assert split in load_builder(name, config).SPLITS
 
 
 def test_every_split_is_known_but_those_of_mmbench_1_1():
     unknown = {
         (name, config, split)
-        for name, subset in SUBSETS.items()
-        for config in subset.configs
+        for name, dataset in DATASETS.items()
+        for config in dataset.configs
         for split in load_builder(name, config).SPLITS
         if not official_counts(name, config, split)
     }
@@ -96,7 +96,7 @@ def test_other_data_have_no_official_number(name):
 def test_the_cards_say_the_same(name, config, split):
     card = (files("eyechart.hub_cards") / "datasets" / f"{name}.md").read_text(encoding="utf-8")
     rows = [line for line in card.splitlines() if line.startswith("| ") and f"`{split}`" in line]
-    (row,) = [row for row in rows if f"`{config}`" in row] if len(SUBSETS[name].configs) > 1 else rows
+    (row,) = [row for row in rows if f"`{config}`" in row] if len(DATASETS[name].configs) > 1 else rows
     (count,) = official_counts(name, config, split)[:1]
     # What a release holds of 2AFC's coarse pairs includes a pool that has no part in the scores.
     told = "6,348" if (name, config) == ("two_afc", "coarse") else f"{count:,}"

@@ -125,7 +125,7 @@ def test_tasks_lists_every_task():
         (["run", "--suite", "mmbench", "--subset", "koniq10k"], "unknown subset 'koniq10k'; Available: mmbench"),
         (["run", "--suite", "mmbench", "--split", "tset"], "unknown split of mmbench/en 'tset'"),
         (["run", "mmbench/en", "mmbench/cc", "--split", "test"], "unknown split of mmbench/cc 'test'"),
-        (["run", "q_bench/perception", "--option", "place=1"], "unknown option of subset 'llvisionqa' 'place'"),
+        (["run", "q_bench/perception", "--option", "place=1"], "unknown option of dataset 'llvisionqa' 'place'"),
         (["run", "--batch-size", "0"], "--batch-size"),
         (["run", "--limit", "-3"], "--limit"),
         (["run", "--seed", "-1"], "--seed"),

@@ -8,12 +8,12 @@ import pytest
 import yaml
 from huggingface_hub import DatasetCard, ModelCard, RepoCard, SpaceCard
 
-from eyechart.datasets_scripts import SUBSETS
+from eyechart.datasets_scripts import DATASETS
 from eyechart.evaluators import tiny_vlm
 
 HUB_CARDS = Path(str(files("eyechart.hub_cards")))
 METRICS = sorted(Path(str(files("eyechart.metrics"))).glob("*/README.md"))
-DATASETS = sorted((HUB_CARDS / "datasets").glob("*.md"))
+DATASET_CARDS = sorted((HUB_CARDS / "datasets").glob("*.md"))
 SPACES = [*METRICS, HUB_CARDS / "leaderboard" / "page" / "README.md"]
 MODEL = Path(tiny_vlm.__file__).parent / "README.md"
 # What the Hub documents: https://huggingface.co/docs/hub/spaces-config-reference and the metadata of cards.
@@ -60,11 +60,11 @@ def test_every_card_is_looked_at() -> None:
         for path in folder.rglob("*.md")
         if path.read_text(encoding="utf-8").startswith("---\n")
     }
-    assert fronted == {*DATASETS, *SPACES, MODEL}
-    assert {path.stem for path in DATASETS} == set(SUBSETS)
+    assert fronted == {*DATASET_CARDS, *SPACES, MODEL}
+    assert {path.stem for path in DATASET_CARDS} == set(DATASETS)
 
 
-@pytest.mark.parametrize("path", DATASETS, ids=name)
+@pytest.mark.parametrize("path", DATASET_CARDS, ids=name)
 def test_a_data_set(path: Path) -> None:
     card = read(DatasetCard, path)
     facts = card.data
@@ -75,17 +75,17 @@ def test_a_data_set(path: Path) -> None:
     assert -1 not in positions and positions == sorted(positions)
     assert f'load_dataset("{path.stem}"' in card.text and card.text.count("```bibtex") >= 1
     splits = card.text.partition("### Splits")[2].partition("### ")[0]
-    subset = SUBSETS[path.stem]
+    subset = DATASETS[path.stem]
     assert all(f"`{split}`" in splits for split in subset.private or ("test",))
     assert len(subset.configs) == 1 or all(f"`{config}`" in splits for config in subset.configs)
     assert re.search(r"\d", splits) and "- " in card.text.partition("Known traps:")[2].partition("## ")[0]
 
 
-@pytest.mark.parametrize("path", DATASETS, ids=name)
+@pytest.mark.parametrize("path", DATASET_CARDS, ids=name)
 def test_a_data_set_says_since_when_what_is_public_and_from_where(path: Path) -> None:
     told = path.read_text(encoding="utf-8").partition("### What is public\n")[2].partition("### ")[0]
     assert re.search(r"since (\d+ [A-Z][a-z]+ )?20\d\d|since when is not known", told) and "https://" in told
-    private = set(SUBSETS[path.stem].private)
+    private = set(DATASETS[path.stem].private)
     assert not private or "private" in told or "No file with answers" in told
 
 

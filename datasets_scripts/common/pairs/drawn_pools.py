@@ -1,4 +1,4 @@
-"""Pools of images drawn from the rows of a quality subset, by the rules of the 2AFC paper.
+"""Pools of images drawn from the rows of a quality dataset, by the rules of the 2AFC paper.
 
 Sample sizes, where none is asked for, are the paper's: of databases with references one image of each, of others 160
 (KonIQ-10k, SPAQ); four contents (CSIQ); 25 images of each interval of scores (SPAQ).
@@ -42,7 +42,7 @@ SCALES: Mapping[str, tuple[float, float]] = MappingProxyType(
         "sqad": (0, 100),
     }
 )
-"""Lowest and highest quality that the scale of each quality subset allows."""
+"""Lowest and highest quality that the scale of each quality dataset allows."""
 
 Rows = list[dict[str, Any]]
 PoolRule = Callable[[Sequence[str], Sequence[str], Sequence[int]], Pools]
@@ -55,7 +55,7 @@ def draw_coarse(
     """Draw a coarse sample: uniform over quality levels, one image of each reference, and balanced in what images show.
 
     Args:
-        rows: Rows of a quality subset.
+        rows: Rows of a quality dataset.
         size: Number of images; by default the number of references, or at most `COARSE_SIZE` where some are unknown.
         rng: The only source of randomness.
         bad: Called for an image that cannot be decoded, which is then left out unless the call raises; None to balance
@@ -83,7 +83,7 @@ def draw_contents(rows: Rows, size: int | None, rng: np.random.Generator, rule: 
     """Draw contents and pool all their images by one of the first two fine-grained rules.
 
     Args:
-        rows: Rows of a quality subset.
+        rows: Rows of a quality dataset.
         size: Number of contents; `CONTENTS` by default.
         rng: The only source of randomness.
         rule: `pairing.pools_of_levels` or `pairing.pools_of_types`.
@@ -116,7 +116,7 @@ def draw_intervals(
     """Draw images of each of the four intervals of scores.
 
     Args:
-        rows: Rows of a quality subset.
+        rows: Rows of a quality dataset.
         size: Number of images of each interval, `PER_INTERVAL` by default; all of an interval that has fewer.
         rng: The only source of randomness.
         scale: Lowest and highest quality that the database's scale allows.

@@ -1,6 +1,6 @@
 """The quality column kind, and the base of the scripts of image quality databases.
 
-A database's script is a subclass of `QualityBuilder` that says in which forms its scores are published and where its
+A database's script is a subclass of `QualityBuilder` that says in which formats its scores are published and where its
 files are and, where it needs to, overrides `_facts` (what file names and further columns tell), `_is_part` (splits and
 configurations), `_image_name` or `_read`.
 """
@@ -17,7 +17,7 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingF
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import Row
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
-from eyechart.datasets_scripts.common.quality.score_file_formats import FORM, ScoreForm, list_forms, read_scores
+from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat, common_formats, read_scores
 
 
 def quality_features() -> datasets.Features:
@@ -41,7 +41,7 @@ class QualityBuilder(BenchmarkBuilder):
     """Base of the scripts of image quality databases."""
 
     SPLITS: ClassVar[tuple[str, ...]] = ("test",)
-    FORMS: ClassVar[tuple[ScoreForm, ...]] = list_forms()
+    FORMATS: ClassVar[tuple[ScoreFormat, ...]] = common_formats()
     """Forms of score files that are read, the preferred one first."""
     SCORE_FILES: ClassVar[tuple[str, ...]] = ("mos.csv",)
     """Names of the score file inside the release, the preferred one first."""
@@ -72,7 +72,7 @@ class QualityBuilder(BenchmarkBuilder):
         if data_dir is not None:
             return self._splits(self._score_files(data_dir), data_dir)
         if self.by_hand():
-            raise MissingFileError(f"subset {self.name!r} needs data_dir. {self.by_hand()}")
+            raise MissingFileError(f"dataset {self.name!r} needs data_dir. {self.by_hand()}")
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the release's images are one archive. {self.HOW_TO_GET}")
         if self.config.images == "skip" and "scores" in self.DOWNLOADS:
@@ -99,10 +99,10 @@ class QualityBuilder(BenchmarkBuilder):
         return [Annotation("test", files, self._image_folders(data_dir, self.IMAGE_FOLDERS, self.IMAGE_ARCHIVES))]
 
     def _read(self, path: str) -> list[Row]:
-        return read_scores(path, self.FORMS)
+        return read_scores(path, self.FORMATS)
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
-        form: ScoreForm = raw[FORM]
+        layout: ScoreFormat = raw[FORMAT]
         try:
             name = self._image_name(raw, path=path, number=number)
             if not self._is_part(name, raw, annotation.split):
@@ -111,7 +111,7 @@ class QualityBuilder(BenchmarkBuilder):
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
         example = dict.fromkeys(self.info.features) | {"id": name, "image": name}
-        return example | form.scores_of(raw, path=path, number=number) | facts
+        return example | layout.scores_of(raw, path=path, number=number) | facts
 
     def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:
         """Return the image's file name, which is also the row's id.
@@ -120,7 +120,7 @@ class QualityBuilder(BenchmarkBuilder):
             ValueError: The row tells something impossible.
             BadAnnotationError: It is missing or no text.
         """
-        return raw[FORM].name_of(raw, path=path, number=number)
+        return raw[FORMAT].name_of(raw, path=path, number=number)
 
     def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
         """Tell whether a row is part of a split and of this configuration.

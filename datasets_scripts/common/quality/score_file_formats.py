@@ -1,6 +1,6 @@
-"""The forms in which the scores of image quality databases are published, and reading a file of any of them.
+"""The formats in which the scores of image quality databases are published, and reading a file of any of them.
 
-Every database has its own form or forms. Three more are read for all of them:
+Every database has its own format or formats. Three more are read for all of them:
 
 - `PLAIN`: a CSV with the columns `image` and `mos`, higher is better, whatever the database's own direction is;
 - the lists of Q-Bench (https://github.com/Q-Future/Q-Bench, `a3_iqa_databases/jsons`): a JSON list of `img_path` and
@@ -8,9 +8,9 @@ Every database has its own form or forms. Three more are read for all of them:
 - the lists of Waterloo's IQA-Dataset (https://github.com/icbcbicc/IQA-Dataset): a CSV, mostly named `.txt`, with
   `dis_img_path` and `score`, where paths begin with that repository's own folders and only the file name counts.
 
-The latter two hold the database's published scores, in its own direction. In all forms but Waterloo's, the image may
-also be under `image` or `img_path`, as in lists that people make of official files; all forms with named columns can be
-CSV or JSON.
+The latter two hold the database's published scores, in its own direction. In all formats but Waterloo's, the image may
+also be under `image` or `img_path`, as in lists that people make of official files. All formats with named columns can
+be CSV or JSON.
 """
 
 import os
@@ -32,14 +32,16 @@ from eyechart.datasets_scripts.common.files.readers import (
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 
-FORM = "_form"
-"""Field by which a raw row names its `ScoreForm`."""
+FORMAT = "_format"
+"""Field by which a raw row names its `ScoreFormat`."""
 _IMAGE_COLUMNS = ("image", "img_path")
-_OWN_FORM = "Scores of your own are a CSV with the columns image,mos: image names, and scores of which higher is better"
+_OWN_FORMAT = (
+    "Scores of your own are a CSV with the columns image,mos: image names, and scores of which higher is better"
+)
 
 
 @dataclass(frozen=True)
-class ScoreForm:
+class ScoreFormat:
     """Which columns of a score file hold what."""
 
     image: str
@@ -59,7 +61,7 @@ class ScoreForm:
     delimiter: str = ","
     """What stands between two fields of a text file."""
     sheet: str | None = None
-    """Name of the sheet of a workbook, "" for its first; None where the form is a text file."""
+    """Name of the sheet of a workbook, "" for its first; None where the format is a text file."""
     header_row: int = 1
     """Row of a workbook's sheet that holds the headings."""
     bare_name: bool = False
@@ -70,8 +72,8 @@ class ScoreForm:
         """The columns that must be there."""
         return (self.image, self.score, *([] if self.std is None else [self.std]), *self.ratings, *self.further)
 
-    def for_columns(self, columns: Collection[str]) -> "ScoreForm":
-        """Return the form with the image in the column in which a file has it."""
+    def for_columns(self, columns: Collection[str]) -> "ScoreFormat":
+        """Return the format with the image in the column in which a file has it."""
         # Waterloo's lists are told by their column alone.
         others = () if self.bare_name else _IMAGE_COLUMNS
         found = next((name for name in (self.image, *others) if name in columns), self.image)
@@ -93,8 +95,8 @@ class ScoreForm:
             BadAnnotationError: A number is missing or malformed, or the ratings are.
 
         Examples:
-            >>> form = ScoreForm(image="image", score="dmos", worst=1.0)
-            >>> form.scores_of({"image": "a.png", "dmos": "0.25"}, path="scores.csv", number=2)
+            >>> layout = ScoreFormat(image="image", score="dmos", worst=1.0)
+            >>> layout.scores_of({"image": "a.png", "dmos": "0.25"}, path="scores.csv", number=2)
             {'quality': 0.75, 'quality_std': None, 'released_score': 0.25}
         """
         score = number_field(raw, self.score, path=path, number=number)
@@ -109,97 +111,97 @@ class ScoreForm:
         return {"quality": quality, "quality_std": std, "released_score": score}
 
 
-PLAIN = ScoreForm(image="image", score="mos")
+PLAIN = ScoreFormat(image="image", score="mos")
 """A CSV with the columns `image` and `mos`."""
 
 
-def list_forms(worst: float | None = None) -> tuple[ScoreForm, ...]:
-    """Return the forms that are read for every database.
+def common_formats(worst: float | None = None) -> tuple[ScoreFormat, ...]:
+    """Return the formats that are read for every database.
 
     Args:
         worst: The worst score of the database's scale where lower is better, else None.
 
     Returns:
-        The form of Q-Bench's lists, that of Waterloo's, and `PLAIN`.
+        The format of Q-Bench's lists, that of Waterloo's, and `PLAIN`.
 
     Examples:
-        >>> [(form.image, form.score, form.worst) for form in list_forms(worst=1.0)]
+        >>> [(layout.image, layout.score, layout.worst) for layout in common_formats(worst=1.0)]
         [('img_path', 'gt_score', 1.0), ('dis_img_path', 'score', 1.0), ('image', 'mos', None)]
     """
     return (
-        ScoreForm(image="img_path", score="gt_score", worst=worst),
-        ScoreForm(image="dis_img_path", score="score", worst=worst, bare_name=True),
+        ScoreFormat(image="img_path", score="gt_score", worst=worst),
+        ScoreFormat(image="dis_img_path", score="score", worst=worst, bare_name=True),
         PLAIN,
     )
 
 
-def read_scores(path: str, forms: Sequence[ScoreForm]) -> list[Row]:
-    """Read a score file whose form is one of `forms`; each row that could be read names it under `FORM`.
+def read_scores(path: str, formats: Sequence[ScoreFormat]) -> list[Row]:
+    """Read a score file whose format is one of `formats`; each row that could be read names it under `FORMAT`.
 
-    Of the forms of text files, the first counts whose columns the file has.
+    Of the formats of text files, the first counts whose columns the file has.
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: The file cannot be read, or has none of the forms.
+        BadAnnotationError: The file cannot be read, or has none of the formats.
     """
     suffix = os.path.splitext(path)[1].lower()
     # A downloaded file has lost its ending; a workbook is a zip archive.
     if suffix == ".xlsx" or is_zipfile(path):
-        form, rows = _read_workbook(path, forms)
+        layout, rows = _read_workbook(path, formats)
     elif suffix == ".json":
         rows = read_json_rows(path)
-        form = _nearest(forms, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
+        layout = _nearest(formats, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
     else:
-        form = _text_form(path, forms)
-        rows = read_csv_rows(path, form.columns, form.delimiter, form.all_columns or None)
+        layout = _text_format(path, formats)
+        rows = read_csv_rows(path, layout.columns, layout.delimiter, layout.all_columns or None)
     for _, raw in rows:
         if ROW_ERROR not in raw:
-            raw[FORM] = form
+            raw[FORMAT] = layout
     return rows
 
 
-def _read_workbook(path: str, forms: Sequence[ScoreForm]) -> tuple[ScoreForm, list[Row]]:
-    form = next((form for form in forms if form.sheet is not None), None)
-    if form is None:
+def _read_workbook(path: str, formats: Sequence[ScoreFormat]) -> tuple[ScoreFormat, list[Row]]:
+    layout = next((layout for layout in formats if layout.sheet is not None), None)
+    if layout is None:
         raise BadAnnotationError("this database's scores are not read from a workbook; save it as CSV", path=path)
-    rows = read_xlsx_rows(path, (), sheet=form.sheet or "", header_row=form.header_row)
+    rows = read_xlsx_rows(path, (), sheet=layout.sheet or "", header_row=layout.header_row)
     if rows:
         headings = list(rows[0][1])
-        form = form.for_columns(headings)
-        check_header(path, headings, form.columns, row=form.header_row)
-    return form, rows
+        layout = layout.for_columns(headings)
+        check_header(path, headings, layout.columns, row=layout.header_row)
+    return layout, rows
 
 
-def _text_form(path: str, forms: Sequence[ScoreForm]) -> ScoreForm:
+def _text_format(path: str, formats: Sequence[ScoreFormat]) -> ScoreFormat:
     header = first_csv_fields(path)
-    nearest = _nearest(forms, header)
+    nearest = _nearest(formats, header)
     if set(nearest.columns) <= set(header):
         return nearest
-    for form in forms:
-        if form.all_columns and _is_data(first_csv_fields(path, form.delimiter), form):
-            return form
+    for layout in formats:
+        if layout.all_columns and _is_data(first_csv_fields(path, layout.delimiter), layout):
+            return layout
     try:
         check_header(path, header, nearest.columns)
     except BadAnnotationError as error:
-        raise BadAnnotationError(f"{error.reason}. {_OWN_FORM}", path=path, row=error.row) from error
+        raise BadAnnotationError(f"{error.reason}. {_OWN_FORMAT}", path=path, row=error.row) from error
     return nearest
 
 
-def _nearest(forms: Sequence[ScoreForm], columns: Collection[str]) -> ScoreForm:
-    """Return the first form all of whose columns are there, else the one with most of them; of equals, the plainest."""
-    named = [form.for_columns(columns) for form in forms if form.sheet is None and not form.all_columns]
-    shares = [len(set(form.columns) & set(columns)) / len(form.columns) for form in named]
+def _nearest(formats: Sequence[ScoreFormat], columns: Collection[str]) -> ScoreFormat:
+    """Return the first format all of whose columns are there, else the one with most; of equals, the plainest."""
+    named = [layout.for_columns(columns) for layout in formats if layout.sheet is None and not layout.all_columns]
+    shares = [len(set(layout.columns) & set(columns)) / len(layout.columns) for layout in named]
     if 1 in shares:
         return named[shares.index(1)]
     return max(zip(reversed(shares), reversed(named), strict=True), key=lambda pair: pair[0])[1]
 
 
-def _is_data(fields: list[str], form: ScoreForm) -> bool:
-    """Tell whether a first line is a row of a form without a header."""
-    if len(fields) != len(form.all_columns):
+def _is_data(fields: list[str], layout: ScoreFormat) -> bool:
+    """Tell whether a first line is a row of a format without a header."""
+    if len(fields) != len(layout.all_columns):
         return False
     try:
-        float(fields[form.all_columns.index(form.score)])
+        float(fields[layout.all_columns.index(layout.score)])
     except ValueError:
         return False
     return True

@@ -3,3 +3,6 @@
 `containers` knows how files hold rows, one module per tool what its rows mean, `formats` which is which, and `matching`
 which row of the file is about which item of the data.
 """
+
+FROM_FILE = "predictions_file"
+"""What results call this backend."""

@@ -43,11 +43,12 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
+from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.backends.predictions.containers import CELL_LIMIT, XLSX
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Item, Matcher, comparable, group_items
 from eyechart.evaluators.backends.predictions.prediction import Prediction
-from eyechart.evaluators.requests.types import FROM_FILE, OutputType, Request, Response
+from eyechart.evaluators.requests.types import OutputType, Request, Response
 
 _MOST_NAMED = 3
 # What scores of single images say about two of them.

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from eyechart.evaluators.answer_files.mmbench import cell_text, mmbench_answer_file
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.choice.multiple_choice import shown_options
 from eyechart.evaluators.protocols.choice.passes import asked_pass, observed, passes_of
-from eyechart.evaluators.requests.types import Row
+from eyechart.evaluators.requests.types import Row, RowResponses
 from eyechart.metrics.scoring.choices.extraction import moved_reply
 
 _SUBSET = "mmbench"

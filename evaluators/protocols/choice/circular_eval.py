@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
-from eyechart.evaluators.evaluation.waves import RowResponses, explain_item
+from eyechart.evaluators.evaluation.waves import explain_item
 from eyechart.evaluators.judging.memory import RememberingJudge
 from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.choice.blind_run import BlindRun, read_blind_run
@@ -26,7 +26,7 @@ from eyechart.evaluators.protocols.choice.passes import (
     passes_of,
 )
 from eyechart.evaluators.protocols.options import TaskOptions
-from eyechart.evaluators.requests.types import Backend, Request, Response, Row
+from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.choices.decisions import Decisions, Extraction, decide
 from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter

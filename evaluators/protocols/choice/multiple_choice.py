@@ -11,13 +11,12 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.evaluation.base import Evaluator
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.judging.memory import RememberingJudge
 from eyechart.evaluators.protocols.breakdown import crossed_groups, known_groups
 from eyechart.evaluators.protocols.choice.closed_set import CLOSED_SET, LOSSES, check_inference, lowest_loss
 from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.protocols.validation import check_images, check_text_list, check_texts
-from eyechart.evaluators.requests.types import IMAGE, Backend, OutputType, Request, Response, Row
+from eyechart.evaluators.requests.types import IMAGE, Backend, OutputType, Request, Response, Row, RowResponses
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.choices.decisions import Extraction, decide
 from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter, moved_reply, unplaced_reply

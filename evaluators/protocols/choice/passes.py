@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.rotations import STRIDE, rotate, rotated_letter
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.choice.multiple_choice import shown_options
-from eyechart.evaluators.requests.types import Response, Row
+from eyechart.evaluators.requests.types import Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.extraction import moved_letter, unplaced_reply
 
 MAIN = "main"

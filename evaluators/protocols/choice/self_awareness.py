@@ -8,10 +8,9 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoiceEvaluator, shown_options
 from eyechart.evaluators.protocols.validation import check_texts
-from eyechart.evaluators.requests.types import Request, Response, Row
+from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter, moved_reply
 from eyechart.metrics.scoring.choices.self_awareness import without_refusal
 

@@ -17,7 +17,6 @@ from typing import Any
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.base import Evaluator
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.protocols.quality.ratings import read_rating
@@ -32,7 +31,7 @@ from eyechart.evaluators.protocols.quality.variants import (
 )
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair, find_pair, likeliest_pair, words_of
 from eyechart.evaluators.protocols.validation import check_number
-from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
+from eyechart.evaluators.requests.types import OutputType, Request, Response, Row, RowResponses
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE

@@ -9,8 +9,8 @@ import evaluate
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.evaluation.waves import RowResponses
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair, words_of
+from eyechart.evaluators.requests.types import RowResponses
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 from eyechart.metrics.scoring.quality.pooling import ensemble_logits
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE

@@ -35,6 +35,8 @@ from eyechart.metrics.scoring.judging.lexicon import (
 )
 from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
 
+LEXICAL = "lexical"
+"""What results call this judge."""
 _ALMOST_ALL = 0.8
 _FUNCTION_WORDS = frozenset(
     phrases(

@@ -12,8 +12,8 @@ from eyechart.datasets_scripts.common.errors import (
 
 
 def test_unknown_name_says_what_was_given_what_exists_and_the_nearest() -> None:
-    error = unknown_name("subset", "KADIS700", ["llvisionqa", "kadis700k"])
-    assert str(error) == "unknown subset 'KADIS700'; did you mean 'kadis700k'? Available: llvisionqa, kadis700k"
+    error = unknown_name("dataset", "KADIS700", ["llvisionqa", "kadis700k"])
+    assert str(error) == "unknown dataset 'KADIS700'; did you mean 'kadis700k'? Available: llvisionqa, kadis700k"
 
 
 def test_unknown_name_without_a_near_match() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eyechart.datasets_scripts import SUBSETS, load_dataset, mini
+from eyechart.datasets_scripts import DATASETS, load_dataset, mini
 from eyechart.datasets_scripts.common.quality.kadid import KADID_DISTORTIONS
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, psnr
 from eyechart.datasets_scripts.mini.layouts import LAYOUTS
@@ -37,7 +37,7 @@ RELEASES = {
 
 
 def test_every_quality_database_has_a_layout_and_a_stream_of_its_own() -> None:
-    assert set(LAYOUTS) == {name for name, subset in SUBSETS.items() if subset.kind == "quality"} == set(RELEASES)
+    assert set(LAYOUTS) == {name for name, dataset in DATASETS.items() if dataset.kind == "quality"} == set(RELEASES)
     assert len({layout.stream for layout in LAYOUTS.values()}) == len(LAYOUTS)
     assert set(TYPE_CODES) == set(DISTORTION_TYPES)
 

@@ -9,10 +9,10 @@ import pytest
 from eyechart.datasets_scripts import list_datasets, load_dataset, mini
 from eyechart.datasets_scripts.common.errors import UsageError
 
-every_subset = pytest.mark.parametrize("name", list_datasets())
+every_dataset = pytest.mark.parametrize("name", list_datasets())
 
 
-@every_subset
+@every_dataset
 def test_a_release_is_written_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = mini.release(name)
     monkeypatch.setattr(mini, "write", lambda *_: pytest.fail("written again"))

@@ -10,7 +10,7 @@ import datasets
 import numpy as np
 import pytest
 
-from eyechart.datasets_scripts import SUBSETS, left_out, load_dataset, mini
+from eyechart.datasets_scripts import DATASETS, left_out, load_dataset, mini
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
 from eyechart.datasets_scripts.common.pairs.drawn_pools import SCALES
 from eyechart.datasets_scripts.common.pairs.pairing import released_matching
@@ -221,9 +221,9 @@ def test_bad_label_files(two_afc: Write, labels: Any, reason: str) -> None:
         ({"scale": "15", "source": "spaq"}, "scale is '15'; it must be the lowest and the highest quality"),
         ({"scale": 5, "source": "spaq"}, "scale is 5; it must be the lowest and the highest quality, two numbers"),
         ({"scale": ["1", 5], "source": "spaq"}, r"scale is \['1', 5\]; it must be the lowest and the highest quality"),
-        ({"source": "llvisionqa"}, "unknown quality subset for source 'llvisionqa'"),
+        ({"source": "llvisionqa"}, "unknown quality dataset for source 'llvisionqa'"),
         ({"source": "spaq", "databases": ["SQAD"]}, "databases has no effect beside source"),
-        ({"sauce": "spaq"}, "unknown option of subset 'two_afc' 'sauce'; did you mean 'source'"),
+        ({"sauce": "spaq"}, "unknown option of dataset 'two_afc' 'sauce'; did you mean 'source'"),
     ],
 )
 def test_bad_options(two_afc: Write, options: dict[str, Any], reason: str) -> None:
@@ -475,9 +475,9 @@ def test_a_configuration_of_the_source() -> None:
     assert all(image.startswith("movie") for image in members(part)["cgiqa6k"])
 
 
-def test_every_quality_subset_can_be_a_source() -> None:
-    quality = {name for name, subset in SUBSETS.items() if subset.kind == "quality"}
-    assert set(SCALES) == quality == set(SUBSETS["two_afc"].builds_on)
+def test_every_quality_dataset_can_be_a_source() -> None:
+    quality = {name for name, dataset in DATASETS.items() if dataset.kind == "quality"}
+    assert set(SCALES) == quality == set(DATASETS["two_afc"].builds_on)
 
 
 def licqa_of(reference: Path, tmp_path: Path) -> dict[str, str]:

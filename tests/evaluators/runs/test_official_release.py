@@ -148,5 +148,5 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
 
 def test_an_export_of_what_is_got_by_hand_says_what_to_get(tmp_path):
     done = CliRunner().invoke(app, ["export", "spaq", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1 and "subset 'spaq' needs data_dir. SPAQ comes from" in done.output
+    assert done.exit_code == 1 and "dataset 'spaq' needs data_dir. SPAQ comes from" in done.output
     assert not (tmp_path / "out").exists()

@@ -68,7 +68,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ("tasks: [{task: q_bench/perception, options: {shufle_seed: 1}}]", "did you mean 'shuffle_seed'"),
         ("tasks: [{task: q_bench/perception, options: {temperature: 5}}]", "temperature=5 has no effect on task"),
         ("tasks: [{task: q_bench/perception, options: {shuffle_seed: -1}}]", "shuffle_seed is -1"),
-        ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of subset 'llvisionqa'"),
+        ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of dataset 'llvisionqa'"),
         ("tasks: [{task: q_bench/perception}, {task: q_bench/perception}]", "is listed 2 times"),
         ("tasks: [{task: q_bench/perception, limit: 2, limit: 3}]", "found the key 'limit' for the second time"),
         ("tasks: [{task: !!python/name:os.system }]", "could not determine a constructor"),

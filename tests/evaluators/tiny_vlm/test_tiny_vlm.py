@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from eyechart.datasets_scripts import SUBSETS, load_dataset, mini
+from eyechart.datasets_scripts import DATASETS, load_dataset, mini
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
@@ -108,7 +108,7 @@ def test_training_images_are_not_those_of_the_mini_releases_or_the_held_out_ones
 
 def _images_of_the_mini_releases():
     """Yield every image of every configuration, as a loading script gives it."""
-    for name, subset in SUBSETS.items():
+    for name, subset in DATASETS.items():
         for config in subset.configs:
             for part in load_dataset(name, config, data_dir=mini.release(name)).values():
                 for row in part:

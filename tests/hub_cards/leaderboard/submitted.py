@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.evaluators.evaluation.averages import AVERAGE, AVERAGED_SCORES
-from eyechart.evaluators.requests.types import OFFICIAL
+from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.board import Board
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.columns import Path as Keys

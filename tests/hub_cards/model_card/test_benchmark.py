@@ -5,17 +5,17 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts import SUBSETS, mini
+from eyechart.datasets_scripts import DATASETS, mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.tasks import TASKS
 from eyechart.hub_cards.model_card.benchmark import benchmark, task_id
 
 
-@pytest.mark.parametrize("subset", SUBSETS)
+@pytest.mark.parametrize("subset", DATASETS)
 def test_every_task_has_its_leaderboard_and_every_leaderboard_a_score(subset: str) -> None:
     tasks = [task for task in TASKS if subset in task.subsets]
-    configs = SUBSETS[subset].configs
+    configs = DATASETS[subset].configs
     if not tasks:
         with pytest.raises(UsageError, match="cannot be a benchmark"):
             benchmark(subset, configs)
@@ -28,9 +28,9 @@ def test_every_task_has_its_leaderboard_and_every_leaderboard_a_score(subset: st
     try:
         public = benchmark(subset, configs)["tasks"]
     except UsageError:
-        assert set(SUBSETS[subset].private) >= {split for task in tasks for split in task.splits}
+        assert set(DATASETS[subset].private) >= {split for task in tasks for split in task.splits}
     else:
-        assert all(entry["split"] not in SUBSETS[subset].private_splits(entry["config"]) for entry in public)
+        assert all(entry["split"] not in DATASETS[subset].private_splits(entry["config"]) for entry in public)
 
 
 def test_mmbench_has_one_for_each_configuration() -> None:

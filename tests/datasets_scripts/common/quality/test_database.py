@@ -1,4 +1,4 @@
-"""What holds for every image quality database: the forms read for all of them, folders, bad input, downloads."""
+"""What holds for every image quality database: the file formats read for all of them, folders, bad input, downloads."""
 
 import json
 import zipfile
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eyechart.datasets_scripts import SUBSETS, left_out, load_builder, load_dataset
+from eyechart.datasets_scripts import DATASETS, left_out, load_builder, load_dataset
 from eyechart.datasets_scripts.common.errors import (
     BadAnnotationError,
     BadArchiveError,
@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.errors import (
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 
 Folder = Callable[..., Path]
-DATABASES = sorted(name for name, subset in SUBSETS.items() if subset.kind == "quality")
+DATABASES = sorted(name for name, dataset in DATASETS.items() if dataset.kind == "quality")
 DOWNLOADABLE = ["csiq", "kadid10k", "koniq10k"]
 every_database = pytest.mark.parametrize("name", DATABASES)
 # Names that every database takes; CGIQA-6K's have to begin like this.
@@ -120,7 +120,7 @@ def test_missing_columns_and_files(release_of: Folder, name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", sorted(set(DATABASES) - set(DOWNLOADABLE)))
 def test_without_data_dir_the_error_says_what_to_get(name: str) -> None:
-    with pytest.raises(MissingFileError, match=rf"subset '{name}' needs data_dir.*https://.*data_dir"):
+    with pytest.raises(MissingFileError, match=rf"dataset '{name}' needs data_dir.*https://.*data_dir"):
         load_dataset(name)
 
 

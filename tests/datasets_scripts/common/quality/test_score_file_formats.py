@@ -7,12 +7,18 @@ from hypothesis import given, strategies
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR
-from eyechart.datasets_scripts.common.quality.score_file_formats import FORM, PLAIN, ScoreForm, list_forms, read_scores
+from eyechart.datasets_scripts.common.quality.score_file_formats import (
+    FORMAT,
+    PLAIN,
+    ScoreFormat,
+    common_formats,
+    read_scores,
+)
 
-OWN = ScoreForm(image="name", score="dmos", std="std", worst=100)
-BARE = ScoreForm(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos"))
-BLANKS = ScoreForm(image="image", score="dmos", worst=1, all_columns=("image", "dmos"), delimiter=" ")
-FORMS = (OWN, BARE, BLANKS, *list_forms(worst=100))
+OWN = ScoreFormat(image="name", score="dmos", std="std", worst=100)
+BARE = ScoreFormat(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos"))
+BLANKS = ScoreFormat(image="image", score="dmos", worst=1, all_columns=("image", "dmos"), delimiter=" ")
+FORMATS = (OWN, BARE, BLANKS, *common_formats(worst=100))
 
 
 def write(tmp_path: Path, content: str, name: str = "scores.csv") -> str:
@@ -22,8 +28,8 @@ def write(tmp_path: Path, content: str, name: str = "scores.csv") -> str:
 
 def parsed(path: str) -> list[tuple[str, dict[str, Any]]]:
     rows = []
-    for number, raw in read_scores(path, FORMS):
-        form = raw[FORM]
+    for number, raw in read_scores(path, FORMATS):
+        form = raw[FORMAT]
         rows.append((form.name_of(raw, path=path, number=number), form.scores_of(raw, path=path, number=number)))
     return rows
 
@@ -75,26 +81,26 @@ def test_forms_are_told_apart(tmp_path: Path, content: str, name: str, expected:
 )
 def test_files_of_no_form_get_the_error_of_the_nearest(tmp_path: Path, content: str, reason: str) -> None:
     with pytest.raises(BadAnnotationError, match=reason):
-        read_scores(write(tmp_path, content), FORMS)
+        read_scores(write(tmp_path, content), FORMATS)
 
 
 def test_rows_without_a_header_are_counted_from_the_first_line(tmp_path: Path) -> None:
-    rows = read_scores(write(tmp_path, "s/a.png,J/a_1.png,0.2,35\n\ns/a.png,J/a_2.png,0.4\n"), FORMS)
+    rows = read_scores(write(tmp_path, "s/a.png,J/a_1.png,0.2,35\n\ns/a.png,J/a_2.png,0.4\n"), FORMATS)
     assert [number for number, _ in rows] == [1, 3]
     assert rows[1][1] == {ROW_ERROR: "3 field(s) where 4 are expected"}
 
 
 def test_a_broken_first_item_of_a_json_list_does_not_change_its_form(tmp_path: Path) -> None:
-    rows = read_scores(write(tmp_path, '["broken", {"img_path": "a.png", "gt_score": 30}]', "s.json"), FORMS)
-    assert ROW_ERROR in rows[0][1] and (rows[1][1][FORM].score, rows[1][1][FORM].worst) == ("gt_score", 100)
+    rows = read_scores(write(tmp_path, '["broken", {"img_path": "a.png", "gt_score": 30}]', "s.json"), FORMATS)
+    assert ROW_ERROR in rows[0][1] and (rows[1][1][FORMAT].score, rows[1][1][FORMAT].worst) == ("gt_score", 100)
 
 
 def test_workbooks_are_only_read_where_a_form_is_one(tmp_path: Path) -> None:
     with pytest.raises(BadAnnotationError, match=r"scores\.xlsx: this database's scores are not read from a workbook"):
-        read_scores(write(tmp_path, "", "scores.xlsx"), FORMS)
+        read_scores(write(tmp_path, "", "scores.xlsx"), FORMATS)
 
 
-RATED = ScoreForm(image="image", score="mos", ratings=("c1", "c2", "c3"))
+RATED = ScoreFormat(image="image", score="mos", ratings=("c1", "c2", "c3"))
 
 
 @pytest.mark.parametrize(("counts", "mean"), [((1, 0, 0), 1), ((0, "0.5", 0.5), 2.5), ((1, 2, 1), 2)])
@@ -122,5 +128,5 @@ def test_the_mean_rating_lies_on_the_scale(counts: list[int]) -> None:
 
 
 def test_a_plain_mos_is_higher_for_better_whatever_the_database_does() -> None:
-    assert PLAIN.worst is None and PLAIN in list_forms(worst=1)
-    assert [form.worst for form in list_forms(worst=1)] == [1, 1, None]
+    assert PLAIN.worst is None and PLAIN in common_formats(worst=1)
+    assert [form.worst for form in common_formats(worst=1)] == [1, 1, None]

@@ -223,7 +223,7 @@ def test_the_hooks_of_evaluates_evaluator_work(questions):
 
 
 def test_a_subset_that_the_data_set_does_not_have_is_refused():
-    with pytest.raises(UsageError, match="unknown config of subset 'llvisionqa' 'nonsense'"):
+    with pytest.raises(UsageError, match="unknown config of dataset 'llvisionqa' 'nonsense'"):
         evaluator("q_bench/perception").compute(always("A"), "llvisionqa", subset="nonsense")
 
 

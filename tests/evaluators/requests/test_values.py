@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.evaluators.requests.exact_json import decode, encode
+from eyechart.evaluators.requests.values import decode, encode
 
 # Every code point, halves of surrogate pairs included.
 TEXTS = st.text(st.characters(codec=None, categories=None), max_size=20)

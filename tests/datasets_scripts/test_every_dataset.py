@@ -1,4 +1,4 @@
-"""What holds for every configuration of every subset, on its mini release (exports: `test_export.py`)."""
+"""What holds for every configuration of every dataset, on its mini release (exports: `test_export.py`)."""
 
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -10,7 +10,7 @@ import datasets
 import pytest
 import yaml
 
-from eyechart.datasets_scripts import SUBSETS, list_datasets, load_builder, load_dataset, loading, mini
+from eyechart.datasets_scripts import DATASETS, list_datasets, load_builder, load_dataset, loading, mini
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.description import description_features
@@ -20,7 +20,7 @@ from eyechart.datasets_scripts.common.quality.database import quality_features
 
 pytestmark = pytest.mark.datasets36
 SCRIPTS = Path(loading.__file__).parent
-CONFIGS = [(name, config) for name, subset in SUBSETS.items() for config in subset.configs]
+CONFIGS = [(name, config) for name, dataset in DATASETS.items() for config in dataset.configs]
 KINDS = {
     "quality": quality_features(),
     "multiple choice": multiple_choice_features([]),
@@ -34,7 +34,7 @@ COLUMNS = {
     "pairs": "id images first_id second_id first_quality second_quality first_released_score second_released_score "
     "database pool round",
 }
-every_subset = pytest.mark.parametrize("name", list_datasets())
+every_dataset = pytest.mark.parametrize("name", list_datasets())
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -88,15 +88,15 @@ def test_every_kind_has_its_columns() -> None:
 
 
 def test_columns_are_those_of_the_kind(loaded: Loaded) -> None:
-    subset = SUBSETS[loaded.name]
-    kind = KINDS[subset.kind_of(loaded.config)]
+    dataset = DATASETS[loaded.name]
+    kind = KINDS[dataset.kind_of(loaded.config)]
     for part in loaded.parts.values():
         assert list(part.features)[: len(kind)] == list(kind)
         assert {column: part.features[column] for column in kind} == kind
         groups = [item for item in list(part.features.items())[len(kind) :] if item[0] != "passes"]
         assert ("passes" in part.features) == (loaded.name == "mmbench")
         assert all(feature == datasets.Value("string") for _, feature in groups)
-        assert not groups or subset.kind == "multiple choice"
+        assert not groups or dataset.kind == "multiple choice"
 
 
 def test_ids_are_unique_and_there_are_sixty(loaded: Loaded) -> None:
@@ -140,19 +140,19 @@ def test_a_script_loads_by_path_on_datasets_3(loaded: Loaded) -> None:
     assert rows(by_path) == loaded.rows
 
 
-@every_subset
+@every_dataset
 def test_the_table_names_the_scripts_configurations(name: str) -> None:
     builder = type(load_builder(name))
-    assert tuple(builder.builder_configs) == SUBSETS[name].configs
-    assert issubclass(builder, BenchmarkBuilder) and builder.__module__ == SUBSETS[name].module
-    assert set(SUBSETS[name].private) <= set(builder.SPLITS)
+    assert tuple(builder.builder_configs) == DATASETS[name].configs
+    assert issubclass(builder, BenchmarkBuilder) and builder.__module__ == DATASETS[name].module
+    assert set(DATASETS[name].private) <= set(builder.SPLITS)
 
 
-@every_subset
+@every_dataset
 @pytest.mark.usefixtures("registered")
 def test_the_first_configuration_is_the_default_of_every_door(name: str) -> None:
     folder = str(mini.release(name))
-    config = SUBSETS[name].configs[0]
+    config = DATASETS[name].configs[0]
     assert load_builder(name, data_dir=folder).config.name == config
     assert datasets.load_dataset_builder(name, data_dir=folder).config.name == config
     assert datasets.load_dataset_builder(name, data_dir=folder, skip_bad=True).config.name == config
@@ -165,7 +165,7 @@ def test_metadata_is_there(name: str, config: str) -> None:
     assert info.homepage.startswith("https://")
 
 
-@every_subset
+@every_dataset
 def test_a_card_tells_licence_source_columns_and_citation(name: str) -> None:
     card = (files("eyechart.hub_cards") / "datasets" / f"{name}.md").read_text(encoding="utf-8")
     _, header, text = card.split("---\n", 2)
@@ -175,7 +175,7 @@ def test_a_card_tells_licence_source_columns_and_citation(name: str) -> None:
     assert facts["license"] != "other" or (facts["license_name"] and facts["license_link"].startswith("http"))
     assert "## Source and licence" in text and "http" in text.partition("## Source and licence")[2]
     assert "## Citation" in text and "@" in text.partition("## Citation")[2]
-    kinds = {SUBSETS[name].kind_of(config) for config in SUBSETS[name].configs}
+    kinds = {DATASETS[name].kind_of(config) for config in DATASETS[name].configs}
     assert all(f"`{column}`" in text for kind in kinds for column in KINDS[kind])
 
 
@@ -186,7 +186,7 @@ def test_without_data_dir_and_network_the_error_says_what_to_get(name: str, conf
         load_dataset(name, config, cache_dir=tmp_path)
 
 
-@every_subset
+@every_dataset
 def test_a_mini_release_is_the_same_each_time(name: str, tmp_path: Path) -> None:
     mini.write(name, tmp_path)
     assert contents(tmp_path) == contents(mini.release(name))
