@@ -49,7 +49,7 @@ def build(
         from eyechart.hub_cards.leaderboard.boards import BOARDS
         from eyechart.hub_cards.leaderboard.build import build as build_space
 
-        datasets = tuple(dict.fromkeys(board.subset for board in BOARDS))
+        datasets = tuple(dict.fromkeys(board.dataset for board in BOARDS))
         folders = parse_data_dirs(data_dir or [], datasets, "dataset")
         try:
             return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders)

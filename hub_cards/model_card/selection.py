@@ -20,10 +20,10 @@ from eyechart.evaluators.evaluation.waves import PRIVATE
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.hub_cards.model_card.benchmark import pretty_name
 from eyechart.hub_cards.recomputing import Recomputing, judge_of
+from eyechart.metrics.scores import misfits
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
@@ -111,7 +111,7 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bo
         return f"run used --limit {result.settings['limit']}; repeat it without --limit"
     if result.scores is None:
         return "it has no score, as " + (result.note or "its answers are private")
-    misfit = next(range_misfits(result.scores), "" if result.scores else "it has no score")
+    misfit = next(misfits(result.scores), "" if result.scores else "it has no score")
     if misfit:
         return f"{misfit}; a results file is not to be edited, so repeat the run"
     if not result.complete:
