@@ -6,8 +6,7 @@ from eyechart.metrics.scores import ScoreSpec, headline, spec, specs_of
 
 def headline_of(task: Task) -> ScoreSpec:
     """The score that the task names, or else that of its metric."""
-    own = getattr(task, "headline", "sum" if task.name == "q_bench/description" else "")
-    return spec(own, task.metric) if own else headline(task.metric)
+    return spec(task.headline, task.metric) if task.headline else headline(task.metric)
 
 
 def table_scores(task: Task) -> list[ScoreSpec]:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import islice
 from string import ascii_uppercase
 from typing import Any
@@ -12,7 +11,8 @@ from eyechart.datasets_scripts.common.errors import DataError, MissingFileError,
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
-from eyechart.evaluators.report.runs import Answers, Run, TaskKey
+from eyechart.evaluators.evaluation.rescoring import rescore
+from eyechart.evaluators.report.runs import Run, TaskKey
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number, without_nan
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
@@ -60,24 +60,22 @@ class Recomputing:
     def check(self, key: TaskKey) -> Check:
         """Compute the scores of a result again, once."""
         if key not in self.checks:
-            self.checks[key] = self._average(key) if key.subset == AVERAGE else self._single(key)
+            self.checks[key] = self._average(key) if key.dataset == AVERAGE else self._single(key)
         return self.checks[key]
 
     def _single(self, key: TaskKey) -> Check:
         result, answers = self.run.tasks[key], self.run.answers(key)
         if answers is None:
             return Check(unchecked=NO_PREDICTIONS)
-        if find_spec("eyechart.evaluators.evaluation.rescoring") is None:
-            return Check(unchecked="scores not recomputed")
-        from eyechart.evaluators.evaluation.rescoring import rescore  # type: ignore[import-not-found]
-
+        predictions = answers.rows(range(len(answers)))
         try:
-            found = list(_differences(result.scores, without_nan(rescore(result, answers)), "scores"))
+            expected = rescore(get_task(result.task), result, predictions)
+            found = list(_differences(result.scores, without_nan(expected), "scores"))
         except DataError as error:
             found = [f"its predictions cannot be scored: {error.reason}"]
         rows = None if self.data_dirs is None else release_rows(result, self.data_dirs)
         if rows is not None:
-            found += _release_differences(result, answers, rows)
+            found += _release_differences(result, predictions, rows)
         judge = judge_of(result)
         unchecked = JUDGED if judge not in ("", LEXICAL) else ""
         return Check(_first(found), unchecked, rows is not None)
@@ -85,8 +83,8 @@ class Recomputing:
     def _average(self, key: TaskKey) -> Check:
         """An average is computed of the results on its databases, which are checked too."""
         average = self.run.tasks[key]
-        keys = {one.subset: one for one in self.run.tasks if one == key._replace(subset=one.subset)}
-        databases = get_task(key.task).runs_on
+        keys = {one.dataset: one for one in self.run.tasks if one == key._replace(dataset=one.dataset)}
+        databases = get_task(key.task).data.run_on
         missing = [name for name in databases if name not in keys or self.run.tasks[keys[name]].scores is None]
         if missing:
             return Check((f"it averages databases of which the run holds no scores: {', '.join(missing)}",))
@@ -144,17 +142,17 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
         UsageError: A folder that was given does not hold the release.
     """
     data = result.settings["data"]
-    folder = data_dirs.get(result.subset, data_dirs.get(""))
+    folder = data_dirs.get(result.dataset, data_dirs.get(""))
     if folder is None:
         try:
-            held = prepared_dataset(result.subset, data.get("config"), split=result.split, options=data.get("options"))
+            held = prepared_dataset(result.dataset, data.get("config"), split=result.split, options=data.get("options"))
         except MissingFileError:
             return None
         return undecoded_rows(held)
     try:
         loaded = load_data(
             get_task(result.task),
-            subset=result.subset,
+            dataset=result.dataset,
             split=result.split,
             data_dir=folder,
             options=data.get("options"),
@@ -162,18 +160,19 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
             skip_bad=True,
         )
     except DataError as error:
-        raise UsageError(f"--data-dir {result.subset}={folder} does not hold the release: {error}") from error
+        raise UsageError(f"--data-dir {result.dataset}={folder} does not hold the release: {error}") from error
     return undecoded_rows(loaded.dataset)
 
 
-def _release_differences(result: TaskResult, answers: Answers, rows: Sequence[Row]) -> Iterator[str]:
+def _release_differences(
+    result: TaskResult, predictions: Sequence[Mapping[str, Any]], rows: Sequence[Row]
+) -> Iterator[str]:
     """Where predictions are not of the release's items: their ids, options, right answers and opinion scores."""
     by_id = {row["id"]: row for row in rows}
-    found = answers.rows(range(len(answers)))
-    missing = by_id.keys() - {answer["id"] for answer in found} - {item.id for item in result.left_out}
+    missing = by_id.keys() - {one["id"] for one in predictions} - {item.id for item in result.left_out}
     for name in islice(sorted(missing), _SHOWN):
         yield f"item {brief(name)} of the release has no prediction"
-    for answer in found:
+    for answer in predictions:
         row = by_id.get(answer["id"])
         reason = "is not in the release" if row is None else _mismatch(answer, row)
         if reason:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
-from eyechart.evaluators.protocols.choice.circular_eval import MARKING, WITHOUT_BLIND
+from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
@@ -69,7 +69,7 @@ _SCORES = (
 )
 _WITH_BREAKDOWN = 3
 """Up to so many results are shown with their groups."""
-_ASKED_FOR = (WITHOUT_BLIND, MARKING)
+_ASKED_FOR = (WITHOUT_BLIND, GRADES)
 """Variants that are there because an option asks for them, and shown beside the scores."""
 
 
@@ -88,7 +88,7 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
         table.add_column(name, justify="right", no_wrap=True)
     groups = len(evaluations) <= _WITH_BREAKDOWN
     for evaluation in evaluations:
-        data = f"{evaluation.subset} ({', '.join([evaluation.split, *_extent(evaluation)])})"
+        data = f"{evaluation.dataset} ({', '.join([evaluation.split, *_extent(evaluation)])})"
         name = evaluation.task
         for cells in _rows(evaluation, groups):
             table.add_row(name, *map(_shown, (data, *cells)))
@@ -96,7 +96,7 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
         table.add_section()
     for failure in failed:
         reason = next(iter(failure.error.splitlines()), "")
-        table.add_row(failure.task, failure.subset, f"[red]failed:[/red] {_shown(reason)}")
+        table.add_row(failure.task, failure.dataset, f"[red]failed:[/red] {_shown(reason)}")
     return table
 
 
@@ -117,7 +117,7 @@ def _asked(evaluation: Evaluation) -> int:
 
 def notes(evaluations: Sequence[Evaluation]) -> list[str]:
     """What the reader of the table has to know: private answers, items left out, mini data."""
-    lines = [f"{e.task}: {e.note}" for e in evaluations if e.note]
+    lines = [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
     if len(evaluations) > _WITH_BREAKDOWN:
         lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
@@ -142,7 +142,7 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
 def _own_notes(evaluation: Evaluation) -> list[str]:
     """What there is to know of one task: what has no part in its scores, what people read, where its files are."""
     lines = []
-    agreement = evaluation.extras.get("extractor_agreement", {}).get("all")
+    agreement = evaluation.diagnostics.get("extractor_agreement", {}).get("all")
     if agreement:
         share = _number(agreement["agreement"], 100)
         lines.append(
@@ -150,7 +150,7 @@ def _own_notes(evaluation: Evaluation) -> list[str]:
         )
     for name in evaluation.files:
         place = task_folder(evaluation) / name
-        lines.append(f"{evaluation.task}: the submission file is {place}{_not_to_be_submitted(evaluation)}")
+        lines.append(f"{evaluation.task}: the answer file is {place}{_not_to_be_submitted(evaluation)}")
     count = len(evaluation.left_out)
     if count:
         first = evaluation.left_out[0]
@@ -180,7 +180,7 @@ def _other_ways(evaluations: Sequence[Evaluation]) -> list[str]:
         others = [name for name in evaluation.variants if name not in _ASKED_FOR]
         names.setdefault(evaluation.task, {}).update(dict.fromkeys(others))
     return [
-        f"{task}: the same answers are scored in other ways in the results: {', '.join(others)}."
+        f"{task}: alternative scorings ({', '.join(others)}): see results.json."
         for task, others in names.items()
         if others
     ]
@@ -211,9 +211,9 @@ def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str,
 
 def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Parts of the data with their scores: those of the benchmark's own table where it has one, else all groups."""
-    if "table" in evaluation.extras:
-        yield from evaluation.extras["table"].items()
-        for average in evaluation.extras["averages"]:
+    if "table" in evaluation.diagnostics:
+        yield from evaluation.diagnostics["table"].items()
+        for average in evaluation.diagnostics["averages"]:
             first, *_, last = average["over"]
             yield f"average of {len(average['over'])}, {first} to {last}", average
         return

@@ -16,20 +16,15 @@ from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.headline import table_scores
 from eyechart.metrics.scores import ScoreSpec, Unit, spec
 
-DATABASES = {
-    "koniq10k": "KonIQ-10k",
-    "spaq": "SPAQ",
-    "live_fb": "LIVE-FB",
-    "live_itw": "LIVE-itw",
-    "cgiqa6k": "CGIQA-6K",
-    "agiqa3k": "AGIQA-3K",
-    "kadid10k": "KADID-10k",
-}
-FREE = ("seed", "judge", "early_stop", "marking", "without_blind", "human_letters", "mm21_scores", "mm21_dir")
+FREE = (
+    *("seed", "judge", "early_stop", "grade_open_answers", "exclude_blind_solved", "human_labels"),
+    *("mm21_scores", "mm21_dir"),
+)
 """Settings that change no score of a board; the judge, which is shown; and where MM21's scores lie."""
 LENGTHS = (32, 4096)
 """Longest replies where the task's own is 32 tokens: that, and one for models that reason first."""
@@ -155,7 +150,7 @@ class Board:
     def items(self) -> int | None:
         """How many items the split has; None where that is not known."""
         datasets = tuple(DATABASES) if self.dataset == AVERAGE else (self.dataset,)
-        counts = [official_counts(name, self.task.config, self.split) for name in datasets]
+        counts = [official_counts(name, self.task.data.config, self.split) for name in datasets]
         return sum(count[0] for count in counts) if all(counts) else None
 
     @cached_property
@@ -178,15 +173,13 @@ class Board:
     @cached_property
     def settings(self) -> dict[str, tuple[Any, ...]]:
         """The settings that results must have, inner ones behind a dot, and the values that each can have."""
-        from eyechart.evaluators import evaluator
-
-        own = {name: value for name, value in evaluator(self.task.name).settings().items() if name not in FREE}
+        own = {name: value for name, value in self.task.protocol.settings().items() if name not in FREE}
         data: dict[str, Any] = {"is_mini": False}
         if self.dataset == AVERAGE:
             own["databases"] = list(DATABASES)
         else:
-            data["config"] = self.task.config
-            options = options_in_force(self.dataset, self.task.config)
+            data["config"] = self.task.data.config
+            options = options_in_force(self.dataset, self.task.data.config)
             data |= {f"options.{name}": value for name, value in options.items() if name not in FREE}
         made = {**own, "limit": None, "as_published": None, **self.more_settings}
         made |= {f"data.{name}": value for name, value in data.items()}
@@ -196,7 +189,7 @@ class Board:
 
 def _board(task: str, title: str, *breakdowns: Breakdown, **fields: Any) -> Board:
     found = get_task(task)
-    own = {"dataset": found.subsets[0], "split": found.splits[0], "name": task}
+    own = {"dataset": found.data.datasets[0], "split": found.data.splits[0], "name": task}
     return Board(found, title, breakdowns=breakdowns, **(own | fields))
 
 

@@ -111,13 +111,13 @@ def _sort_out(
     """Append each result of an entry to what can stand on a board or to what is rejected."""
     recomputing = Recomputing(entry.run, data_dirs)
     for key, result in entry.run.tasks.items():
-        board = find_board(result.task, result.subset, result.split)
+        board = find_board(result.task, result.dataset, result.split)
         reasons = [_no_board(result)] if board is None else misfits(board, result)
         # Scores are computed again only where nothing else is wrong, as that takes a while.
         check = None if reasons else recomputing.check(key)
         reasons += check.discrepancies if check else ()
         if board is None or check is None or reasons:
-            outcome.rejected.append(Rejection(entry.source, result.task, result.subset, tuple(reasons)))
+            outcome.rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
         else:
             found.append(BoardRow(board, result, entry, started, check))
 
@@ -125,7 +125,7 @@ def _sort_out(
 def _no_board(result: TaskResult) -> str:
     datasets = [board.dataset for board in BOARDS if board.task.name == result.task]
     if datasets:
-        return f"no board takes the data set {result.subset!a:.80} of this task, but {', '.join(datasets)}"
+        return f"no board takes the data set {result.dataset!a:.80} of this task, but {', '.join(datasets)}"
     tasks = ", ".join(dict.fromkeys(board.task.name for board in BOARDS))
     return f"no board takes the task {result.task!a:.80}; there are boards of {tasks}"
 

@@ -80,7 +80,7 @@ class BoardRow:
     def is_precomputed(self) -> bool:
         """Whether its predictions were read from a file, or any of those that it is an average of."""
         made_of = [self.result]
-        if self.result.subset == AVERAGE:
+        if self.result.dataset == AVERAGE:
             # An average has no model of its own in its settings; the results of its databases have.
             same = (self.result.task, self.result.model)
             made_of = [one for one in self.entry.run.results.tasks if (one.task, one.model) == same]

@@ -83,7 +83,7 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     for same in by_judge.values():
         scores = [_value(board.main, row) for row in same]
         ranked += zip(same, ranks(scores, board.main), strict=True)
-    ranked.sort(key=lambda one: (one[1].place, -_value(board.main, one[0])[0], one[0].result.model))
+    ranked.sort(key=lambda one: (one[1].place, -(_value(board.main, one[0])[0] or 0), one[0].result.model))
     return [_row(row, rank) for row, rank in ranked]
 
 

@@ -28,7 +28,7 @@ def task_id(task: str, split: str) -> str:
         ('q_bench_perception', 'q_bench_perception_test')
     """
     name = task.replace("/", "_")
-    return name if split == get_task(task).splits[0] else f"{name}_{split}"
+    return name if split == get_task(task).data.splits[0] else f"{name}_{split}"
 
 
 def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool = False) -> dict[str, Any]:
@@ -46,10 +46,10 @@ def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool =
     runs = [
         (task, config, split)
         for task in TASKS
-        if dataset in task.subsets
-        for config in ([task.config] if task.config else configs[:1])
+        if dataset in task.data.datasets
+        for config in ([task.data.config] if task.data.config else configs[:1])
         if config in configs
-        for split in task.splits
+        for split in task.data.splits
         if i_have_the_rights or split not in found.private_splits(config)
     ]
     if not runs:

@@ -139,8 +139,7 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
         judge = judge_of(one.result)
         if judge:
             yield f"{task}: judged by {_value(judge)}; another judge gives other scores."
-        if one.result.note:
-            yield f"{task}: {markdown(one.result.note)}"
+        yield from (f"{task}: {markdown(caveat)}" for caveat in one.result.caveats)
         warned = one.result.warnings
         if warned:
             yield f"{task}: warnings while scoring: {len(warned)}, the first: {markdown(warned[0])}"

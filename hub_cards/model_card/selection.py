@@ -15,15 +15,15 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.official import ROUNDS
-from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.evaluation.waves import PRIVATE
 from eyechart.evaluators.report.runs import read_runs
+from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
+from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.model_card.benchmark import pretty_name
 from eyechart.hub_cards.recomputing import Recomputing, judge_of
-from eyechart.metrics.scores import misfits
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
@@ -40,12 +40,12 @@ class Published:
     @property
     def is_average(self) -> bool:
         """Whether it is an average over databases, which is no data set's."""
-        return self.result.subset == AVERAGE
+        return self.result.dataset == AVERAGE
 
     @property
     def data_name(self) -> str:
         """What its data are called."""
-        return self.own_data or pretty_name(self.result.subset)
+        return self.own_data or pretty_name(self.result.dataset)
 
 
 def select(
@@ -81,7 +81,7 @@ def select(
         (recomputing, key)
         for recomputing in map(Recomputing, read)
         for key in recomputing.run.tasks
-        if (not tasks or key.task in tasks) and not (as_own_data and key.subset == AVERAGE)
+        if (not tasks or key.task in tasks) and not (as_own_data and key.dataset == AVERAGE)
     ]
     if not chosen:
         raise UsageError("there is no result to publish: no task of these runs finished")
@@ -101,6 +101,8 @@ def select(
 
 def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bool = False) -> str:
     """Why a result must not be published, and how to make one that may be; "" where it may be."""
+    if known_task(result.task) is None:
+        return "its task is your own, and cards hold results of eyechart's tasks"
     data = _data(result)
     count = len(left_out_public(result))
     if "is_mini" not in data:
@@ -110,12 +112,12 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bo
     if result.settings.get("limit") is not None:
         return f"run used --limit {result.settings['limit']}; repeat it without --limit"
     if result.scores is None:
-        return "it has no score, as " + (result.note or "its answers are private")
-    misfit = next(misfits(result.scores), "" if result.scores else "it has no score")
+        return "it has no score, as " + (" ".join(result.caveats) or "its answers are private")
+    misfit = next(range_misfits(result.scores), "" if result.scores else "it has no score")
     if misfit:
         return f"{misfit}; a results file is not to be edited, so repeat the run"
     if not result.complete:
-        return f"it is incomplete: {result.note or 'scores were made of less than was to be asked'}"
+        return f"it is incomplete: {' '.join(result.caveats) or 'scores were made of less than was to be asked'}"
     if judge_of(result) == LEXICAL:
         return f"it was judged by `{LEXICAL}`, a comparison of words; repeat it with --judge, which asks no answer anew"
     if count and not allow_left_out:
@@ -131,7 +133,7 @@ def _not_own(result: TaskResult) -> str:
     if not name:
         source = _data(result).get("source")
         return f"--as-own-data publishes under the name of the data's folder, and its data, {source!r}, tell none"
-    if _plain(name) in {_plain(taken) for subset in DATASETS for taken in (subset, pretty_name(subset))}:
+    if _plain(name) in {_plain(taken) for name in DATASETS for taken in (name, pretty_name(name))}:
         return f"the folder of its data is called {name!r}, as a benchmark's data are; give it a name of its own"
     return ""
 
@@ -143,17 +145,15 @@ def _plain(name: str) -> str:
 def _not_the_release(result: TaskResult, left_out: int) -> str:
     """Why a result cannot be of the official release as a whole; "" where it can."""
     official, scored = official_items(result), scored_items(result.scores or {}) or 0
-    if _data(result).get("source") == GIVEN and result.subset in DATASETS:
-        return (
-            f"it is of a `Dataset` object, which does not tell whether it is {result.subset}; give subset no such name"
-        )
+    if _data(result).get("source") == GIVEN and result.dataset in DATASETS:
+        return f"it is of a `Dataset` object, which does not tell whether it is {result.dataset}; give it another name"
     own = "use --as-own-data to publish it under your folder's name"
     if not official:
         # Nothing but its place tells that such data are the benchmark's.
-        if result.subset not in DATASETS or not _own_folder(result):
+        if result.dataset not in DATASETS or not _own_folder(result):
             return ""
         return (
-            f"its data are of a folder, and how many items {result.subset} ({result.split}) has is not known; run it "
+            f"its data are of a folder, and how many items {result.dataset} ({result.split}) has is not known; run it "
             f"without --data-dir, so that the release is downloaded and its checksum compared, or {own}"
         )
     if scored in official or scored + left_out in official:
@@ -162,7 +162,7 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
     if left_out and "n_pairs" in (result.scores or {}) and official[0] - left_out * ROUNDS <= scored < official[0]:
         return ""
     expected = " or ".join(f"{count:,}" for count in official)
-    found = f"it is of {scored:,} items, and {result.subset} ({result.split}) has {expected}"
+    found = f"it is of {scored:,} items, and {result.dataset} ({result.split}) has {expected}"
     return f"{found}. Run the whole release, or {own}"
 
 
@@ -190,10 +190,10 @@ def _check_one_each(results: Sequence[TaskResult]) -> None:
         raise UsageError(f"the runs are of several models, and a repository holds one: {', '.join(models)}")
     seen = set()
     for result in results:
-        key = (result.task, result.subset, result.split)
+        key = (result.task, result.dataset, result.split)
         if key in seen:
             raise UsageError(
-                f"{result.task} on {result.subset} ({result.split}) is there twice; give runs that have it once"
+                f"{result.task} on {result.dataset} ({result.split}) is there twice; give runs that have it once"
             )
         seen.add(key)
 
@@ -202,7 +202,7 @@ def _check_allowed(results: Sequence[TaskResult], reasons: Sequence[str]) -> Non
     refused = [(result, reason) for result, reason in zip(results, reasons, strict=True) if reason]
     if not refused:
         return
-    lines = [f"{result.task} on {result.subset} ({result.split}): {reason}" for result, reason in refused]
+    lines = [f"{result.task} on {result.dataset} ({result.split}): {reason}" for result, reason in refused]
     names = {result.task for result, _ in refused}
     others = list(dict.fromkeys(result.task for result in results if result.task not in names))
     error = UsageError("\n".join([f"{len(refused)} of {len(results)} results must not be published:", *lines]))

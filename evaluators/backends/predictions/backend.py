@@ -1,4 +1,4 @@
-"""Answers made elsewhere, read from a file: our own JSON Lines, or what others write.
+"""Precomputed predictions, read from a file: our own JSON Lines, benchmarks' answer files, or what other tools write.
 
 | format | file | columns or keys |
 |---|---|---|
@@ -6,6 +6,8 @@
 | `vlmevalkit` | `.xlsx`, `.tsv`, `.json` | `index`, `prediction`; `question`, `A`, `B`, ... as shown, `thinking` |
 | `lmms-eval` | `.jsonl` | `doc_id`, `filtered_resps` (or `resps`), `doc` |
 | `llava-mmbench` | `.jsonl` | `question_id`, `round_id`, `text`, `options`; `prompt` |
+| `q-bench-answers` | `.json`, `.jsonl` | `img_path`, `response`; `question`, `candidates` |
+| `aesbench-...-answers` | `.json` | by image, `AesP_response` or that of another part |
 | `q-bench-logits` | `.json`, `.jsonl` | `img_path`, `logit_good`, `logit_poor` or further words; `gt_score` |
 | `quality-scores` | `.csv` | `score`, and `id`, `image`, `image_name`, `name` or `filename` |
 
@@ -93,6 +95,11 @@ class PredictionsFileBackend:
     def name(self) -> str:
         """The model that made the answers."""
         return self._name
+
+    @property
+    def config(self) -> str | None:
+        """The one configuration of its data set that the file answers; None where nothing tells."""
+        return self._format.config
 
     def check(self, output_type: OutputType) -> None:
         """Refuse losses; whether the file holds the texts or logits is known only item by item."""

@@ -43,7 +43,7 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         scores["judge"] = "some-judge"
     return {
         "task": board.task.name,
-        "subset": board.dataset,
+        "dataset": board.dataset,
         "split": board.split,
         "model": model,
         "scores": scores,

@@ -39,17 +39,17 @@ def test_its_columns_have_names_of_their_own_and_the_first_is_of_everything(boar
 
 @pytest.mark.parametrize("board", named(board for board in BOARDS if board.dataset != "average"))
 def test_it_takes_the_settings_of_a_run_with_no_options(board):
-    assert board.dataset in board.task.subsets and board.split in board.task.splits
+    assert board.dataset in board.task.data.datasets and board.split in board.task.data.splits
     assert find_board(board.task.name, board.dataset, board.split) is board
-    assert board.settings["prompt_id"] == (board.task.prompt_id,) and board.settings["limit"] == (None,)
-    assert board.settings["data.is_mini"] == (False,) and board.settings["data.config"] == (board.task.config,)
+    assert board.settings["prompt_id"] == (board.task.protocol.prompt_id,) and board.settings["limit"] == (None,)
+    assert board.settings["data.is_mini"] == (False,) and board.settings["data.config"] == (board.task.data.config,)
     assert json.loads(json.dumps(board.settings)) == {name: list(allowed) for name, allowed in board.settings.items()}
     assert not {"seed", "judge", "data.options.mm21_dir"} & board.settings.keys()
 
 
 def test_the_average_is_of_the_tasks_own_databases():
     board = find_board("q_bench/assessment", "average", "test")
-    assert board.settings["databases"] == (list(get_task("q_bench/assessment").runs_on),)
+    assert board.settings["databases"] == (list(get_task("q_bench/assessment").data.run_on),)
     assert board.items == sum(find_board("q_bench/assessment", n, "test").items for n in board.settings["databases"][0])
 
 

@@ -111,7 +111,7 @@ def test_the_rest_of_a_file_stands_where_one_result_does_not(folder, space, tmp_
         ('{"schema": 1, "environment": {}, "tasks": [{}]}', "field required"),
         (json.dumps(results_file([])), "it holds no finished task"),
         (json.dumps(results_file([result_on(PERCEPTION, "a") | {"task": "x" * 10_000}])), "no board takes the task"),
-        (json.dumps(results_file([result_on(PERCEPTION, "a") | {"subset": "spaq"}])), "no board takes the data set"),
+        (json.dumps(results_file([result_on(PERCEPTION, "a") | {"dataset": "spaq"}])), "no board takes the data set"),
         (json.dumps(results_file([result_on(PERCEPTION, "a")], started="soon")), "environment.started is 'soon'"),
         (
             json.dumps(results_file([result_on(PERCEPTION, "a", 0.4)])).replace("0.4,", "NaN,"),
@@ -123,7 +123,7 @@ def test_the_rest_of_a_file_stands_where_one_result_does_not(folder, space, tmp_
         ),
         (
             json.dumps(results_file([result_on(PERCEPTION, "a", 0.4)])).replace("0.4,", "-0.5,"),
-            "expected a number from 0 to 1",
+            "expected 0 to 1",
         ),
     ],
 )

@@ -90,10 +90,7 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
     assert (entry.dataset_id, entry.task_id, entry.value) == ("me/qa", "q_bench_perception", 0.75)
     assert entry.date == "2026-11-21T10:00:00+00:00" and entry.source_url == "https://example.org/run"
     assert entry.notes.startswith("accuracy, dev, n = 1495; 95 % interval 0.5 to 0.875; prompt q_bench_a1/2; eyechart ")
-    assert (
-        "| LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 % to 87.50 % | 25.00 % | 1,495 |"
-        in card.text
-    )
+    assert "| LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 % to 87.50 % | 25.00 % | 1,495 |" in card.text
     assert "| `mmbench/en` | MMBench, en (dev) | CircularEval | 50.00 % |" in card.text
     assert "VanillaEval | undefined |" in card.text and "/data/release" not in card.text
     again = call(
@@ -167,7 +164,7 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"scores": {}}, "it has no score; a results file is not to be edited"),
         (
             {"scores": {**ACCURACY, "accuracy": 5.0}},
-            "scores.accuracy is 5.0; expected a number from 0 to 1; a results",
+            "scores.accuracy is 5.0; expected 0 to 1; a results",
         ),
         ({"scores": {**ACCURACY, "n": -3}}, "scores.n is -3; expected a whole number from 0 on"),
         ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),

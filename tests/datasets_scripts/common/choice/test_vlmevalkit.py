@@ -20,7 +20,6 @@ from eyechart.evaluators.backends.predictions.backend import PredictionsFileBack
 from eyechart.evaluators.evaluation.data import load_data
 
 Row = dict[str, Any]
-pytestmark = pytest.mark.datasets36
 
 
 @pytest.fixture
