@@ -79,7 +79,7 @@ def _lacking(question: int, questions: Questions) -> str:
     lacking = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
     return (
         f"rotations: question {questions.ids[question]!r} lacks {', '.join(lacking)}, and its other passes are right; "
-        f"ask the missing ones, or leave such questions out with missing='drop'"
+        f"ask the missing ones, or leave such questions out with missing='drop' (in a run, --skip-bad)"
     )
 
 
