@@ -8,7 +8,6 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.board import Board, Settings
 from eyechart.hub_cards.leaderboard.columns import look_up
@@ -40,7 +39,6 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
         return [*reasons, "it has no scores, as of a private split"]
     if not result.complete:
         reasons.append("its scores were made of less than was to be asked (complete is false)")
-    reasons += range_misfits(result.scores)
     main = look_up(result.scores, board.main.path)
     if not is_number(main):
         reasons.append(f"scores.{'.'.join(board.main.path)}, which ranks, is undefined or not there")
