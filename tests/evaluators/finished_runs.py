@@ -11,7 +11,7 @@ from eyechart.evaluators.runs.folder import write_run
 
 MODEL = "acme/vlm"
 ACCURACY = {"accuracy": 0.75, "accuracy_ci95": [0.5, 0.875], "random_guess": 0.25, "n": 1495, "fallback": "wrong"}
-_RECORD = {"pass": "main", "question": "?", "text": "A", "error": None, "score": None, "logits": None}
+_RECORD = {"pass": "main", "question": "?", "text": "A", "error": None, "logits": None}
 _DATA = {"source": "/data/release", "config": None, "options": {}, "rows": 1495, "is_mini": False}
 
 
