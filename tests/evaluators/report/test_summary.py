@@ -63,11 +63,11 @@ def test_scores_out_of_their_range_are_named_with_it(make_run):
     extras = {"table": {"CSIQ": {"srcc": -2.0}}}
     scores = {**PERCEPTION.scores, "accuracy": 5.0, "accuracy_ci95": None, "yes_no": yes_no}
     assert notes(make_run)[1:] == []
-    assert notes(make_run, scores=scores, variants=variants, extras=extras)[1:] == [
+    assert notes(make_run, scores=scores, variants=variants, diagnostics=extras)[1:] == [
         "No metric returns this: scores.accuracy is 5.0; expected 0 to 1.",
         "No metric returns this: scores.yes_no.n_yes is -1; expected a whole number from 0 on.",
         "No metric returns this: variants.closed.accuracy_ci95 is [0.5, 1.5]; expected 0 to 1.",
-        "No metric returns this: extras.table.CSIQ.srcc is -2.0; expected -1 to 1.",
+        "No metric returns this: diagnostics.table.CSIQ.srcc is -2.0; expected -1 to 1.",
     ]
 
 
