@@ -7,7 +7,6 @@ import pytest
 
 import eyechart.metrics
 from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreWarning
-from eyechart.metrics.scoring.quality.averages import weighted_mean
 
 PREFERENCES = {"consistency", "accuracy_consistent", "accuracy_all"}
 PREFERENCES |= {f"{name}_ci95" for name in PREFERENCES}
@@ -134,7 +133,7 @@ def test_pools_weighted_by_their_images(metric) -> None:
     parts = [_rows(noise=8), _rows(n=80, seed=1, noise=8)]
     found = metric.compute(**_pools(*parts), pool_weights="images", resamples=10)
     for name in ("srcc", "plcc", "krcc", "plcc_fitted"):
-        expected = weighted_mean([pool[name] for pool in found["by_pool"].values()], [40, 80])
+        expected = np.average([pool[name] for pool in found["by_pool"].values()], weights=[40, 80])
         assert found[name] == pytest.approx(expected)
     assert found["pool_weights"] == "images"
 
