@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eyechart.metrics
-from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreWarning
+from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreWarning
 
 PREFERENCES = {"consistency", "accuracy_consistent", "accuracy_all"}
 PREFERENCES |= {f"{name}_ci95" for name in PREFERENCES}
@@ -87,12 +87,6 @@ def test_more_rounds_converge(metric) -> None:
     # Fig. 3: with rounds, the ranking of a judge that answers by known scores comes to agree with these scores.
     found = [metric.compute(**_rows(n=160, rounds=rounds), resamples=1)["plcc"] for rounds in (1, 3, 12)]
     assert found[0] < found[1] < found[2] and found[2] > 0.96
-
-
-def test_pools_that_two_processes_cannot_gather(metric) -> None:
-    metric.num_process = 2
-    with pytest.raises(InputError, match="pool_ids cannot be used with num_process > 1"):
-        metric._compute(**_rows(), pool_ids=["x"] * 120)
 
 
 def test_pools_are_ranked_apart(metric) -> None:
