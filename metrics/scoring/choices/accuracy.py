@@ -1,4 +1,4 @@
-"""Scores of multiple-choice answers: accuracy, random guess, yes/no bias and the distribution of letters.
+"""Scores of multiple-choice answers: accuracy, chance level, yes/no bias and the distribution of letters.
 
 Protocol: Q-Bench, Tables 2, 7 and 8; MMBench, Fig. 4. Departure: whether a row is a yes or a no question is read from
 the text of its correct answer, not from its `type` column (four rows of type 0 in LLVisionQA dev are answered Clear or

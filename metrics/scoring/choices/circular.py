@@ -42,7 +42,7 @@ def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing:
         1.0 (right), 0.0 (wrong) or nan (dropped) for each question.
 
     Raises:
-        InputError: `missing` is none of the two, or it is "error" and such a question exists; the message names the
+        InputError: `missing` is neither, or it is "error" and such a question exists; the message names the
             first one and the rotations it lacks.
 
     Examples:
@@ -60,15 +60,15 @@ def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing:
     complete = np.bincount(questions.of_row, minlength=n) == questions.n_passes
     incomplete = ~wrong & ~complete
     if missing == "error" and incomplete.any():
-        raise InputError(_lacking(int(np.argmax(incomplete)), questions))
+        raise InputError(_incomplete(int(np.argmax(incomplete)), questions))
     return np.where(incomplete, np.nan, ~wrong)
 
 
-def _lacking(question: int, questions: Questions) -> str:
+def _incomplete(question: int, questions: Questions) -> str:
     asked = set(questions.rotations[questions.of_row == question].tolist())
-    lacking = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
+    missing = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
     return (
-        f"rotations: question {questions.ids[question]!r} lacks {', '.join(lacking)}, and its other passes are right; "
+        f"rotations: question {questions.ids[question]!r} lacks {', '.join(missing)}, and its other passes are right; "
         f"ask the missing ones, or leave such questions out with missing='drop'"
     )
 

@@ -118,7 +118,7 @@ def _ask_one_by_one(judge: Judge, conversations: Sequence[Messages], rounds: int
             replies.append([None] * rounds)
             first = first or error
     if first is not None:
-        # Without a count, so that a judge that always fails alike is told of once and not with each wave of questions.
+        # Without a count, so that a judge that always fails alike warns once and not with each wave of questions.
         message = f"the judge {judge_name(judge)!r} raised, and such rounds are lost; the first error: {_told(first)}"
         warnings.warn(message, LostRoundsWarning, stacklevel=3)
     return replies
