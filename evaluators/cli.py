@@ -13,7 +13,6 @@ from eyechart.evaluators.commands.publish import publish
 from eyechart.evaluators.commands.report import report
 from eyechart.evaluators.commands.run import run
 from eyechart.evaluators.commands.score import score
-from eyechart.evaluators.commands.score_private import score_private
 from eyechart.evaluators.commands.submit import submit
 from eyechart.evaluators.commands.tasks import list_tasks
 
@@ -28,7 +27,6 @@ app.command("report")(report)
 app.command("compare")(compare)
 app.command("publish")(publish)
 app.command("submit")(submit)
-app.command("score-private")(score_private)
 app.add_typer(leaderboard.app, name="leaderboard")
 app.add_typer(store.app, name="store")
 app.add_typer(text_to_score.app, name="text-to-score")

@@ -236,35 +236,6 @@ def _row(raw: Mapping[str, Any], question: str, options: list[str], answer: str)
     }
 
 
-def answered_question(name: str, entry: Any, part: str) -> dict[str, Any] | None:
-    """One multiple-choice question with its answer, as a row without images.
-
-    Args:
-        name: The image's name.
-        entry: What the annotation file holds of the image.
-        part: "AesP", "AesE" or "AesA1".
-
-    Returns:
-        The row; None where the entry has no such question, or no answer that is one of its options.
-    """
-    raw = _part(name, entry, part)
-    try:
-        return None if ROW_ERROR in raw else _multiple_choice({**raw, "_private": False}, "", 0)
-    except BadAnnotationError:
-        return None
-
-
-def interpretation_text(name: str, entry: Any) -> str | None:
-    """The golden text of an image's interpretation; None where the entry has none.
-
-    Args:
-        name: The image's name.
-        entry: What the annotation file holds of the image.
-    """
-    text = _part(name, entry, PARTS["interpretation"]).get("Answer")
-    return text if isinstance(text, str) else None
-
-
 def _interpretation(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
     question = text_field(raw, "Question", path=path, number=number)
     level = _LEVEL.search(question)

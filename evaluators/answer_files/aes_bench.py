@@ -1,4 +1,4 @@
-"""Files of answers for the authors of AesBench, who hold the answers to its questions.
+"""Answer files for the authors of AesBench, who hold the answers to its questions.
 
 The form is what their own code writes (https://github.com/yipoh/AesBench, `eval/eval_AesP.py` and the three beside it):
 one JSON file for each part, an object from each image's name to an object whose one key names the part.
@@ -14,10 +14,11 @@ from eyechart.evaluators.requests.types import Row
 _ESCAPED = "backslashreplace"
 
 
-def perception_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
-    """The file for AesP.
+def aes_bench_answer_file(part: str, rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
+    """The file for one part of AesBench.
 
     Args:
+        part: "AesP", "AesE", "AesA1" (the release's name of AesA) or "AesI".
         rows: Rows of `aesbench`, whose ids are the images' names.
         replies: The reply to each; a letter stands for the release's order of options.
 
@@ -25,32 +26,13 @@ def perception_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mappin
         Name and contents of the file: UTF-8 JSON.
 
     Raises:
-        UsageError: Two rows are about the same image, or there are more or fewer replies than rows.
+        UsageError: Two rows are about the same image, or the numbers of replies and rows differ.
 
     Examples:
-        >>> files = perception_submission([{"id": "baid_1.jpg"}], ["B) No"])
+        >>> files = aes_bench_answer_file("AesP", [{"id": "baid_1.jpg"}], ["B) No"])
         >>> json.loads(files["test_AesP.json"])
         {'baid_1.jpg': {'AesP_response': 'B) No'}}
     """
-    return _file("AesP", rows, replies)
-
-
-def empathy_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
-    """The file for AesE, as `perception_submission`."""
-    return _file("AesE", rows, replies)
-
-
-def assessment_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
-    """The file for AesA, which the release calls AesA1, as `perception_submission`."""
-    return _file("AesA1", rows, replies)
-
-
-def interpretation_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
-    """The file for AesI, whose replies are the whole texts, as `perception_submission`."""
-    return _file("AesI", rows, replies)
-
-
-def _file(part: str, rows: Sequence[Row], replies: Sequence[str]) -> dict[str, bytes]:
     names = [row["id"] for row in rows]
     if len(set(names)) < len(names) or len(names) != len(replies):
         raise UsageError(

@@ -1,7 +1,7 @@
-"""The file of answers for MMBench's evaluation server, which held the answers of the test split until 31 March 2026.
+"""The answer file for MMBench's evaluation server, which held the answers of the test split until 31 March 2026.
 
-The server is closed since. The file remains for those who hold the answers of version 1.0's test (`eyechart
-score-private`); version 1.1's are public, and its test runs have scores.
+The server is closed since. The file remains for those who hold the answers of version 1.0's test, and is read by
+`eyechart score`; version 1.1's are public, and its test runs have scores.
 
 Documented (https://github.com/open-compass/MMBench, and the server's own script, `mmb_eval_gradio` in
 https://github.com/open-compass/VLMEvalKit): XLSX with `index`, `question`, `A` to `D` and `prediction`, one row for
@@ -17,11 +17,9 @@ of more than 32,767 characters the end is kept, where answers that reason come t
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
-from eyechart.evaluators.protocols.choice.passes import QuestionPass
 from eyechart.evaluators.requests.types import Row
 
 COLUMNS = (
@@ -35,31 +33,21 @@ _ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
 
 
-@dataclass(frozen=True)
-class AnsweredPass:
-    """A reply to one pass of a question."""
-
-    row: Row
-    """The question, as `mmbench` has it."""
-    shown: QuestionPass
-    """The pass, its options in the release's order."""
-    reply: str
-    """The answer; a letter stands for that order."""
-
-
-def mmbench_submission(passes: Sequence[AnsweredPass], config: str, split: str) -> Mapping[str, bytes]:
+def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: str, split: str) -> Mapping[str, bytes]:
     """The file for one configuration of MMBench.
 
     Args:
-        passes: The replies, in any order.
+        passes: The passes in any order: the columns of a row of `mmbench`, with `index`, `question`, `hint` and
+            `options` (in the release's order) of the pass.
+        replies: The reply to each; a letter stands for that order.
         config: The configuration, which names the file.
         split: The split of the questions.
 
     Returns:
         Name and contents of the file.
     """
-    rows = {answered.shown.index: answered for answered in passes}
-    return {f"mmbench_{config}_{split}.xlsx": _workbook([_cells(rows[index], split) for index in sorted(rows)])}
+    rows = [_cells(row, reply, split) for row, reply in zip(passes, replies, strict=True)]
+    return {f"mmbench_{config}_{split}.xlsx": _workbook(sorted(rows, key=lambda cells: cells[0]))}
 
 
 def cell_text(text: str) -> str:
@@ -73,18 +61,17 @@ def cell_text(text: str) -> str:
     return text[-CELL_LIMIT:]
 
 
-def _cells(answered: AnsweredPass, split: str) -> list[Any]:
-    row, shown = answered.row, answered.shown
+def _cells(row: Row, reply: str, split: str) -> list[Any]:
     texts = {
-        "question": shown.question,
-        "hint": shown.hint,
-        **dict(zip(_LETTERS, shown.options, strict=False)),
-        "prediction": answered.reply,
+        "question": row["question"],
+        "hint": row["hint"],
+        **dict(zip(_LETTERS, row["options"], strict=False)),
+        "prediction": reply,
         "category": _RELEASED.get(row["category"]) or row["category"],
         "l2-category": RELEASED_L2.get(row["l2_category"]) or row["l2_category"],
         "split": split,
     }
-    return [shown.index, *(cell_text(texts.get(name, "")) for name in COLUMNS[1:])]
+    return [row["index"], *(cell_text(texts.get(name, "")) for name in COLUMNS[1:])]
 
 
 def _workbook(rows: Sequence[Sequence[Any]]) -> bytes:

@@ -1,4 +1,4 @@
-"""Files of answers for the authors of Q-Bench, who score the private half of LLVisionQA and LLDescribe.
+"""Answer files for the authors of Q-Bench, who score the private half of LLVisionQA and LLDescribe.
 
 Documented (https://github.com/Q-Future/Q-Bench, "Submission Guideline for A1/A2"): results are sent to them by e-mail,
 as JSON. The form of that JSON is not documented. Assumed, after what LLaVA's script for Q-Bench writes
@@ -20,7 +20,7 @@ from eyechart.evaluators.requests.types import Row
 _ID = re.compile(r"(?P<split>dev|test)-(?P<images>.+?\.[A-Za-z0-9]+|.+?)(?:-\d+)?")
 
 
-def perception_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
+def perception_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
     """The file for LLVisionQA.
 
     Args:
@@ -36,12 +36,12 @@ def perception_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mappin
     return {"llvisionqa_responses.json": _json(_answered(questions, replies))}
 
 
-def pair_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
+def pair_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
     """The file for Q-Bench2's pairs.
 
     Args:
         rows: Rows of `llvisionqa_pairs`, in the order of the release.
-        replies: As for `perception_submission`.
+        replies: As for `perception_answer_file`.
 
     Returns:
         Name and contents of the file: JSON Lines in ASCII.
@@ -53,7 +53,7 @@ def pair_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str,
     return {"q-bench2-a1_responses.jsonl": "".join(lines).encode()}
 
 
-def description_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
+def description_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
     """The file for LLDescribe.
 
     Args:
@@ -64,7 +64,7 @@ def description_submission(rows: Sequence[Row], replies: Sequence[str]) -> Mappi
         Name and contents of the file: JSON in ASCII, a list of objects.
 
     Examples:
-        >>> files = description_submission([{"id": "00001.jpg"}], ["A dark image."])
+        >>> files = description_answer_file([{"id": "00001.jpg"}], ["A dark image."])
         >>> json.loads(files["lldescribe_responses.json"])
         [{'img_path': '00001.jpg', 'response': 'A dark image.'}]
     """

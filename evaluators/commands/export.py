@@ -1,4 +1,4 @@
-"""`eyechart export`: a data set as Parquet with a card."""
+"""`eyechart export`: a data set as Parquet with a dataset card."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,13 +7,13 @@ import typer
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import DataOptions, SkipBad, SkipMissing, parse_options
+from eyechart.evaluators.commands.arguments import parse_pairs
 from eyechart.evaluators.runs.console import checked, printable
 from eyechart.evaluators.runs.plan import parse_data_dirs
 
 
 def export(
-    subset: Annotated[str, typer.Argument(help="Data set, for example llvisionqa.")],
+    dataset: Annotated[str, typer.Argument(help="Data set, for example llvisionqa.")],
     out: Annotated[Path, typer.Option(help="Folder to write; must not exist or be empty.")],
     config: Annotated[
         list[str] | None, typer.Option(help="Configuration to export; all if none is given. Repeatable.")
@@ -26,7 +26,12 @@ def export(
         ),
     ] = None,
     mini: Annotated[bool, typer.Option("--mini", help="Export the mini release, which holds synthetic items.")] = False,
-    option: DataOptions = None,
+    data_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
+        ),
+    ] = None,
     push_to_hub: Annotated[
         str | None, typer.Option(metavar="REPO", help="Upload to this data set repository; not with --mini.")
     ] = None,
@@ -43,13 +48,15 @@ def export(
             "framework and the repository; not with --mini.",
         ),
     ] = False,
-    skip_bad: SkipBad = False,
-    skip_missing: SkipMissing = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out malformed rows; list them.")] = False,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")
+    ] = False,
 ) -> None:
-    """Write a data set as Parquet with its images and a card, for plain `datasets.load_dataset`."""
+    """Write a data set as Parquet with its images and a dataset card, for plain `datasets.load_dataset`."""
 
     def write() -> tuple[Path, str]:
-        from eyechart.datasets_scripts.export import export as export_subset
+        from eyechart.datasets_scripts.export import export as export_dataset
         from eyechart.datasets_scripts.mini import is_release, release
         from eyechart.hub_cards.model_card.benchmark import benchmark as make_benchmark
         from eyechart.hub_cards.model_card.benchmark import write_benchmark
@@ -58,29 +65,29 @@ def export(
             raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
         if public and push_to_hub is None:
             raise UsageError("--public says how to make the repository of --push-to-hub, which is not given")
-        configs = config or find_dataset(subset).configs
+        configs = config or find_dataset(dataset).configs
         # Made first, so that nothing is exported where it cannot be.
-        contents = make_benchmark(subset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
-        folders = parse_data_dirs([str(release(subset))] if mini else data_dir or [], tuple(configs), "config")
-        if any(map(is_release, folders.values())):
+        contents = make_benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
+        folders = parse_data_dirs([str(release(dataset))] if mini else data_dir or [], tuple(configs), "config")
+        is_mini = any(map(is_release, folders.values()))
+        if is_mini:
             for name, value in {"--push-to-hub": push_to_hub, "--benchmark": benchmark}.items():
                 if value:
                     raise UsageError(f"{name} is for the benchmark, which a mini release is not; leave out --mini")
-        written = export_subset(
-            subset,
+        written = export_dataset(
+            dataset,
             config,
             out=out,
             data_dir=folders.get("", folders or None),
-            options=parse_options(option or []),
+            options=parse_pairs("--data-option", data_option or []),
             i_have_the_rights=i_have_the_rights,
             skip_bad=skip_bad,
             skip_missing=skip_missing,
         )
         if contents is not None:
             write_benchmark(written, contents)
-        if any(map(is_release, folders.values())):
-            return written, "a mini release, whose items are synthetic"
-        return written, ", ".join(folders.values()) or "the official release"
+        source = "a mini release, whose items are synthetic" if is_mini else ", ".join(folders.values())
+        return written, source or "the official release"
 
     folder, source = checked(write)
     print(printable(f"Exported {source}, to {folder}"))

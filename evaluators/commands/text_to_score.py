@@ -1,10 +1,13 @@
 """`eyechart text-to-score`: scores from descriptions, by a regressor that is trained on scored descriptions."""
 
 import contextlib
+import dataclasses
+import functools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -22,37 +25,45 @@ app = typer.Typer(
     add_completion=False,
 )
 
-_DEFAULT = TrainingSettings()
-
 Data = Annotated[
     Path, typer.Argument(help="CSV or JSON Lines with id (of the image; it may repeat), description, score.")
 ]
-Model = Annotated[str, typer.Option(help="Model id or folder of the encoder to begin with.")]
-Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")]
-Epochs = Annotated[int, typer.Option(help="How often training sees every description.")]
-LearningRate = Annotated[float, typer.Option(help="Learning rate at its highest.")]
-Warmup = Annotated[float, typer.Option(help="Share of the steps in which the learning rate rises.")]
-WeightDecay = Annotated[float, typer.Option(help="Weight decay of AdamW.")]
-BatchSize = Annotated[int, typer.Option(help="Descriptions per step on each device.")]
-MaxLength = Annotated[int, typer.Option(help="Tokens that are read of each description.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-CpuOnly = Annotated[bool, typer.Option("--cpu-only", help="Use the CPU even where there is an accelerator.")]
+
+
+def _with_settings(command: Callable[..., None], left_out: tuple[str, ...] = ()) -> Callable[..., None]:
+    """The command with an option for each of `TrainingSettings` in place of its parameter `settings`."""
+    types = get_type_hints(TrainingSettings)
+    options = [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[
+                types[field.name], typer.Option(f"--{field.name.replace('_', '-')}", help=field.metadata["help"])
+            ],
+        )
+        for field in dataclasses.fields(TrainingSettings)
+        if field.name not in left_out
+    ]
+    own = [one for one in signature(command).parameters.values() if one.name != "settings"]
+
+    def with_options(**given: Any) -> None:
+        chosen = {one.name: given.pop(one.name) for one in options}
+        command(**given, settings=checked(lambda: TrainingSettings(**chosen)))
+
+    with_options.__doc__ = command.__doc__
+    with_options.__name__ = command.__name__
+    parameters = [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own), *options]
+    with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return with_options
 
 
 @app.command()
+@functools.partial(_with_settings, left_out=("folds",))
 def train(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the regressor; must not exist or be empty.")],
-    model: Model = _DEFAULT.model,
-    revision: Revision = _DEFAULT.revision,
-    epochs: Epochs = _DEFAULT.epochs,
-    learning_rate: LearningRate = _DEFAULT.learning_rate,
-    warmup: Warmup = _DEFAULT.warmup,
-    weight_decay: WeightDecay = _DEFAULT.weight_decay,
-    batch_size: BatchSize = _DEFAULT.batch_size,
-    max_length: MaxLength = _DEFAULT.max_length,
-    seed: Seed = _DEFAULT.seed,
-    cpu_only: CpuOnly = False,
+    settings: TrainingSettings,
 ) -> None:
     """Train a regressor on descriptions with scores, and save it."""
 
@@ -60,18 +71,6 @@ def train(
         from eyechart.evaluators.text_to_score.files import read_pairs
         from eyechart.evaluators.text_to_score.training import train as train_regressor
 
-        settings = TrainingSettings(
-            model,
-            revision,
-            epochs,
-            learning_rate,
-            warmup,
-            weight_decay,
-            batch_size,
-            max_length,
-            seed=seed,
-            cpu_only=cpu_only,
-        )
         pairs = read_pairs(data)
         with _shown("training") as progress:
             train_regressor(pairs.descriptions, pairs.scores, settings, out, progress=progress)
@@ -93,7 +92,9 @@ def apply(
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Texts per forward pass.")] = 32,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out empty texts; count them.")] = False,
-    cpu_only: CpuOnly = False,
+    cpu_only: Annotated[
+        bool, typer.Option("--cpu-only", help="Use the CPU even where there is an accelerator.")
+    ] = False,
 ) -> None:
     """Turn descriptions into scores."""
 
@@ -122,22 +123,11 @@ def apply(
 
 
 @app.command()
+@_with_settings
 def validate(
     data: Data,
-    folds: Annotated[
-        int, typer.Option(help="Parts, each predicted by a regressor trained on the others.")
-    ] = _DEFAULT.folds,
+    settings: TrainingSettings,
     out: Annotated[Path | None, typer.Option(help="JSON to write: scores, settings and every prediction.")] = None,
-    model: Model = _DEFAULT.model,
-    revision: Revision = _DEFAULT.revision,
-    epochs: Epochs = _DEFAULT.epochs,
-    learning_rate: LearningRate = _DEFAULT.learning_rate,
-    warmup: Warmup = _DEFAULT.warmup,
-    weight_decay: WeightDecay = _DEFAULT.weight_decay,
-    batch_size: BatchSize = _DEFAULT.batch_size,
-    max_length: MaxLength = _DEFAULT.max_length,
-    seed: Seed = _DEFAULT.seed,
-    cpu_only: CpuOnly = False,
 ) -> None:
     """Cross-validate: how well scores of unseen images are predicted."""
 
@@ -145,9 +135,6 @@ def validate(
         from eyechart.evaluators.text_to_score.files import make_parent, read_pairs, write_validation
         from eyechart.evaluators.text_to_score.validation import cross_validate
 
-        settings = TrainingSettings(
-            model, revision, epochs, learning_rate, warmup, weight_decay, batch_size, max_length, folds, seed, cpu_only
-        )
         pairs = read_pairs(data)
         if out is not None:
             make_parent(out)

@@ -17,13 +17,17 @@ every run that holds both, each question is a conversation of its own, and an as
 
 import re
 from dataclasses import replace
+from functools import partial
 from string import ascii_uppercase
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.answer_files import aes_bench as submissions
+from eyechart.evaluators.answer_files.aes_bench import aes_bench_answer_file
+from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
+from eyechart.evaluators.protocols.description import Description
+from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Kind, Task
+from eyechart.evaluators.tasks.task import Task, TaskData
 
 _PAPER = "AesBench (Huang et al., 2024)"
 _LABEL = re.compile(r"^[A-Z]\)\s*")
@@ -90,20 +94,16 @@ PERCEPTION = Task(
     name="aes_bench/perception",
     description="aesthetic perception: multiple choice on technical quality, color, composition, content (AesP)",
     paper=f"{_PAPER}, Sec. 3.1",
-    evaluator=Kind.MULTIPLE_CHOICE,
-    subsets=("aesbench",),
-    splits=("test",),
-    config="perception",
-    metric="choice_accuracy",
-    metric_config=None,
-    prompt=choice_prompt,
-    prompt_id="aes_bench_choice/2",
-    wordings={"paper": paper_prompt},
+    data=TaskData(("aesbench",), ("test",), "perception"),
+    protocol=MultipleChoice(
+        prompts={DEFAULT: choice_prompt, "paper": paper_prompt},
+        prompt_id="aes_bench_choice/2",
+        judge_template="q_bench_vote",
+        by_response=True,
+    ),
     groups=("dimension", "image_source", "question_type"),
-    metric_arguments={"judge_template": "q_bench_vote"},
     published_judge=True,
-    by_response=True,
-    submission=submissions.perception_submission,
+    answer_file=partial(aes_bench_answer_file, "AesP"),
 )
 
 EMPATHY = replace(
@@ -111,8 +111,8 @@ EMPATHY = replace(
     name="aes_bench/empathy",
     description="aesthetic empathy: multiple choice on emotion, interest, uniqueness, vibe (AesE)",
     paper=f"{_PAPER}, Sec. 3.2",
-    config="empathy",
-    submission=submissions.empathy_submission,
+    data=replace(PERCEPTION.data, config="empathy"),
+    answer_file=partial(aes_bench_answer_file, "AesE"),
 )
 
 ASSESSMENT = replace(
@@ -120,31 +120,28 @@ ASSESSMENT = replace(
     name="aes_bench/assessment",
     description="aesthetic assessment: high, medium or low (AesA)",
     paper=f"{_PAPER}, Sec. 3.3",
-    config="assessment",
-    prompt=assessment_prompt,
-    prompt_id="aes_bench_assessment/1",
+    data=replace(PERCEPTION.data, config="assessment"),
+    protocol=replace(
+        PERCEPTION.protocol,
+        prompts={DEFAULT: assessment_prompt, "paper": paper_prompt},
+        prompt_id="aes_bench_assessment/1",
+    ),
     groups=("image_source",),
     check=check_no_level,
-    submission=submissions.assessment_submission,
+    answer_file=partial(aes_bench_answer_file, "AesA1"),
 )
 
 INTERPRETATION = Task(
     name="aes_bench/interpretation",
     description="aesthetic interpretation: reasons for a given level against experts' ones, by a judge (AesI)",
     paper=f"{_PAPER}, Sec. 3.4",
-    evaluator=Kind.DESCRIPTION,
-    subsets=("aesbench",),
-    splits=("test",),
-    config="interpretation",
-    metric="judge_description",
-    metric_config=None,
-    prompt=interpretation_prompt,
-    prompt_id="aes_bench_interpretation/2",
+    data=replace(PERCEPTION.data, config="interpretation"),
+    protocol=Description(
+        prompts={DEFAULT: interpretation_prompt}, prompt_id="aes_bench_interpretation/2", template="aesbench"
+    ),
     groups=("level",),
-    max_new_tokens=512,
-    metric_arguments={"template": "aesbench"},
     published_judge=True,
     check=check_question,
     after=("aes_bench/assessment",),
-    submission=submissions.interpretation_submission,
+    answer_file=partial(aes_bench_answer_file, "AesI"),
 )

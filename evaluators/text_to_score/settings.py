@@ -1,46 +1,39 @@
-"""What defines a training of a regressor beside its data."""
+"""What defines a training of a regressor, besides its data."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 
-DEFAULT_MODEL = "google-bert/bert-base-uncased"
-"""The encoder of the BERT paper."""
+
+def _setting(default: Any, meaning: str) -> Any:
+    """A field with its meaning, which is also the help of the command's option."""
+    return dataclasses.field(default=default, metadata={"help": meaning})
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
     """How a regressor is trained and validated.
 
-    Attributes:
-        model: Model id or folder of the encoder to begin with, with its tokenizer.
-        revision: Branch, tag or commit of a model on the Hub; None is its main branch.
-        epochs: How often training sees every description.
-        learning_rate: Of AdamW at its highest, after the warm-up; it then falls linearly to 0.
-        warmup: Share of the steps, from 0 to 1, in which the learning rate rises from 0.
-        weight_decay: Of AdamW.
-        batch_size: Descriptions per step on each device.
-        max_length: Longest description in tokens, its special tokens included; of longer ones the beginning is read.
-        folds: Parts of a cross-validation, each predicted by a regressor that was trained on the others.
-        seed: Of the new head, dropout, the order of training and the folds. Equal seeds give equal regressors on a CPU.
-        cpu_only: Train on the CPU even where there is an accelerator.
-
     Raises:
         UsageError: A setting is out of its range.
     """
 
-    model: str = DEFAULT_MODEL
-    revision: str | None = None
-    epochs: int = 4
-    learning_rate: float = 3e-5
-    warmup: float = 0.1
-    weight_decay: float = 0.01
-    batch_size: int = 16
-    max_length: int = 256
-    folds: int = 5
-    seed: int = 0
-    cpu_only: bool = False
+    model: str = _setting(
+        "google-bert/bert-base-uncased", "Model id or folder of the encoder to begin with, with its tokenizer."
+    )
+    revision: str | None = _setting(None, "Branch, tag or commit of a model on the Hub.")
+    epochs: int = _setting(4, "How often training sees every description.")
+    learning_rate: float = _setting(3e-5, "Highest learning rate of AdamW, after the warm-up; then it falls to 0.")
+    warmup: float = _setting(0.1, "Share of the steps, from 0 to 1, in which the learning rate rises from 0.")
+    weight_decay: float = _setting(0.01, "Weight decay of AdamW.")
+    batch_size: int = _setting(16, "Descriptions per step on each device.")
+    max_length: int = _setting(256, "Tokens read of each description, special tokens included.")
+    folds: int = _setting(5, "Parts, each predicted by a regressor trained on the others.")
+    seed: int = _setting(0, "Seed of the new head, dropout, the order of training and the folds.")
+    cpu_only: bool = _setting(False, "Use the CPU even where there is an accelerator.")
 
     def __post_init__(self) -> None:
         """Check every setting that has a range."""

@@ -5,19 +5,20 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import OFFICIAL
-from eyechart.hub_cards.leaderboard.board import Board, Settings
-from eyechart.hub_cards.leaderboard.columns import look_up
-from eyechart.hub_cards.leaderboard.consistency import inconsistencies
+from eyechart.hub_cards.leaderboard.boards import Board
+from eyechart.hub_cards.recomputing import judge_of
+from eyechart.metrics.scores import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 LONGEST_NAME = 160
 """In characters; the Hub's own names have at most 96 on each side of the slash."""
 _CLOCKS = datetime.timedelta(days=1)
-"""How far a submission's clock may be ahead."""
+"""How far the clock of an entry's machine may be ahead."""
 _INVISIBLE = {"Cc": "a control character", "Cf": "an invisible formatting mark", "Zl": "a line break"}
 _INVISIBLE |= {"Zp": "a line break", "Cs": "half a character", "Co": "a private character", "Cn": "no character"}
 
@@ -39,21 +40,21 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
         return [*reasons, "it has no scores, as of a private split"]
     if not result.complete:
         reasons.append("its scores were made of less than was to be asked (complete is false)")
-    out_of_range = list(range_misfits(result.scores))
-    # What no metric returns is not worth calculating with.
-    reasons += out_of_range or inconsistencies(board, result.scores)
-    main = look_up(result.scores, board.main.path)
-    if not is_number(main):
-        reasons.append(f"scores.{'.'.join(board.main.path)}, which ranks, is undefined or not there")
+    reasons += range_misfits(result.scores)
+    if not is_number(board.main.of(result.scores)[0]):
+        reasons.append(f"scores.{board.main.name}, which ranks, is undefined or not there")
     return [*reasons, *_count_misfits(board, result, result.scores), *_judge_misfits(board, result)]
 
 
-def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime | str:
-    """When a run began, or why that cannot be told.
+def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
+    """When a run began.
 
     Args:
         environment: That of the results.
         now: With time zone; later runs are not believed.
+
+    Raises:
+        DataError: It does not say, or says a time to come.
     """
     given = environment.get("started")
     try:
@@ -61,18 +62,12 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     except ValueError:
         started = None
     if started is None or started.tzinfo is None:
-        return f"environment.started is {brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
+        raise DataError(
+            f"environment.started is {brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
+        )
     if started > now + _CLOCKS:
-        return f"environment.started is {brief(given)}, which is yet to come"
+        raise DataError(f"environment.started is {brief(given)}, which is yet to come")
     return started
-
-
-def judge_of(result: TaskResult) -> str:
-    """The name of the judge that a result names; "" if there was none."""
-    for found in (look_up(result.settings, ("judge", "name")), (result.scores or {}).get("judge")):
-        if isinstance(found, str):
-            return found
-    return ""
 
 
 def _name_misfits(name: str) -> Iterator[str]:
@@ -89,18 +84,11 @@ def _name_misfits(name: str) -> Iterator[str]:
 
 
 def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
-    yield from _differences(board.settings, result.settings, "settings")
-    if result.scores is not None:
-        yield from _differences(board.score_settings, result.scores, "scores")
-
-
-def _differences(expected: Settings, given: Mapping[str, Any], where: str) -> Iterator[str]:
-    for name, allowed in expected.items():
-        value = look_up(given, name.split("."))
+    for name, allowed in board.settings.items():
+        value = value_at(result.settings, name)
         # A bool is an int in Python, not in a result.
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
-            choice = " or ".join(map(repr, allowed))
-            yield f"{where}.{name} is {brief(value)}; the board takes {choice}"
+            yield f"settings.{name} is {brief(value)}; the board takes {' or '.join(map(repr, allowed))}"
 
 
 def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) -> Iterator[str]:
@@ -110,7 +98,7 @@ def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) 
     elif board.items is None:
         if count < 1:
             yield f"scores.{board.count} is {brief(count)}; expected at least 1"
-        source = look_up(result.settings, ("data", "source"))
+        source = value_at(result.settings, "data.source")
         if source != OFFICIAL:
             yield (
                 f"settings.data.source is {brief(source)}; the board takes {OFFICIAL!r}, a download whose checksum was "

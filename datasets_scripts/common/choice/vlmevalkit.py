@@ -150,7 +150,7 @@ def row_image(index: str, cell: Any, cells: Mapping[str, Any]) -> ImageCell | No
         ValueError: The cell names no other row that holds an image.
     """
     if not isinstance(cell, str):
-        return cell  # type: ignore[no-any-return]
+        return cell
     reference = clean_text(cell)
     if not reference:
         return None

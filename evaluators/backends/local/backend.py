@@ -17,23 +17,22 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators.backends.local.engine import Engine, Found, Job
 from eyechart.evaluators.backends.local.errors import UnsharableError
-from eyechart.evaluators.backends.local.image_groups import Preparer, Unit, default_workers, respond, split_units
-from eyechart.evaluators.backends.local.loading import (
-    TASK,
-    LoadOptions,
-    load_pipeline,
-    model_fingerprint,
-    model_identity,
-    model_settings,
+from eyechart.evaluators.backends.local.image_groups import (
+    PreparedRequests,
+    Preparer,
+    default_workers,
+    group_by_image,
+    respond,
 )
+from eyechart.evaluators.backends.local.loading import model_identity, model_settings
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.planning import Plan, plan
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
 from eyechart.evaluators.backends.local.rendering import Prompt, Renderer
-from eyechart.evaluators.requests.types import Loss, OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
-    from transformers import Pipeline, PreTrainedModel, ProcessorMixin
+    from transformers import PreTrainedModel, ProcessorMixin
 
 _FEATURE_BYTES = 2**30
 # Sequences that are planned together, in batches: more of them fill batches better, and hold more images.
@@ -41,7 +40,7 @@ _BATCHES_PLANNED = 4
 _APART = "its processor does not tell where each image is in them"
 
 
-class TransformersBackend:
+class TransformersBackend(Backend):
     """Answers with a transformers model.
 
     Args:
@@ -54,9 +53,6 @@ class TransformersBackend:
         fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
-
-    needs_images = True
-    billed_per_request = False
 
     def __init__(
         self,
@@ -103,37 +99,6 @@ class TransformersBackend:
         if share_prefixes:
             self._make_engine()
 
-    @classmethod
-    def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
-    ) -> "TransformersBackend":
-        """Load model and processor from a folder or the Hub.
-
-        Args:
-            folder: Folder or model id.
-            name: How results call the model.
-            batch_size: Sequences per forward pass; None is automatic.
-            options: How to load it.
-
-        Raises:
-            ModelError: The model does not exist, is of an unknown architecture, or is no image-text-to-text model.
-        """
-        pipe = load_pipeline(folder, name, options or LoadOptions(), TASK)
-        fingerprint = model_fingerprint(folder, pipe.model)
-        return cls(pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint)
-
-    @classmethod
-    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "TransformersBackend":
-        """Use the model and processor of a pipeline, whose answers are not stored: its weights may be anything.
-
-        Raises:
-            ModelError: The pipeline is for another task.
-        """
-        if pipe.task != TASK:
-            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{TASK}'.")
-        name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
-        return cls(pipe.model, pipe.processor, name=name, batch_size=pipe._batch_size or batch_size)
-
     @property
     def name(self) -> str:
         """The model's id or folder."""
@@ -141,10 +106,6 @@ class TransformersBackend:
 
     def check(self, output_type: OutputType) -> None:
         """A local model gives text, logits and losses."""
-
-    def for_data(self, subset: str) -> "TransformersBackend":
-        """Itself: nothing depends on the data set."""
-        return self
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, number format and processing; None where its weights are not known."""
@@ -173,7 +134,7 @@ class TransformersBackend:
             kinds.setdefault(kind, []).append(request)
         for (output_type, words, *_, length), group in kinds.items():
             tokens = self._renderer.first_tokens(group[0]) if words else {}
-            windows = self._preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size)
+            windows = self._preparer.windows(group_by_image(group), _BATCHES_PLANNED * self._batch_size)
             # Closed at once, whatever happens here, so that no thread goes on.
             with contextlib.closing(windows):
                 for window in windows:
@@ -181,7 +142,7 @@ class TransformersBackend:
                     job = Job(window.prompts, window.inputs, output_type, length, list(tokens.values()))
                     yield from self._answer_window(window, job, list(tokens))
 
-    def _answer_window(self, window: Unit, job: Job, words: Sequence[str]) -> Iterator[Response]:
+    def _answer_window(self, window: PreparedRequests, job: Job, words: Sequence[str]) -> Iterator[Response]:
         losses: dict[int, list[Loss | DataError | None]] = {}
         for prompt, found in self._found(window, job):
             request = prompt.request
@@ -195,7 +156,7 @@ class TransformersBackend:
                 failed = [loss for loss in of_request if isinstance(loss, DataError)]
                 yield respond(prompt, failed[0] if failed else tuple(of_request), window)
 
-    def _found(self, window: Unit, job: Job) -> "Iterator[tuple[Prompt, Any]]":
+    def _found(self, window: PreparedRequests, job: Job) -> "Iterator[tuple[Prompt, Any]]":
         """What is found for each sequence, or why it cannot be."""
 
         def run(prompts: Sequence[Prompt]) -> list[Found]:
@@ -205,7 +166,7 @@ class TransformersBackend:
 
         yield from each_alone(job.prompts, run)
 
-    def _run(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+    def _run(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
         placed = [place for place, prompt in enumerate(job.prompts) if prompt.is_placed]
         apart = [place for place, prompt in enumerate(job.prompts) if not prompt.is_placed]
         if apart and self._engine is not None and not self._apart:
@@ -218,10 +179,10 @@ class TransformersBackend:
                 found += [(places[index], result) for index, result in run(window, part, batch_size)]
         return found
 
-    def _run_whole(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+    def _run_whole(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
         return self._plain.run(job, window.sources, batch_size)
 
-    def _run_shared(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+    def _run_shared(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
         if self._engine is not None:
             try:
                 planned = plan(job.prompts)
@@ -233,7 +194,7 @@ class TransformersBackend:
                 self._stop_sharing(error)
         return self._run_whole(window, job, batch_size)
 
-    def _compare(self, window: Unit, job: Job, planned: Plan) -> None:
+    def _compare(self, window: PreparedRequests, job: Job, planned: Plan) -> None:
         """Hold the engine's logits of two sequences against plain ones, whatever the architecture.
 
         They share a prefix where any do.

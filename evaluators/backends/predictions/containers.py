@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
-from eyechart.datasets_scripts.common.files.readers import Row, read_csv_rows, read_json_rows, read_jsonl_rows
+from eyechart.datasets_scripts.common.files.readers import (
+    Row,
+    read_csv_rows,
+    read_json_object,
+    read_json_rows,
+    read_jsonl_rows,
+)
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 
@@ -34,6 +40,16 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
+def _read_json(path: str) -> list[Row]:
+    rows = read_json_rows(path)
+    values = list(rows[0][1].values()) if len(rows) == 1 else []
+    if values and all(isinstance(value, dict) and any(key.endswith("_response") for key in value) for value in values):
+        # AesBench's answers: one object of all images, by their names.
+        entries = read_json_object(path).items()
+        return [(number, {"image": name, **entry}) for number, (name, entry) in enumerate(entries, 1)]
+    return rows
+
+
 def _read_xlsx(path: str) -> list[Row]:
     from openpyxl.utils.escape import unescape
 
@@ -47,18 +63,10 @@ def _read_xlsx(path: str) -> list[Row]:
     return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
 
 
-def _read_tsv(path: str) -> list[Row]:
-    return read_tsv_rows(path, (), images=False)
-
-
-def _read_csv(path: str) -> list[Row]:
-    return read_csv_rows(path, ())
-
-
 _READERS: Mapping[str, Callable[[str], list[Row]]] = {
     ".jsonl": read_jsonl_rows,
-    ".json": read_json_rows,
+    ".json": _read_json,
     XLSX: _read_xlsx,
-    ".tsv": _read_tsv,
-    ".csv": _read_csv,
+    ".tsv": lambda path: read_tsv_rows(path, (), images=False),
+    ".csv": lambda path: read_csv_rows(path, ()),
 }

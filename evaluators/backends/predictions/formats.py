@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eyechart.datasets_scripts.common.choice.aesthetics import PARTS
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR
 from eyechart.evaluators.backends.predictions import (
+    answer_files,
     json_lines,
     llava,
     lmms_eval,
@@ -33,6 +35,8 @@ class Format:
     """From a row to a prediction; raises ValueError for a malformed row."""
     has_our_ids: bool = False
     """Whether its rows name items by our ids, so that nothing else is looked at."""
+    config: str | None = None
+    """The one configuration of its data set that its files answer; None where nothing tells."""
 
     def fits(self, suffix: str, columns: Collection[str]) -> bool:
         """Whether a file that ends so and has these columns is of this format."""
@@ -49,6 +53,17 @@ FORMATS = (
     Format("lmms-eval", (".jsonl",), (("doc_id",), ("filtered_resps", "resps")), lmms_eval.parse),
     Format("llava-mmbench", (".jsonl",), (("question_id",), ("round_id",), ("text",), ("options",)), llava.parse),
     Format("q-bench-logits", (".json", ".jsonl"), (("img_path",), q_bench_logits.LOGITS), q_bench_logits.parse),
+    Format("q-bench-answers", (".json", ".jsonl"), (("img_path",), ("response",)), answer_files.parse_q_bench),
+    *(
+        Format(
+            f"aesbench-{config}-answers",
+            (".json",),
+            (("image",), (f"{part}_response",)),
+            answer_files.parse_aes_bench,
+            config=config,
+        )
+        for config, part in PARTS.items()
+    ),
     Format("quality-scores", (".csv",), (quality_scores.NAMES, ("score",)), quality_scores.parse),
 )
 

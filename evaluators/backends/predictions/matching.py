@@ -60,6 +60,11 @@ class Item:
         return next(iter(self.passes.values()))
 
     @property
+    def place(self) -> int:
+        """The tool's number of the item; where it has none, its row in the file."""
+        return self.first.row if self.first.place is None else self.first.place
+
+    @property
     def question(self) -> str:
         """The question in comparable form; "" where the file does not tell."""
         return comparable(self.first.question)
@@ -192,7 +197,7 @@ class Matcher:
         anchors = _Anchors({item.id: item.place for item in asked}, self.found)
         placed: dict[str, list[Item]] = defaultdict(list)
         for item in self._free:
-            place = anchors.place_of(item.first.place)
+            place = anchors.place_of(item.place)
             for target in candidates[id(item)]:
                 if target.place == place:
                     placed[target.id].append(item)
@@ -218,17 +223,14 @@ class _Anchors:
     """Matched items whose places in the tool's numbering and in the data are known; none where the orders differ."""
 
     def __init__(self, places: Mapping[str, int], found: Mapping[str, Item]) -> None:
-        pairs = [(item.first.place, places[id]) for id, item in found.items() if id in places]
-        known = sorted((theirs, ours) for theirs, ours in pairs if theirs is not None)
+        known = sorted((item.place, places[id]) for id, item in found.items() if id in places)
         if any(before > after for (_, before), (_, after) in pairwise(known)):
             known = []
         self._theirs = [theirs for theirs, _ in known]
         self._shifts = [ours - theirs for theirs, ours in known]
 
-    def place_of(self, theirs: int | None) -> int | None:
+    def place_of(self, theirs: int) -> int | None:
         """The place in the data that the nearest anchors before and after give; None where they do not agree."""
-        if theirs is None:
-            return None
         after = bisect(self._theirs, theirs)
         shifts = set(self._shifts[max(after - 1, 0) : after + 1])
         return theirs + shifts.pop() if len(shifts) == 1 else None

@@ -30,7 +30,7 @@ class Prediction:
     question: str = ""
     """The question, where the file tells it."""
     place: int | None = None
-    """The tool's number of the item, which grows as the tool's data do."""
+    """The tool's number of the item, which grows as the tool's data do; None where it has none."""
     has_thinking: bool = False
     """Whether the model's reasoning was split off the answer."""
     problem: str = ""

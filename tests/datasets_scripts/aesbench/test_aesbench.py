@@ -14,7 +14,6 @@ from eyechart.evaluators.tasks.aes_bench import PERCEPTION
 
 Entry = dict[str, dict[str, Any]]
 Release = Callable[..., Path]
-pytestmark = pytest.mark.datasets36
 NAMES = ["43129b8b_62e5_4129_897e_2256bb12b905.png", "spaq_07911.png", "baid_131430.png"]
 EVERY_CONFIG = list(PARTS)
 

@@ -5,7 +5,6 @@ import pytest
 
 from eyechart.datasets_scripts import load_dataset
 
-pytestmark = pytest.mark.datasets36
 SCORES = """\
 name,prompt,adj1,adj2,style,mos_quality,std_quality,mos_align,std_align\r
 AttnGAN_normal_000.jpg,"a cat, sitting",,,,0.5,0.25,3.5,0.75\r

@@ -6,7 +6,6 @@ import pytest
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 
-pytestmark = pytest.mark.datasets36
 SCORES = "Image,MOS\ngame_0000.jpg,2.82 \ngame_0001.jpg,2.6\nmovie_0000.jpg,4.54\n"
 IMAGES = ["game_0000.jpg", "game_0001.jpg", "movie_0000.jpg"]
 

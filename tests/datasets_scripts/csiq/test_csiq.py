@@ -9,7 +9,6 @@ import pytest
 from eyechart.datasets_scripts import left_out, load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 
-pytestmark = pytest.mark.datasets36
 HEADER = [None, None, None, "image", "dst_idx", "dst_type", "dst_lev", "dmos_std", "dmos"]
 ROWS = [
     [1600, 1, "noise", 1, 0.0625, 0.25],

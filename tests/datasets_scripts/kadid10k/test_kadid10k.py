@@ -7,7 +7,6 @@ import pytest
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 
-pytestmark = pytest.mark.datasets36
 SCORES = """\
 dist_img,ref_img,dmos,var
 I01_01_01.png,I01.png,4.57,0.496

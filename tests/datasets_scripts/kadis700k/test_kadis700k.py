@@ -11,7 +11,6 @@ from eyechart.datasets_scripts.common.quality.kadid import KADID_DISTORTIONS, ka
 
 Folder = Callable[..., Path]
 Rows = list[tuple[str, str]]
-pytestmark = pytest.mark.datasets36
 
 
 @pytest.mark.parametrize("image_folder", ["", "images"])

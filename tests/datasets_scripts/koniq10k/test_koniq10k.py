@@ -9,7 +9,6 @@ from eyechart.datasets_scripts import left_out, load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 
 Folder = Callable[..., Path]
-pytestmark = pytest.mark.datasets36
 IMAGES = [f"{number}.jpg" for number in (1, 2, 3, 4)]
 SETS = """\
 image_name,c1,c2,c3,c4,c5,c_total,MOS,SD,set

@@ -6,7 +6,6 @@ import pytest
 
 from eyechart.datasets_scripts import load_dataset
 
-pytestmark = pytest.mark.datasets36
 LABELS = "name,mos\r\nvoc_emotic_ava/AVA__1.jpg,75.5\r\nblur_dataset/motion1.jpg,60\r\nEE371R/rq1.jpg,0.0\r\n"
 IMAGES = ["voc_emotic_ava/AVA__1.jpg", "blur_dataset/motion1.jpg", "EE371R/rq1.jpg"]
 

@@ -9,7 +9,6 @@ from scipy.io import savemat
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 
-pytestmark = pytest.mark.datasets36
 NAMES = ["t1.bmp", "t2.bmp", "3.bmp", "4.JPG"]
 
 

@@ -12,7 +12,6 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingF
 from eyechart.datasets_scripts.lldescribe import lldescribe as script
 
 Folder = Callable[..., Path]
-pytestmark = pytest.mark.datasets36
 NAMES = ("b.jpg", "a.png", "c.webp")
 
 

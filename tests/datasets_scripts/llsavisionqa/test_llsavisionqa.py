@@ -13,7 +13,6 @@ from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import POSITIONS, REFUS
 
 Folder = Callable[..., Path]
 Row = Callable[..., dict[str, Any]]
-pytestmark = pytest.mark.datasets36
 SOURCES = {"single": "llvisionqa", "pair": "llvisionqa_pairs"}
 CHANGED = ("options", "answer")
 

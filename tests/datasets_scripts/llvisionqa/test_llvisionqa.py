@@ -25,7 +25,6 @@ from eyechart.datasets_scripts.llvisionqa.llvisionqa import QUESTIONS, LLVisionQ
 
 Folder = Callable[..., Path]
 Row = Callable[..., dict[str, Any]]
-pytestmark = pytest.mark.datasets36
 
 
 @pytest.mark.parametrize("image_folder", ["", "images", "images_llvisionqa"])
@@ -174,6 +173,7 @@ def _write_parquet(write_image: Callable[..., None], path: Path, *, private: boo
 
 
 @pytest.mark.parametrize("folder", ["", "data"])
+@pytest.mark.datasets36
 @pytest.mark.parametrize("num_proc", [None, 2])
 def test_the_hubs_parquet_form(
     tmp_path: Path, write_parquet: Callable[..., None], folder: str, num_proc: int | None
@@ -273,6 +273,7 @@ def archive_of(folder: Path, path: Path) -> None:
     shutil.rmtree(folder)
 
 
+@pytest.mark.datasets36
 def test_an_archive_of_images_beside_the_questions_is_unpacked(llvisionqa: Folder, tmp_path: Path) -> None:
     folder = llvisionqa(image_folder="images")
     archive_of(folder / "images", folder / "images_llvisionqa.tar")

@@ -19,7 +19,6 @@ from eyechart.datasets_scripts.llvisionqa_pairs.llvisionqa_pairs import QUESTION
 from tests.real_pairs import released_dev_rows
 
 Folder = Callable[..., Path]
-pytestmark = pytest.mark.datasets36
 PRIVATE = {"correct_ans": None, "correct_choice": None}
 
 
@@ -191,6 +190,7 @@ def test_an_empty_folder_says_what_to_get(tmp_path: Path) -> None:
         load_dataset("llvisionqa_pairs", data_dir=tmp_path)
 
 
+@pytest.mark.datasets36
 @pytest.mark.parametrize("num_proc", [None, 2])
 def test_the_hubs_parquet_form(tmp_path: Path, pairs: Folder, num_proc: int | None) -> None:
     images = pairs() / "all_single_images"

@@ -18,7 +18,6 @@ from eyechart.datasets_scripts.mini.quality import release_shots
 from eyechart.datasets_scripts.mini.score_files import write_mat, write_xlsx
 from eyechart.datasets_scripts.mini.shots import TYPE_CODES, scene_of
 
-pytestmark = pytest.mark.datasets36
 every_database = pytest.mark.parametrize("name", sorted(LAYOUTS))
 
 # Score file, folder of images, number of images, and the scale that released scores must stay on.

@@ -11,7 +11,6 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingF
 from eyechart.datasets_scripts.mm21.mm21 import CODECS, OFFICIAL_FILES
 
 Folder = Callable[..., Path]
-pytestmark = pytest.mark.datasets36
 FILES = {
     "train.csv": "source/00084.png,FactMSE/00084_1.png,0.200,35.493\nsource/00084.png,FactMSE/00084_4.png,1.9,64.382\n",
     "val.csv": "source/IMG_1170_p1.png,HiFiC/IMG_1170_1_p1.png,0.121,40.256\n",

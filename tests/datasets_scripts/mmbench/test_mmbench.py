@@ -19,7 +19,6 @@ from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning
 from eyechart.datasets_scripts.mmbench import mmbench as script
 
 Row = dict[str, Any]
-pytestmark = pytest.mark.datasets36
 HEADER = [
     *("index", "question", "hint", "A", "B", "C", "D", "answer"),
     *("category", "image", "source", "l2-category", "comment", "split"),
@@ -295,6 +294,7 @@ def parquet(path: Path, rows: Sequence[Row], drop: Sequence[str] = (), **renamed
 
 
 @pytest.mark.parametrize("folder", ["en", "data", ""])
+@pytest.mark.datasets36
 @pytest.mark.parametrize("num_proc", [None, 2])
 def test_the_hubs_form_with_decoded_images(
     tmp_path: Path, rows: list[Row], image: bytes, folder: str, num_proc: int | None

@@ -8,7 +8,6 @@ import pytest
 from eyechart.datasets_scripts import left_out, load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 
-pytestmark = pytest.mark.datasets36
 HEADER = ["Image name", "MOS", "Brightness", "Colorfulness", "Contrast", "Noisiness", "Sharpness"]
 ROWS = [["00001.jpg", 48.86, 50, 51, 52, 53, 54], ["00002.jpg", 62, 60, 61, 62, 63, 64]]
 

@@ -7,8 +7,6 @@ import pytest
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 
-pytestmark = pytest.mark.datasets36
-
 
 @pytest.mark.parametrize("place", ["", "SQAD/", "images/"])
 def test_a_folder_with_scores(release_of: Callable[..., Path], place: str) -> None:

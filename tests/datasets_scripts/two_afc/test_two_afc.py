@@ -18,7 +18,6 @@ from eyechart.datasets_scripts.common.pairs.sampling import quality_levels
 from eyechart.datasets_scripts.two_afc import two_afc as script
 
 Write = Callable[..., Path]
-pytestmark = pytest.mark.datasets36
 CONFIGS = tuple(script.LABEL_FILES)
 SIZES = {
     "kadid10k": 81,

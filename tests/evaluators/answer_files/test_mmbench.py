@@ -4,7 +4,7 @@ import pandas
 import pytest
 
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
-from eyechart.evaluators.answer_files.mmbench import CELL_LIMIT, COLUMNS, AnsweredPass, mmbench_submission
+from eyechart.evaluators.answer_files.mmbench import CELL_LIMIT, COLUMNS, mmbench_answer_file
 from eyechart.evaluators.protocols.choice.passes import passes_of
 
 ROW = {
@@ -22,15 +22,20 @@ ROW = {
 PASSES = passes_of(ROW)
 
 
-def written(passes, tmp_path):
-    ((name, content),) = mmbench_submission(passes, "en", "test").items()
+def pass_row(row, one):
+    return {**row, "index": one.index, "question": one.question, "hint": one.hint, "options": one.options}
+
+
+def written(row, passes, replies, tmp_path):
+    passes = [pass_row(row, one) for one in passes]
+    ((name, content),) = mmbench_answer_file(passes, replies, "en", "test").items()
     path = tmp_path / name
     path.write_bytes(content)
     return [row for _, row in read_xlsx_rows(str(path), COLUMNS, formulas=True)]
 
 
 def test_each_pass_is_a_row_in_the_documented_columns(tmp_path):
-    rows = written([AnsweredPass(ROW, PASSES[number], "ABC"[number]) for number in (2, 0, 1)], tmp_path)
+    rows = written(ROW, [PASSES[number] for number in (2, 0, 1)], "CAB", tmp_path)
     assert list(tmp_path.iterdir()) == [tmp_path / "mmbench_en_test.xlsx"]
     assert tuple(rows[0]) == COLUMNS
     assert rows[1] == {
@@ -49,7 +54,7 @@ def test_each_pass_is_a_row_in_the_documented_columns(tmp_path):
 def test_a_releases_own_passes_keep_their_index_words_and_options(tmp_path):
     shown = {"rotation": 1, "question": "What?", "hint": "", "options": ["Red", "Red"], "answer": ""}
     row = {**ROW, "passes": [{**shown, "index": 7, "rotation": 0}, {**shown, "index": 5_000_123}]}
-    (_, found) = written([AnsweredPass(row, one, "B") for one in passes_of(row)], tmp_path)
+    (_, found) = written(row, passes_of(row), "BB", tmp_path)
     assert (found["index"], found["question"], found["hint"]) == (5_000_123, "What?", None)
     assert [found[name] for name in "ABCD"] == ["Red", "Red", None, None]
 
@@ -86,14 +91,14 @@ def test_a_releases_own_passes_keep_their_index_words_and_options(tmp_path):
     ],
 )
 def test_replies_are_read_back_as_text(tmp_path, reply, cell):
-    (row,) = written([AnsweredPass(ROW, PASSES[0], reply)], tmp_path)
+    (row,) = written(ROW, PASSES[:1], [reply], tmp_path)
     assert row["prediction"] == cell
 
 
 def test_the_file_is_read_as_the_server_reads_it():
     replies = ["=B", "12", "The answer is\nC"]
-    passes = [AnsweredPass(ROW, one, reply) for one, reply in zip(PASSES, replies, strict=True)]
-    ((_, content),) = mmbench_submission(passes, "en", "test").items()
+    passes = [pass_row(ROW, one) for one in PASSES]
+    ((_, content),) = mmbench_answer_file(passes, replies, "en", "test").items()
     table = pandas.read_excel(io.BytesIO(content), dtype={"prediction": str})
     assert table["index"].tolist() == [7, 1_000_007, 2_000_007]
     assert table["prediction"].tolist() == replies

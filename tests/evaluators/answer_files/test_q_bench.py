@@ -3,7 +3,7 @@ import json
 import pytest
 
 from eyechart.datasets_scripts import load_dataset, mini
-from eyechart.evaluators.answer_files.q_bench import description_submission, pair_submission, perception_submission
+from eyechart.evaluators.answer_files.q_bench import description_answer_file, pair_answer_file, perception_answer_file
 
 
 def read_rows(text):
@@ -11,17 +11,17 @@ def read_rows(text):
 
 
 @pytest.mark.parametrize(
-    ("subset", "file", "submit"),
+    ("dataset", "file", "write"),
     [
-        ("llvisionqa", "llvisionqa_test.json", perception_submission),
-        ("llvisionqa_pairs", "q-bench2-a1-test.jsonl", pair_submission),
+        ("llvisionqa", "llvisionqa_test.json", perception_answer_file),
+        ("llvisionqa_pairs", "q-bench2-a1-test.jsonl", pair_answer_file),
     ],
 )
-def test_it_holds_the_rows_of_the_releases_test_file(subset, file, submit):
-    folder = mini.release(subset)
-    rows = load_dataset(subset, split="test", data_dir=folder, images="skip")
+def test_it_holds_the_rows_of_the_releases_test_file(dataset, file, write):
+    folder = mini.release(dataset)
+    rows = load_dataset(dataset, split="test", data_dir=folder, images="skip")
     replies = [f"reply {number}: Ü" for number in range(len(rows))]
-    (written,) = submit(list(rows), replies).values()
+    (written,) = write(list(rows), replies).values()
     found = read_rows(written.decode("utf-8"))
     assert [row.pop("response") for row in found] == replies
     assert found == read_rows((folder / file).read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def test_it_holds_the_rows_of_the_releases_test_file(subset, file, submit):
 def test_it_holds_the_rows_of_the_real_test_file(reference):
     folder = reference / "llvisionqa"
     rows = load_dataset("llvisionqa", split="test", data_dir=folder, images="skip")
-    (written,) = perception_submission(list(rows), ["A"] * 1495).values()
+    (written,) = perception_answer_file(list(rows), ["A"] * 1495).values()
     released = read_rows((folder / "llvisionqa_test.json").read_text(encoding="utf-8"))
     assert read_rows(written.decode("utf-8")) == [{**row, "response": "A"} for row in released]
 
@@ -47,15 +47,15 @@ def test_it_holds_the_rows_of_the_real_test_file(reference):
 )
 def test_further_questions_about_an_image_name_the_same_image(id, img_path):
     row = {"id": id, "question": "Is it?", "options": ["Yes", "No"], "question_type": "yes-or-no", "concern": "other"}
-    (written,) = perception_submission([row], ["Yes"]).values()
+    (written,) = perception_answer_file([row], ["Yes"]).values()
     expected = {"type": 0, "concern": 1, "question": "Is it?", "img_path": img_path, "candidates": ["Yes", "No"]}
     assert json.loads(written) == [{**expected, "response": "Yes"}]
 
 
-@pytest.mark.parametrize("submit", [perception_submission, pair_submission])
-def test_rows_of_ones_own_keep_what_they_have(submit):
+@pytest.mark.parametrize("write", [perception_answer_file, pair_answer_file])
+def test_rows_of_ones_own_keep_what_they_have(write):
     row = {"id": "mine", "question": "Is it?", "options": ["Yes", "No"], "concern": "taste"}
-    (written,) = submit([row], ["Yes"]).values()
+    (written,) = write([row], ["Yes"]).values()
     (found,) = read_rows(written.decode("utf-8"))
     assert set(found) == {"question", "img_path", "candidates", "response"} and "mine" in found["img_path"]
 
@@ -63,7 +63,7 @@ def test_rows_of_ones_own_keep_what_they_have(submit):
 @pytest.mark.parametrize("id", ["test-1.png_cat_2.jpg", "test-1.png_cat_2.jpg-2"])
 def test_further_questions_about_a_pair_name_the_same_pair(id):
     row = {"id": id, "question": "Is it?", "options": ["Yes", "No"], "question_type": "what", "concern": "distortion"}
-    (written,) = pair_submission([row], ["Yes"]).values()
+    (written,) = pair_answer_file([row], ["Yes"]).values()
     assert json.loads(written)["img_path"] == r"llvisionqa_compare_test\1.png_cat_2.jpg.jpg"
 
 
@@ -71,9 +71,9 @@ def test_further_questions_about_a_pair_name_the_same_pair(id):
     "reply",
     ["", "\x00\x1b[2J", "多云", "{}", "half of a pair: \ud800", "two\u2028lines\x85and\nthree", "long " * 10_000],
 )
-@pytest.mark.parametrize("submit", [perception_submission, pair_submission, description_submission])
-def test_every_reply_is_read_back_as_it_was(submit, reply):
+@pytest.mark.parametrize("write", [perception_answer_file, pair_answer_file, description_answer_file])
+def test_every_reply_is_read_back_as_it_was(write, reply):
     row = {"id": "test-1.png", "question": "?", "options": ["Yes"], "question_type": "how", "concern": "distortion"}
-    (written,) = submit([row], [reply]).values()
+    (written,) = write([row], [reply]).values()
     (found,) = read_rows(written.decode("utf-8"))
     assert found["response"] == reply

@@ -65,7 +65,7 @@ def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(o
 
 def test_answers_to_its_private_questions_can_be_submitted(official, tmp_path):
     assert "llvisionqa (test, 5 of 1,495 " in score(tmp_path, "test")
-    done = CliRunner().invoke(app, ["submit", str(tmp_path / "out"), "--out", str(tmp_path / "submission")])
+    done = CliRunner().invoke(app, ["submit", str(tmp_path / "out"), "--out", str(tmp_path / "files")])
     assert done.exit_code == 0, done.output
     assert f"q_bench/perception on llvisionqa (test): {ROWS} answers in " in done.output
 

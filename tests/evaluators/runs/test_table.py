@@ -103,7 +103,7 @@ def test_a_private_split_counts_items_and_names_its_files():
     answers = [answer("1"), answer("1", **{"pass": "rotation:1"}), answer("2")]
     found = evaluated("mmbench/en", "mmbench", "test", scores=None, predictions=answers, files={"mmbench.xlsx": b""})
     assert next(row for row in printed(score_table([found], [])).splitlines() if "no score" in row).split()[-2] == "2"
-    assert "mmbench/en: the submission file is mmbench/en/mmbench/mmbench.xlsx" in notes([found])
+    assert "mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx" in notes([found])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_private_split_counts_items_and_names_its_files():
 )
 def test_a_file_that_cannot_be_submitted_is_said_to_be_one(fields, reason):
     found = evaluated("mmbench/en", "mmbench", "test", scores=None, files={"mmbench.xlsx": b""}, **fields)
-    line = f"mmbench/en: the submission file is mmbench/en/mmbench/mmbench.xlsx; do not submit it, as {reason}"
+    line = f"mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx; do not submit it, as {reason}"
     assert line in notes([found])
 
 

@@ -12,12 +12,10 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.answer_files.scoring import score_submission
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Response
 from eyechart.evaluators.results.results_file import collect
@@ -115,7 +113,7 @@ def test_rules_score_as_the_authors_would_score_them(table, loaded, rule):
 
 def test_an_oracle_is_right_in_all_passes(table, loaded):
     answers = iter([row["answer"] for question in loaded.dataset["question_id"] for row in table[int(question)]])
-    done = evaluator(TASK, options=TaskOptions(early_stop=False)).run(FunctionBackend(lambda _: next(answers)), loaded)
+    done = evaluator(TASK, settings=dict(early_stop=False)).run(FunctionBackend(lambda _: next(answers)), loaded)
     assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
     assert (done.scores["n_questions"], done.scores["n_passes"]) == (1176, 4377)
     assert done.scores["random_guess"] == pytest.approx(
@@ -229,7 +227,7 @@ def test_the_store_keeps_every_pass(table, loaded, tmp_path):
     for expected_asked in (True, False):
         with ResponseStore.open(tmp_path / "store.sqlite") as store:
             inner = Known(rule)
-            done = evaluator(TASK, options=TaskOptions(early_stop=False)).run(StoredBackend(inner, store), loaded)
+            done = evaluator(TASK, settings=dict(early_stop=False)).run(StoredBackend(inner, store), loaded)
         assert bool(inner.asked) is expected_asked
         scores.append(done.scores)
     assert scores[0] == scores[1] and scores[0]["n_passes"] == 4377
@@ -237,14 +235,14 @@ def test_the_store_keeps_every_pass(table, loaded, tmp_path):
 
 def test_a_blind_run_solves_a_question_in_its_own_passes(table, loaded, tmp_path):
     rule = RULES["always D"]
-    blind = evaluator(TASK, options=TaskOptions(blind=True)).run(Rule(rule), loaded)
+    blind = evaluator(TASK, settings=dict(blind=True)).run(Rule(rule), loaded)
     write_run(tmp_path, collect([blind], [], "2026-01-01"), [blind])
-    done = evaluator(TASK, options=TaskOptions(without_blind=tmp_path)).run(Rule(rule), loaded)
-    assert done.extras["without_blind"]["removed"] == expected(table, rule)[0] == 10
+    done = evaluator(TASK, settings=dict(exclude_blind_solved=tmp_path)).run(Rule(rule), loaded)
+    assert done.diagnostics["exclude_blind_solved"]["removed"] == expected(table, rule)[0] == 10
     assert done.variants["without blind-solvable questions"]["n_questions"] == 1166
 
 
-def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(reference, table, loaded, tmp_path):
+def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(table, loaded, tmp_path):
     rule = RULES["the longest option"]
     done_rows = {int(row["index"]): row for rows in table.values() for row in rows}
     private = loaded.dataset.map(
@@ -256,10 +254,10 @@ def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(referenc
     assert done.scores is None
     ((name, content),) = done.files.items()
     (tmp_path / name).write_bytes(content)
-    scores = score_submission(tmp_path / name, reference / "mmbench" / "MMBench_DEV_EN_20230712.tsv")
+    scores = evaluator(TASK).run(PredictionsFileBackend(tmp_path / name), loaded).scores
     circular, vanilla = expected(table, rule)
     assert (scores["circular_accuracy"], scores["vanilla_accuracy"]) == (circular / 1176, vanilla / 1176)
-    assert scores["n"] == 1176 and scores["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
+    assert scores["n_questions"] == 1176 and scores["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
     cells = [row for _, row in read_xlsx_rows(str(tmp_path / name), ["index"])]
     assert len(cells) == 4377
     for row in cells:

@@ -8,8 +8,6 @@ from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.metrics.scoring.choices.self_awareness import without_refusal
 from eyechart.metrics.scoring.errors import LostRoundsWarning, UndefinedScoreWarning
 
-pytestmark = pytest.mark.datasets36
-
 OPTIONS = ["Bright", "Dark", "Medium", "I don't know"]
 ROWS = {
     "predictions": ["The answer is B.", "I don't know", "D. I don't know", "The image is bright"],

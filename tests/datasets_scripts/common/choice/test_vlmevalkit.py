@@ -16,7 +16,6 @@ from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning
 from eyechart.datasets_scripts.llvisionqa.llvisionqa import QUESTIONS
 
 Row = dict[str, Any]
-pytestmark = pytest.mark.datasets36
 
 
 @pytest.fixture

@@ -1,0 +1,279 @@
+"""`evaluate.Evaluator`'s interface around a task, on which `evaluate.evaluator(...)` and evaluation suites build.
+
+Its own `prepare_pipeline` fails on transformers 5 for anything but a string, so it is ours, as are the other hooks.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import evaluate
+from datasets import Dataset
+
+from eyechart import metrics
+from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, UsageError, unknown_name
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.local.loading import LoadOptions
+from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
+from eyechart.evaluators.evaluation.loop import check_columns, evaluate_rows, usable_rows
+from eyechart.evaluators.evaluation.waves import Progress
+from eyechart.evaluators.protocols.settings import with_settings
+from eyechart.evaluators.requests.types import Backend, Request, RowResponses
+from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
+from eyechart.evaluators.results.sources import GIVEN, MINI
+from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
+from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.scoring.errors import LeftOutWarning
+from eyechart.metrics.scoring.judging.replies import Judge
+
+_OWN_PROCESSOR = "None: a vision-language model needs its whole processor, so pass a pipeline"
+
+
+class Evaluator(evaluate.Evaluator):
+    """Runs a task on models.
+
+    Args:
+        task: The task.
+        seed: Seed of everything random: the metric's bootstrap and its random choices.
+        settings: Settings of the task's protocol, by name, other than the task's own.
+        judge: `judge(messages, n)` returning n replies, for what a task's metric puts to a judge. None is the metric's
+            own way without one.
+        as_published: Run with the paper's settings, where the task's defaults are others; the result lists them.
+
+    Raises:
+        UsageError: A setting that the task does not have, or that does not go with `as_published`.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        judge: Judge | None = None,
+        as_published: bool = False,
+    ) -> None:
+        """Keep and check the settings; nothing is loaded."""
+        super().__init__(task="image-text-to-text", default_metric_name=task.metric)
+        self.definition = task
+        self.as_published = as_published
+        protocol = task.bound(seed=seed, judge=judge)
+        if as_published:
+            self.protocol = with_published_settings(task, protocol, settings or {})
+        else:
+            self.protocol = with_settings(protocol, settings or {}, task.name)
+
+    def run(
+        self,
+        backend: Backend,
+        loaded: LoadedData,
+        *,
+        skip_bad: bool = False,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Evaluate a backend on loaded data.
+
+        Args:
+            backend: What answers the requests.
+            loaded: The data, with what its loader left out.
+            skip_bad: Leave out items that cannot be asked, for example because their image is corrupt; each is listed
+                in `left_out`. Otherwise the first one is an error.
+            limit: Ask only the first N rows.
+            progress: Called with (done, total) after each response.
+
+        Returns:
+            Scores, predictions, settings, what was left out, timings.
+
+        Raises:
+            UsageError: The run is as published and lacks its judge or the paper's data settings.
+            DataError: A row cannot be asked.
+        """
+        return self._run(backend, loaded, skip_bad=skip_bad, limit=limit, progress=progress)[0]
+
+    def compute(  # the signature is that of evaluate.Evaluator.compute
+        self,
+        model_or_pipeline: Any = None,
+        data: str | Dataset | None = None,
+        subset: str | None = None,
+        split: str | None = None,
+        metric: str | evaluate.EvaluationModule | None = None,
+        tokenizer: Any = None,
+        feature_extractor: Any = None,
+        strategy: str = "simple",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        device: int | str | None = None,
+        random_state: int | None = None,
+        input_column: str | None = None,
+        label_column: str | None = None,
+        label_mapping: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Evaluate a model on the task.
+
+        Args:
+            model_or_pipeline: A transformers pipeline ("image-text-to-text", or "zero-shot-image-classification" where
+                the task asks for logits of words alone), a model id or folder, a backend, or a callable that takes
+                chat messages and returns text. None is the bundled tiny model.
+            data: A data set in the documented columns, or the name of one of ours or of the Hub. None is the task's
+                own. Ours are the official releases, downloaded where that is possible; "mini" is the task's own with
+                synthetic items, to try things out, and "mini:NAME" another one of ours. Without a model, None is
+                "mini" too.
+            subset: Configuration of the data set, where `data` is a name; one of the task's data sets where it is None
+                or "mini".
+            split: The task's first split by default.
+            metric: An evaluate module or its name; the task's own by default.
+            tokenizer: Refused: a vision-language model needs its whole processor. Pass a pipeline.
+            feature_extractor: Refused, as `tokenizer`.
+            strategy: "simple". The metrics compute their own 95 % intervals, so "bootstrap" is refused.
+            confidence_level: 0.95, that of the metrics' intervals; others are refused.
+            n_resamples: Ignored with "simple".
+            device: Where a model given by id or folder is loaded, as `transformers.pipeline` takes it.
+            random_state: Ignored with "simple"; the seed is the evaluator's.
+            input_column: The column that holds the image or images, if it has another name than documented.
+            label_column: The column that holds the answer or quality, likewise.
+            label_mapping: Refused: answers are letters or numbers.
+
+        Returns:
+            The metric's scores; `is_mini`, which says whether the items are synthetic (None for a `Dataset` object,
+            which does not tell); and evaluate's timings: `total_time_in_seconds`, `samples_per_second`,
+            `latency_in_seconds`.
+
+        Raises:
+            UsageError: An argument is not supported or names something that does not exist.
+            DataError: A row or an image cannot be used, or the release has to be got by hand; says from where.
+            ModelError: The model cannot do what the task asks.
+
+        Warns:
+            MiniDataWarning: The items are synthetic.
+            LeftOutWarning: Rows with a public answer have no part in the scores, or scores were made of less than was
+                to be asked.
+        """
+        _refuse({"label_mapping": label_mapping}, "None: answers are letters or numbers")
+        _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
+        if strategy != "simple" or confidence_level != 0.95:
+            raise UsageError(
+                f"strategy={strategy!r}, confidence_level={confidence_level!r}: only 'simple' and 0.95 are allowed. "
+                "The metrics return 95 % intervals themselves."
+            )
+        backend = self.prepare_pipeline(model_or_pipeline, device=device)
+        no_names = data is None and model_or_pipeline is None
+        loaded = self._rename(self._load(data, subset, split, is_mini=no_names), input_column, label_column)
+        if loaded.is_mini:
+            warnings.warn(
+                f"{self.definition.name}: the {MINI} of {loaded.name} holds synthetic items, so its scores are not "
+                "the benchmark's.",
+                MiniDataWarning,
+                stacklevel=2,
+            )
+        evaluation, answered = self._run(backend, loaded)
+        if evaluation.scores is None:
+            raise DataError(f"{' '.join(evaluation.caveats)} Use `run` to get the predictions.")
+        _warn_of_left_out(evaluation)
+        scores = evaluation.scores
+        if metric is not None:
+            public = [one for one in answered if not self.protocol.is_private(one.row)]
+            scores = self.prepare_metric(metric).compute(**self.predictions_processor(public))
+        seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)
+        is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
+        return {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
+
+    def prepare_pipeline(
+        self,
+        model_or_pipeline: Any = None,
+        tokenizer: Any = None,
+        feature_extractor: Any = None,
+        device: int | str | None = None,
+    ) -> Backend:
+        """The backend for what `compute` takes as `model_or_pipeline`, checked for what the task asks of it."""
+        _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
+        backend = resolve_backend(model_or_pipeline, options=LoadOptions(device=device))
+        # `run` checks it too; here, it is known before any data are loaded.
+        backend.check(self.protocol.output_type)
+        return backend
+
+    def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
+        """The data set for what `compute` takes as `data`; None is the task's own official release."""
+        return self._load(data, subset, split).dataset
+
+    def prepare_data(
+        self, data: Dataset, input_column: str | None = None, label_column: str | None = None
+    ) -> tuple[dict[str, Any], list[Request]]:
+        """The metric's references and the requests that a data set makes."""
+        loaded = self._rename(LoadedData(data, "own data", GIVEN, GIVEN), input_column, label_column)
+        check_columns(self.definition, self.protocol, loaded)
+        rows, _ = usable_rows(self.definition, self.protocol, undecoded_rows(loaded.dataset), needs_images=True)
+        references = [row[self.protocol.columns[2]] for row in rows]
+        return {"references": references}, [request for row in rows for request in self.protocol.requests(row)]
+
+    def prepare_metric(
+        self, metric: str | evaluate.EvaluationModule | None, metric_config: str | None = None
+    ) -> evaluate.EvaluationModule:
+        """The module given, or the installed one of that name, or the task's own."""
+        if isinstance(metric, evaluate.EvaluationModule):
+            return metric
+        return metrics.load(metric or self.definition.metric, metric_config)
+
+    def predictions_processor(self, predictions: Sequence[RowResponses], label_mapping: None = None) -> dict[str, Any]:
+        """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
+        return self.protocol.metric_inputs(predictions)
+
+    def _run(
+        self,
+        backend: Backend,
+        loaded: LoadedData,
+        *,
+        skip_bad: bool = False,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[Evaluation, list[RowResponses]]:
+        task, protocol = self.definition, self.protocol
+        lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
+        # Private answers are scored by nobody here.
+        if (
+            self.as_published
+            and lacks_judge
+            and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, limit)))
+        ):
+            raise judge_needed(task)
+        return evaluate_rows(
+            task,
+            protocol,
+            backend,
+            loaded,
+            as_published=self.as_published,
+            skip_bad=skip_bad,
+            limit=limit,
+            progress=progress,
+        )
+
+    def _load(
+        self, data: str | Dataset | None, subset: str | None, split: str | None, *, is_mini: bool = False
+    ) -> LoadedData:
+        options = published_data_options(self.definition) if self.as_published else None
+        return load_data(self.definition, data, dataset=subset, split=split, is_mini=is_mini, options=options)
+
+    def _rename(self, loaded: LoadedData, input_column: str | None, label_column: str | None) -> LoadedData:
+        documented = self.protocol.columns
+        for given, name in ((input_column, documented[1]), (label_column, documented[2])):
+            if given and given != name:
+                if given not in loaded.dataset.column_names:
+                    raise unknown_name("column", given, loaded.dataset.column_names)
+                loaded = loaded.with_dataset(loaded.dataset.rename_column(given, name))
+        return loaded
+
+
+def _warn_of_left_out(evaluation: Evaluation) -> None:
+    left_out = [item for item in evaluation.left_out if item["reason"] != PRIVATE]
+    lines = [] if evaluation.complete else [" ".join(evaluation.caveats)]
+    if left_out and evaluation.complete:
+        first = left_out[0]
+        lines.append(f"{len(left_out)} rows are left out; the first: '{first['id']}': {first['reason']}.")
+    for line in lines:
+        warnings.warn(f"{evaluation.task}: {line} `run` lists all of them.", LeftOutWarning, stacklevel=3)
+
+
+def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
+    for name, value in arguments.items():
+        if value is not None:
+            raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")

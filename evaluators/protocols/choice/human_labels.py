@@ -1,0 +1,107 @@
+"""Letters that people read from replies, to tell how well replies are read without them.
+
+Protocol: MMBench, Sec. 3.3 (Fig. 5), where six volunteers read the replies that exact matching leaves open.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_rows, read_jsonl_rows
+from eyechart.evaluators.requests.types import Response, Row
+from eyechart.metrics.scoring.choices.agreement import X, extractor_agreement
+
+_COLUMNS = ("id", "letter")
+_LETTERS = frozenset((*ascii_uppercase, X))
+_MAIN = "main"
+
+Key = tuple[str, str]
+"""Id of a question and name of a pass."""
+
+
+@dataclass(frozen=True)
+class HumanLabels:
+    """What people read in each reply."""
+
+    path: Path
+    letters: Mapping[Key, str]
+    """A letter of the options as they were shown in that pass, or X for none of them."""
+
+    def settings(self) -> dict[str, Any]:
+        """What a result says about them."""
+        return {"file": self.path.name, "letters": len(self.letters)}
+
+    def agreement(self, passes: Sequence[tuple[Row, Response]]) -> dict[str, Any]:
+        """How often the letter found in a reply is the one that people read there.
+
+        Args:
+            passes: Responses with their rows, each read already.
+
+        Returns:
+            `all` replies that people read, and those `after_exact` matching had found nothing in, as the paper counts
+            them: each as `extractor_agreement` gives it, None where there are no such replies. `unused`: how many
+            labels are about no reply of the run.
+        """
+        pairs = [
+            (response.item["choice"], self.letters[row["id"], response.request.pass_name], response.item["step"])
+            for row, response in passes
+            if (row["id"], response.request.pass_name) in self.letters
+        ]
+        return {
+            "all": _agreement(pairs),
+            "after_exact": _agreement([pair for pair in pairs if pair[2] != "exact"]),
+            "unused": len(self.letters) - len(pairs),
+        }
+
+
+def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
+    """Read letters from CSV or JSON Lines with `id`, `letter` and `pass` ("main" where it is absent or empty).
+
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: It is of another kind, holds no rows, or a row is malformed.
+    """
+    if isinstance(path, HumanLabels):
+        return path
+    path = Path(path)
+    letters: dict[Key, str] = {}
+    for number, row in _rows(path):
+        if ROW_ERROR in row:
+            raise BadAnnotationError(row[ROW_ERROR], path=path, row=number)
+        id, letter = row.get("id"), row.get("letter")
+        if not isinstance(letter, str) or letter.strip() not in _LETTERS:
+            reason = f"'letter' is {letter!r}; expected a letter from A to Z, X for no option"
+            raise BadAnnotationError(reason, path=path, row=number)
+        key = ("" if id is None else str(id), str(row.get("pass") or _MAIN))
+        if not key[0] or key in letters:
+            reason = f"'id' is {id!r}; expected one that was not there before with pass '{key[1]}'"
+            raise BadAnnotationError(reason, path=path, row=number)
+        letters[key] = letter.strip()
+    if not letters:
+        raise BadAnnotationError("holds no letters", path=path)
+    return HumanLabels(path, letters)
+
+
+def _rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    if not path.is_file():
+        raise MissingFileError("the file of human labels is not there", path=path)
+    if path.suffix.lower() == ".csv":
+        return read_csv_rows(str(path), _COLUMNS)
+    if path.suffix.lower() == ".jsonl":
+        return read_jsonl_rows(str(path))
+    raise BadAnnotationError(f"human labels end in .csv or .jsonl, not {path.suffix!r}", path=path)
+
+
+def _agreement(pairs: Sequence[tuple[str | None, str, str]]) -> dict[str, Any] | None:
+    if not pairs:
+        return None
+    return extractor_agreement([found for found, _, _ in pairs], [read for _, read, _ in pairs])
+
+
+HumanLabelFile = Annotated[HumanLabels, BeforeValidator(read_human_labels)]
+"""Letters that people read, given as a file."""

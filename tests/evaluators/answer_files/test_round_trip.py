@@ -1,0 +1,189 @@
+"""A run on private questions, its answer file, and `eyechart score` with a release that holds the right answers."""
+
+import csv
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import mini
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.tasks import get_task
+
+# The mini release's file with answers, and that of the private split, which is made of it.
+FILES = {
+    "llvisionqa": ("llvisionqa_dev.json", "llvisionqa_test.json"),
+    "llvisionqa_pairs": ("q-bench2-a1-dev.jsonl", "q-bench2-a1-test.jsonl"),
+    "lldescribe": ("descriptions.json",) * 2,
+    "aesbench": ("AesBench_evaluation.json",) * 2,
+}
+ANSWERS = ("correct_ans", "correct_choice", "Answer", "answer")
+TASKS = ["q_bench/perception", "q_bench/perception_pairs", "q_bench/description"]
+TASKS += [f"aes_bench/{part}" for part in ("perception", "empathy", "assessment", "interpretation")]
+TASKS += ["mmbench/en", "mmbench/cn", "mmbench/en_v11"]
+Releases = tuple[Path, Path]
+
+
+@pytest.fixture
+def releases(tmp_path: Path) -> Callable[[str], Releases]:
+    """Makes a release whose private split has answers, and the same without them, of a task's mini release."""
+
+    def make(task: str) -> Releases:
+        subset = get_task(task).subsets[0]
+        config = task.partition("/")[2].upper()
+        from_file, name = FILES.get(subset, (f"MMBench_DEV_{config}.tsv", f"MMBench_TEST_{config}.tsv"))
+        # A copy is in the layout of the real release, and not in the folder of mini releases.
+        held = shutil.copytree(mini.release(subset), tmp_path / "held")
+        if from_file != name:
+            shutil.copyfile(held / from_file, held / name)
+        private = shutil.copytree(held, tmp_path / "private")
+        _hide_answers(private / name)
+        return held, private
+
+    return make
+
+
+def _hide_answers(path: Path) -> None:
+    if path.suffix == ".tsv":
+        csv.field_size_limit(10**8)
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [without_answers(row) for row in csv.DictReader(file, delimiter="\t")]
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]), delimiter="\t")
+            writer.writeheader()
+            writer.writerows(rows)
+        return
+    text = path.read_text(encoding="utf-8")
+    parts = text.splitlines() if path.suffix == ".jsonl" else [text]
+    path.write_text("\n".join(json.dumps(without_answers(json.loads(part))) for part in parts), encoding="utf-8")
+
+
+def without_answers(value: Any) -> Any:
+    if isinstance(value, dict):
+        value = {key: without_answers(entry) for key, entry in value.items() if key not in ANSWERS}
+        return value | {"description": ""} if "description" in value else value
+    return [without_answers(entry) for entry in value] if isinstance(value, list) else value
+
+
+def reply(messages: list[dict[str, Any]]) -> str:
+    """Replies that name an option or not, the same whenever the same is asked."""
+    place = hashlib.sha256(json.dumps(messages, default=lambda _: "image").encode()).digest()[0]
+    known = ("A", "B", "The answer is A.", "C", "I cannot tell: Ü", "", "=It is dark and blurry, of poor quality.")
+    return known[place % len(known)]
+
+
+def evaluated(task: str, release: Path, options: TaskOptions | None = None, limit: int | None = None) -> Evaluation:
+    bound = evaluator(task, options=options)
+    loaded = load_data(bound.definition, split="test", data_dir=release)
+    return bound.run(bound.prepare_pipeline(reply), loaded, limit=limit)
+
+
+def write(folder: Path, made: Evaluation) -> Path:
+    write_run(folder, collect([made], [], "2026-11-21T10:00:00+00:00"), [made])
+    return folder
+
+
+def call(*arguments: Any, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == code, done.output
+    return " ".join(done.output.split())
+
+
+def score(task: str, file: Path, release: Path, out: Path, *, code: int = 0) -> str:
+    options = ("--split", "test", "--data-dir", release, "--out", out, "--no-store")
+    return call("score", task, "--predictions", file, *options, code=code)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_file_gives_the_scores_of_the_run(releases: Any, task: str, tmp_path: Path) -> None:
+    held, private = releases(task)
+    hidden = evaluated(task, private)
+    assert hidden.scores is None
+    call("submit", write(tmp_path / "run", hidden), "--out", tmp_path / "files")
+    (file,) = (path for path in (tmp_path / "files").rglob("*") if path.is_file())
+    score(task, file, held, tmp_path / "out")
+    (found,) = read_results(tmp_path / "out").tasks
+    expected = read_results(write(tmp_path / "expected", evaluated(task, held))).tasks[0]
+    assert found.scores == expected.scores
+    assert [item.id for item in found.left_out] == [item.id for item in expected.left_out]
+    assert found.settings["model"]["predictions_unused"] == 0
+
+
+@pytest.mark.parametrize("task", ["q_bench/perception", "q_bench/perception_pairs"])
+def test_letters_are_those_of_the_releases_order(releases: Any, task: str, tmp_path: Path) -> None:
+    held, private = releases(task)
+    shuffled = TaskOptions(shuffle_seed=5)
+    ((name, content),) = evaluated(task, private, shuffled).files.items()
+    (tmp_path / name).write_bytes(content)
+    score(task, tmp_path / name, held, tmp_path / "out")
+    (found,) = read_results(tmp_path / "out").tasks
+    assert found.scores is not None
+    assert found.scores["accuracy"] == evaluated(task, held, shuffled).scores["accuracy"]
+
+
+def test_the_parts_of_aesbench_are_told_apart(releases: Any, tmp_path: Path) -> None:
+    held, private = releases("aes_bench/perception")
+    ((name, content),) = evaluated("aes_bench/perception", private).files.items()
+    (tmp_path / name).write_bytes(content)
+    shown = score("aes_bench/empathy", tmp_path / name, held, tmp_path / "out", code=2)
+    assert "answers the configuration 'perception', which is not that of aes_bench/empathy" in shown
+
+
+def test_a_second_question_about_an_image_is_another_one(releases: Any, tmp_path: Path) -> None:
+    held, private = releases("q_bench/perception")
+    for folder in (held, private):
+        path = folder / "llvisionqa_test.json"
+        rows = json.loads(path.read_text())
+        # The same question is asked of several images, so that neither name nor question tells alone.
+        for number in range(1, len(rows), 3):
+            if rows[number]["question"] != rows[number - 1]["question"]:
+                rows[number]["img_path"] = rows[number - 1]["img_path"]
+        path.write_text(json.dumps(rows))
+    ((name, content),) = evaluated("q_bench/perception", private).files.items()
+    (tmp_path / name).write_bytes(content)
+    score("q_bench/perception", tmp_path / name, held, tmp_path / "out")
+    (found,) = read_results(tmp_path / "out").tasks
+    assert found.scores == read_results(write(tmp_path / "x", evaluated("q_bench/perception", held))).tasks[0].scores
+
+
+def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
+    held, private = releases("q_bench/perception")
+    run = write(tmp_path / "run", evaluated("q_bench/perception", private, limit=3))
+    assert "run used --limit 3, of 180 items; run it without" in call("submit", run, code=2)
+    assert "unknown task in this run" in call("submit", run, "--task", "mmbench/en", code=2)
+    run = write(tmp_path / "run", evaluated("q_bench/perception", private))
+    assert f"180 answers in {run / 'answer_files' / 'q_bench'}" in call("submit", run)
+    path = run / "predictions.parquet"
+    table = parquet.read_table(path)
+    parquet.write_table(table.slice(2), path)
+    assert "holds 180 answers, the run 178 to 180 items" in call("submit", run, code=2)
+    failed = table.set_column(table.column_names.index("error"), "error", [["lost", *[None] * 179]])
+    parquet.write_table(failed, path)
+    assert "1 answers are missing; repeat the run, which asks only for these" in call("submit", run, code=2)
+    parquet.write_table(table, path)
+    results = run / "results.json"
+    results.write_text(results.read_text().replace('"is_mini": false', '"is_mini": true'))
+    assert "the data are synthetic" in call("submit", run, code=2)
+    public = write(tmp_path / "public", evaluated("q_bench/perception", held))
+    assert "has no answers to private questions" in call("submit", public, code=2)
+    assert "its answers are public" in call("submit", public, "--task", "q_bench/perception", code=2)
+
+
+def test_an_mmbench_file_needs_every_pass(releases: Any, tmp_path: Path) -> None:
+    _, private = releases("mmbench/en")
+    run = write(tmp_path / "run", evaluated("mmbench/en", private))
+    shown = call("submit", run)
+    assert "submission server closed on 31 March 2026" in shown and "version 1.1 (en_v11, cn_v11) are public" in shown
+    next((run / "mmbench").rglob("*.xlsx")).unlink()
+    assert "the run's answer file is not there" in call("submit", run, code=1)

@@ -1,0 +1,72 @@
+"""Makes leaderboard entries, so that tests change one thing and see what becomes of it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from eyechart.evaluators.evaluation.averages import AVERAGE, AVERAGED_SCORES
+from eyechart.evaluators.results.sources import OFFICIAL
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Board
+from eyechart.metrics.scores import Unit, specs_of
+
+STARTED = "2026-05-01T12:00:00+00:00"
+
+
+def board_named(name: str) -> Board:
+    return next(board for board in BOARDS if board.name == name)
+
+
+def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02) -> dict[str, Any]:
+    """A task of a results file: every column of the board has the score, in its own unit, with an interval."""
+    scores: dict[str, Any] = {board.count: board.items or 500}
+    for column in board.columns:
+        unit = column.score.high if column.score.unit is Unit.PERCENT else 1
+        put(scores, (*column.part, *column.score.key.split(".")), round(unit * score, 6))
+        if column.score.interval and board.dataset != AVERAGE:
+            interval = [unit * max(0.0, score - width), unit * min(1.0, score + width)]
+            put(scores, (*column.part, *column.score.interval.split(".")), interval)
+    for name, _, key in (spec.key.partition(".") for spec in specs_of(board.task.metric)):
+        if key and name in scores:
+            scores[name].setdefault(key, 0)
+    if board.task.metric == "softmax_iqa":
+        scores |= {name: round(score, 6) for name in AVERAGED_SCORES}
+    if board.dataset == AVERAGE:
+        for database in board.settings["databases"][0]:
+            own = result_on(board_named(f"{board.name}/{database}"), model, score)["scores"]
+            scores["by_database"][database] = {name: own[name] for name in (*AVERAGED_SCORES, "n")}
+    settings: dict[str, Any] = {"seed": 0, "data": {"source": OFFICIAL, "rows": board.items}}
+    for name, allowed in board.settings.items():
+        put(settings, tuple(name.split(".")), allowed[0])
+    if board.judged:
+        settings["judge"] = {"name": "some-judge"}
+        scores["judge"] = "some-judge"
+    return {
+        "task": board.task.name,
+        "dataset": board.dataset,
+        "split": board.split,
+        "model": model,
+        "scores": scores,
+        "settings": settings,
+        "left_out": [],
+        "timings": {},
+    }
+
+
+def results_file(tasks: Sequence[dict[str, Any]], started: str = STARTED) -> dict[str, Any]:
+    environment = {"started": started, "packages": {"eyechart": "0.1.0"}}
+    return {"schema": 1, "environment": environment, "tasks": list(tasks)}
+
+
+def hand_in(folder: Path, name: str, tasks: Sequence[dict[str, Any]], started: str = STARTED) -> Path:
+    """Write a run without predictions into the folder of entries; gives its results file."""
+    path = folder / name / "results.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results_file(tasks, started)), encoding="utf-8")
+    return path
+
+
+def put(target: dict[str, Any], keys: Sequence[str], value: Any) -> None:
+    for key in keys[:-1]:
+        target = target.setdefault(key, {})
+    target[keys[-1]] = value
