@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFileError
+from eyechart.datasets_scripts.common.files import archives
 from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
 
 pytestmark = pytest.mark.datasets36
