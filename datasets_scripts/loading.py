@@ -185,13 +185,8 @@ def options_in_force(name: str, config: str | None = None, options: Mapping[str,
         >>> found["pairing"], found["rounds"], found["seed"]
         ('released', 12, 0)
     """
-    dataset = find_dataset(name)
-    given = _checked_options(dataset, options or {})
-    configs = {known.name: known for known in _builder_class(dataset).BUILDER_CONFIGS}
-    chosen = config or dataset.configs[0]
-    if chosen not in configs:
-        raise unknown_name(f"config of dataset {name!r}", chosen, configs)
-    return {option: getattr(configs[chosen], option) for option in _own_options(dataset)} | dict(given)
+    found = load_builder(name, config, options=options).config
+    return {option: getattr(found, option) for option in _own_options(find_dataset(name))}
 
 
 def register() -> None:
