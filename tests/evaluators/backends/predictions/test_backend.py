@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
@@ -101,17 +101,6 @@ def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photo
     path = write(tmp_path, *[{"id": f"q{i}", "logits": {"good": 1.0}} for i in range(6)])
     with pytest.raises(DataError, match="row 1: no text"):
         run("q_bench/perception", path, questions)
-
-
-def test_files_that_cannot_be_read_are_named(tmp_path):
-    with pytest.raises(MissingFileError, match=r"nowhere\.jsonl: the predictions file does not exist"):
-        PredictionsFileBackend(tmp_path / "nowhere.jsonl")
-    (tmp_path / "empty.jsonl").write_text("\n\n")
-    with pytest.raises(BadAnnotationError, match="holds no predictions"):
-        PredictionsFileBackend(tmp_path / "empty.jsonl")
-    (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(BadAnnotationError, match="not UTF-8 text"):
-        PredictionsFileBackend(tmp_path / "binary.jsonl")
 
 
 def test_a_row_answers_about_one_data_set(tmp_path, photographs):
