@@ -18,8 +18,6 @@ from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 XLSX = ".xlsx"
 CELL_LIMIT = 32_767
 """Most characters of an XLSX cell; tools cut longer answers or leave them out."""
-# Thousands of answers with their reasoning, each up to the limit of a cell.
-_MOST_XLSX_BYTES = 512 * 2**20
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -61,7 +59,7 @@ def _read_xlsx(path: str) -> list[Row]:
         return unescape(value) if isinstance(value, str) else value
 
     # An answer that begins with "=" may have become a formula, whose value is not what the model said.
-    rows = read_xlsx_rows(path, (), formulas=True, max_bytes=_MOST_XLSX_BYTES)
+    rows = read_xlsx_rows(path, (), formulas=True)
     return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
 
 
