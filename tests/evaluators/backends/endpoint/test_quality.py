@@ -13,7 +13,7 @@ TASK = "q_bench/assessment"
 @pytest.fixture
 def run(backend):
     def ask(limit=12, server=None, **options):
-        loaded = load_data(get_task(TASK), subset="kadis700k", data_dir=mini.release("kadis700k"))
+        loaded = load_data(get_task(TASK), dataset="kadis700k", data_dir=mini.release("kadis700k"))
         return evaluator(TASK, settings=options).run(server or backend(), loaded, limit=limit)
 
     return ask
