@@ -1,60 +1,40 @@
 """Evaluators: bind models to tasks.
 
 `evaluator("q_bench/perception").compute(model)` follows `evaluate.Evaluator.compute`. It runs on the official release;
-`data="mini"` is synthetic data. The classes are loaded on first use, so that importing this package loads neither torch
-nor transformers.
+`data="mini"` is synthetic data. Classes are loaded on first use, so that importing this package loads neither torch nor
+transformers.
 """
 
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.evaluators.tasks import TASKS, find_tasks
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-    from eyechart.evaluators.evaluation.base import Evaluator
+    from eyechart.evaluators.evaluation.evaluator import Evaluator
     from eyechart.evaluators.evaluation.registration import register
-    from eyechart.evaluators.protocols.choice.circular_eval import CircularEvaluator
-    from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoiceEvaluator
-    from eyechart.evaluators.protocols.choice.self_awareness import SelfAwarenessEvaluator
-    from eyechart.evaluators.protocols.description import DescriptionEvaluator
-    from eyechart.evaluators.protocols.options import TaskOptions
-    from eyechart.evaluators.protocols.paired_comparison import PairedComparisonEvaluator
-    from eyechart.evaluators.protocols.quality.assessment import QualityAssessmentEvaluator
     from eyechart.evaluators.tasks.task import Task
     from eyechart.metrics.scoring.judging.replies import Judge
 
 __all__ = [
-    "CircularEvaluator",
-    "DescriptionEvaluator",
     "EndpointOptions",
     "Evaluator",
-    "MultipleChoiceEvaluator",
     "OpenAIBackend",
-    "PairedComparisonEvaluator",
     "PredictionsFileBackend",
-    "QualityAssessmentEvaluator",
-    "SelfAwarenessEvaluator",
-    "TaskOptions",
     "evaluator",
     "list_tasks",
     "register",
 ]
 
 _MODULES = {
-    "CircularEvaluator": "eyechart.evaluators.protocols.choice.circular_eval",
-    "DescriptionEvaluator": "eyechart.evaluators.protocols.description",
     "EndpointOptions": "eyechart.evaluators.backends.endpoint.options",
-    "Evaluator": "eyechart.evaluators.evaluation.base",
-    "MultipleChoiceEvaluator": "eyechart.evaluators.protocols.choice.multiple_choice",
+    "Evaluator": "eyechart.evaluators.evaluation.evaluator",
     "OpenAIBackend": "eyechart.evaluators.backends.endpoint.backend",
-    "PairedComparisonEvaluator": "eyechart.evaluators.protocols.paired_comparison",
     "PredictionsFileBackend": "eyechart.evaluators.backends.predictions.backend",
-    "QualityAssessmentEvaluator": "eyechart.evaluators.protocols.quality.assessment",
-    "SelfAwarenessEvaluator": "eyechart.evaluators.protocols.choice.self_awareness",
-    "TaskOptions": "eyechart.evaluators.protocols.options",
     "register": "eyechart.evaluators.evaluation.registration",
 }
 
@@ -65,26 +45,29 @@ def list_tasks() -> list[str]:
 
 
 def evaluator(
-    task: str, *, seed: int = 0, options: "TaskOptions | None" = None, judge: "Judge | None" = None
+    task: "str | Task",
+    *,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    judge: "Judge | None" = None,
+    as_published: bool = False,
 ) -> "Evaluator":
     """Make the evaluator of a task.
 
     Args:
-        task: One of `list_tasks()`.
+        task: One of `list_tasks()`, the path of a file with one task, or a `Task`.
         seed: Seed of the metric's bootstrap and random choices.
-        options: Other settings than the task's own.
+        settings: Settings of the task other than its own, by name; `eyechart tasks NAME` lists them.
         judge: `judge(messages, n)` returning n replies, for what the task's metric puts to a judge.
+        as_published: Run with the paper's settings, where the task's defaults are others.
 
     Raises:
-        UsageError: Unknown task, or an option that has no effect on it.
+        UsageError: Unknown task, or a setting that it does not have.
     """
-    definition = get_task(task)
-    return evaluator_class(definition)(definition, seed=seed, options=options, judge=judge)
+    from eyechart.evaluators.evaluation.evaluator import Evaluator
 
-
-def evaluator_class(task: "Task") -> "type[Evaluator]":
-    """The class that runs a task."""
-    return __getattr__(task.evaluator.value)
+    definition = find_tasks(task)[0] if isinstance(task, str) else task
+    return Evaluator(definition, seed=seed, settings=settings, judge=judge, as_published=as_published)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,10 +12,9 @@ import datasets
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
 from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
-from eyechart.datasets_scripts.common.files.base64_images import Base64Cell
 from eyechart.datasets_scripts.common.files.checksums import check_sha256
 from eyechart.datasets_scripts.common.files.downloads import has_part, resumable_download
-from eyechart.datasets_scripts.common.files.parquet import ParquetCell, ParquetCells
+from eyechart.datasets_scripts.common.files.image_cells import ImageCell, load_image
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint, folder_fingerprint, source_fingerprint
 from eyechart.datasets_scripts.common.left_out import LeftOut
@@ -94,7 +93,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
 
     @abstractmethod
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
-        """Turn one raw row into an example whose image column holds file names, `ParquetCell`s or `Base64Cell`s.
+        """Turn one raw row into an example whose image column holds file names or `ImageCell`s.
 
         Returns:
             The example, or None for a row that is no example of its own.
@@ -131,10 +130,9 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         return [a for a in annotations if not self.config.only_splits or a.split in self.config.only_splits]
 
     def _generate_examples(self, rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-        cells = ParquetCells()
         for row in rows:
             images = row[self._image_column]
-            loaded = [_load(image, cells) for image in images] if isinstance(images, list) else _load(images, cells)
+            loaded = [load_image(image) for image in images] if isinstance(images, list) else load_image(images)
             yield row["id"], {**row, self._image_column: loaded}
 
     @property
@@ -210,7 +208,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         for image in _as_list(example[self._image_column]):
             if isinstance(image, str) and not is_inside(image):
                 raise BadAnnotationError(f"image name {image!r} leads out of the image folder", path=path, row=number)
-            if isinstance(image, ParquetCell | Base64Cell) and image.problem:
+            if isinstance(image, ImageCell) and image.problem:
                 raise BadAnnotationError(image.problem, path=path, row=number)
 
     def _find_images(self, example: dict[str, Any], annotation: Annotation, left_out: LeftOut) -> bool:
@@ -230,7 +228,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         return True
 
 
-def _as_list(images: Any) -> Sequence[str | ParquetCell | Base64Cell | None]:
+def _as_list(images: Any) -> Sequence[str | ImageCell | None]:
     return images if isinstance(images, list) else [images]
 
 
@@ -248,7 +246,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _load(image: Any, cells: ParquetCells) -> Any:
-    return image.load() if isinstance(image, Base64Cell) else cells.load(image)

@@ -49,9 +49,9 @@ from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH
 from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, multiple_choice_features
 from eyechart.datasets_scripts.common.choice.rotations import Pass, are_whole, numbered_passes
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
-from eyechart.datasets_scripts.common.files.base64_images import Base64Cell
 from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning, check_md5
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, split_parquet_files
+from eyechart.datasets_scripts.common.files.image_cells import load_image
 from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
@@ -187,7 +187,7 @@ class MMBench(BenchmarkBuilder):
         if path.lower().endswith(".parquet"):
             rows = read_parquet_rows(path, list(COLUMNS), ["image"])
         else:
-            rows = read_tsv_rows(path, COLUMNS, "image", images=self.config.images == "load")
+            rows = read_tsv_rows(path, COLUMNS, images=self.config.images == "load")
         return [(number, raw if ROW_ERROR in raw else _fields(raw)) for number, raw in rows]
 
     def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
@@ -314,7 +314,7 @@ def _fields(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _contents(raw: Mapping[str, Any]) -> tuple[Any, ...]:
     """What two rows of one index must share."""
-    image = raw["image"].load() if isinstance(raw["image"], Base64Cell) else raw["image"]
+    image = load_image(raw["image"])
     return raw["pass"], raw["category"], raw["l2_category"], image
 
 

@@ -20,7 +20,13 @@ from PIL import Image
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends.image_sizes import count_downscaled
 from eyechart.evaluators.backends.local.engine import Found
-from eyechart.evaluators.backends.local.image_groups import Preparer, Unit, default_workers, respond, split_units
+from eyechart.evaluators.backends.local.image_groups import (
+    PreparedRequests,
+    Preparer,
+    default_workers,
+    group_by_image,
+    respond,
+)
 from eyechart.evaluators.backends.local.loading import (
     DUAL_ENCODERS,
     ZERO_SHOT,
@@ -175,7 +181,7 @@ class ClipZeroShotBackend:
         for words, optional in dict.fromkeys((request.words, request.optional_words) for request in requests):
             self._words[words, optional] = self._encode_texts(words, optional)
         preparer = Preparer(lambda: _Renderer(self._image_processor, self._text), workers=self._workers)
-        for window in preparer.windows(split_units(requests), _BATCHES_PLANNED * self._batch_size):
+        for window in preparer.windows(group_by_image(requests), _BATCHES_PLANNED * self._batch_size):
             yield from window.failed
             for prompt, found in each_alone(window.prompts, partial(self._logits, window)):
                 yield respond(prompt, found, window, self._words_of(prompt.request))
@@ -191,7 +197,7 @@ class ClipZeroShotBackend:
     def _text(self, word: str) -> str:
         return self._text_template.replace("{word}", word)
 
-    def _logits(self, window: Unit, prompts: Sequence[Prompt]) -> list[Found]:
+    def _logits(self, window: PreparedRequests, prompts: Sequence[Prompt]) -> list[Found]:
         # Requests for other words of the same image share its features.
         keys = list(dict.fromkeys(prompt.images[0] for prompt in prompts))
         encode = partial(self._encode_images, [window.inputs[key] for key in keys])

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.backends.local.image_groups import split_units
+from eyechart.evaluators.backends.local.image_groups import group_by_image
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
@@ -71,10 +71,10 @@ class DistributedBackend:
         return list(self._backend.answer(requests))
 
     def _parts(self, requests: Sequence[Request]) -> list[list[Request]]:
-        """The requests of each process: one unit after the other to the process that has the fewest."""
+        """The requests of each process: one image group after the other to the process that has the fewest."""
         parts: list[list[Request]] = [[] for _ in range(self._processes.count)]
-        for unit in split_units(requests):
-            min(parts, key=len).extend(unit)
+        for group in group_by_image(requests):
+            min(parts, key=len).extend(group)
         return parts
 
 

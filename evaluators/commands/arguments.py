@@ -1,18 +1,28 @@
-"""Arguments that several commands share."""
+"""Options that several commands share, each group a dataclass: its fields are the options, with help and default.
 
+`expanded` gives a command whose parameters are such groups the signature from which typer reads its options.
+"""
+
+import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, EndpointOptions
 
-HOW = "How the tasks are run"
-"""Panel of the help page with the settings that tasks take; each is an error where no task takes it."""
+if TYPE_CHECKING:
+    from eyechart.evaluators.judging import JudgeOptions
+
 JUDGE = "Who judges"
+"""Panel of the help page."""
+_OF_JUDGE: dict[str, Any] = {"rich_help_panel": JUDGE}
 
 
 class BackendKind(Enum):
@@ -22,111 +32,205 @@ class BackendKind(Enum):
     OPENAI = "openai"
 
 
-Subset = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Data set to run on; the task's own by default. Repeatable."),
-]
-Split = Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Evaluate only the first N items.")]
-_SEED = "Seed of the bootstrap intervals and of random choices"
-Seed = Annotated[int, typer.Option(min=0, help=f"{_SEED}.")]
-OptionalSeed = Annotated[int | None, typer.Option(min=0, help=f"{_SEED} (default: 0).")]
-"""None where it is not given, as a suite file has a seed of its own."""
-DataDirs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--data-dir",
-        metavar="[SUBSET=]PATH",
-        help="Folder of the release; without it, the official one is downloaded where that is possible. Repeatable.",
-    ),
-]
-Mini = Annotated[
-    bool, typer.Option("--mini", help="Use synthetic data, a mini release, for data sets without --data-dir.")
-]
-DataOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option", metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
-    ),
-]
-Out = Annotated[
-    Path | None, typer.Option("--out", "--output", help="Folder for the results (default: ./eyechart_runs/<time>).")
-]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows and images that cannot be read; list them.")]
-SkipMissing = Annotated[bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")]
-NoStore = Annotated[
-    bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
-]
+@dataclass(frozen=True)
+class DataArguments:
+    """What a command runs on."""
 
-AsPublished = Annotated[
-    bool | None,
-    typer.Option(
-        "--as-published",
-        help="Run as the paper did, where the defaults are better or cheaper; the result lists what this changes.",
-        rich_help_panel=HOW,
-    ),
-]
-Wording = Annotated[str | None, typer.Option(help="Another wording of the prompt.", rich_help_panel=HOW)]
-Inference = Annotated[
-    str | None,
-    typer.Option(
-        help="options, closed-set (the option of the lowest loss) or top-token (the likeliest token).",
-        rich_help_panel=HOW,
-    ),
-]
-Words = Annotated[
-    str | None, typer.Option(help="Words whose logits give a score, such as high/low.", rich_help_panel=HOW)
-]
-Temperature = Annotated[float | None, typer.Option(help="What logits are divided by.", rich_help_panel=HOW)]
-Ties = Annotated[str | None, typer.Option(help="Ranking of equal logits: exact or released.", rich_help_panel=HOW)]
-Aggregator = Annotated[
-    str | None,
-    typer.Option(help="From pairs to scores: map, mle, mle_ridge, perron or trueskill.", rich_help_panel=HOW),
-]
-Blind = Annotated[bool | None, typer.Option("--blind", help="Ask without the image.", rich_help_panel=HOW)]
-WithoutBlind = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True,
-        file_okay=False,
-        metavar="FOLDER",
-        help="Score also without the questions that the blind run in this folder solved.",
-        rich_help_panel=HOW,
-    ),
-]
-Marking = Annotated[
-    bool | None,
-    typer.Option("--marking", help="Have a judge mark answers to open questions too, 1 to 5.", rich_help_panel=HOW),
-]
-HumanLetters = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True,
-        dir_okay=False,
-        metavar="FILE",
-        help="CSV or JSON Lines with id, pass and the letter that people read in the reply: tells the agreement.",
-        rich_help_panel=HOW,
-    ),
-]
-Fallback = Annotated[
-    str | None, typer.Option(help="What an unreadable reply becomes: wrong or random.", rich_help_panel=HOW)
-]
-Rounds = Annotated[int | None, typer.Option(min=1, help="Replies asked of the judge.", rich_help_panel=JUDGE)]
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Data set to run on; the task's own by default. Repeatable."),
+    ] = None
+    split: Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Evaluate only the first N items.")] = None
+    data_dir: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[DATASET=]PATH",
+            help="Folder of the release; without it, the official one is downloaded where that is possible. "
+            "Repeatable.",
+        ),
+    ] = None
+    data_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
+        ),
+    ] = None
+    mini: Annotated[bool, typer.Option("--mini", help="Use synthetic demo data for data sets without --data-dir.")] = (
+        False
+    )
 
 
-def parse_options(values: Sequence[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TaskArguments:
+    """How tasks are run, and where results go."""
+
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Setting of the task's protocol; `eyechart tasks NAME` lists them. Repeatable.",
+        ),
+    ] = None
+    max_new_tokens: Annotated[int | None, typer.Option(min=1, help="The longest reply, in tokens.")] = None
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published",
+            help="Run as the paper did, where the defaults are better or cheaper; the result lists what this changes.",
+        ),
+    ] = False
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the bootstrap intervals and of random choices (default: 0).")
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "--output", help="Folder for the results (default: ./eyechart_runs/<time>)."),
+    ] = None
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad", help="Leave out rows and images that cannot be read, and items without an answer; list them."
+        ),
+    ] = False
+    no_store: Annotated[
+        bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
+    ] = False
+
+    def given_settings(self) -> dict[str, Any]:
+        """The settings of `--set` and `--max-new-tokens`, by name.
+
+        Raises:
+            UsageError: One is not NAME=VALUE, or given twice.
+        """
+        found = parse_pairs("--set", self.settings or [])
+        if self.max_new_tokens is not None:
+            if "max_new_tokens" in found:
+                raise UsageError("--max-new-tokens and --set max_new_tokens are both given; leave out one")
+            found["max_new_tokens"] = self.max_new_tokens
+        return found
+
+
+@dataclass(frozen=True)
+class JudgeArguments:
+    """A judge on a server."""
+
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="The judge's name on its server; without it none is asked.", **_OF_JUDGE),
+    ] = None
+    judge_base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Address of the judge's server (default: OpenAI's).", **_OF_JUDGE),
+    ] = None
+    judge_temperature: Annotated[
+        float | None, typer.Option(min=0, help="Of the sampling (default: 1).", **_OF_JUDGE)
+    ] = None
+    judge_max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="The judge's longest reply (default: 64).", **_OF_JUDGE)
+    ] = None
+    judge_concurrency: Annotated[
+        int | None, typer.Option(min=1, help=f"Requests at once (default: {DEFAULT_CONCURRENCY}).", **_OF_JUDGE)
+    ] = None
+    judge_timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            metavar="SECONDS",
+            help=f"How long to wait for an answer of the judge (default: {DEFAULT_TIMEOUT:.0f}).",
+            **_OF_JUDGE,
+        ),
+    ] = None
+    judge_max_cost: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="DOLLARS",
+            help="US dollars that may be spent; what is left then stays unjudged, and the result says so.",
+            **_OF_JUDGE,
+        ),
+    ] = None
+    judge_price: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="INPUT OUTPUT",
+            help="US dollars per million tokens of prompts and of replies; --judge-max-cost needs it.",
+            **_OF_JUDGE,
+        ),
+    ] = None
+
+    def options(self) -> "JudgeOptions | None":
+        """The judge of a run; None where no judge is named.
+
+        Raises:
+            UsageError: Something is said about a judge that is not named, or is not allowed.
+        """
+        given = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) is not None}
+        if self.judge is None:
+            if given:
+                names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+                raise UsageError(f"{names} has no effect without --judge, the judge's name on its server")
+            return None
+        from eyechart.evaluators.judging import JudgeOptions
+
+        endpoint = EndpointOptions(
+            base_url=self.judge_base_url,
+            concurrency=self.judge_concurrency or DEFAULT_CONCURRENCY,
+            timeout=self.judge_timeout or DEFAULT_TIMEOUT,
+        )
+        own = {"judge_temperature": "temperature", "judge_max_tokens": "max_tokens"}
+        own |= {"judge_max_cost": "max_cost", "judge_price": "price"}
+        return JudgeOptions(
+            self.judge, endpoint, **{name: given[option] for option, name in own.items() if option in given}
+        )
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the fields of its dataclass parameters as parameters, from which typer makes options."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name not in groups:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(parameter.replace(kind=kind, annotation=hints[name]))
+            continue
+        of_group = get_type_hints(groups[name], include_extras=True)
+        for one in fields(groups[name]):
+            default = inspect.Parameter.empty if one.default is MISSING else one.default
+            parameters.append(
+                inspect.Parameter(
+                    one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of_group[one.name]
+                )
+            )
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        made: dict[str, Any] = {
+            name: group(**{one.name: values.pop(one.name) for one in fields(group)}) for name, group in groups.items()
+        }
+        command(**values, **made)
+
+    del run.__wrapped__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def parse_pairs(option: str, values: Sequence[str]) -> dict[str, Any]:
     """Name to value of `NAME=VALUE`; what is no JSON is text.
 
     Raises:
         UsageError: Not of that form, or a name is given twice.
     """
-    options: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for value in values:
         name, equals, text = value.partition("=")
-        if not equals or name in options:
-            raise UsageError(f"--option {value!r} is not NAME=VALUE, or gives NAME again")
+        if not equals or name in found:
+            raise UsageError(f"{option} {value!r} is not NAME=VALUE, or gives NAME again")
         try:
-            options[name] = json.loads(text)
+            found[name] = json.loads(text)
         except ValueError:
-            options[name] = text
-    return options
+            found[name] = text
+    return found

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.evaluators.commands.arguments import Seed
 from eyechart.evaluators.runs.console import checked, console, print_line, printable
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def compare(
     allow: Annotated[
         list[str] | None, typer.Option(metavar="SETTING", help="Compare although this setting differs. Repeatable.")
     ] = None,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write what was found: .json, or .csv with the items that flipped."),
@@ -88,7 +87,7 @@ def _table(found: "Comparison") -> "Table":
         flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test in _COUNTING else ""
         table.add_row(
             escape(printable(one.task)),
-            escape(printable(f"{one.subset} ({one.split})")),
+            escape(printable(f"{one.dataset} ({one.split})")),
             escape(printable(one.score)),
             _number(one.first),
             _number(one.second),
@@ -107,7 +106,7 @@ def _say_notes(differences: "Sequence[Difference]") -> None:
     scores: dict[tuple[str, str], list[str]] = {}
     for one in differences:
         if one.note:
-            scores.setdefault((f"{one.task} on {one.subset} ({one.split})", one.note), []).append(one.score)
+            scores.setdefault((f"{one.task} on {one.dataset} ({one.split})", one.note), []).append(one.score)
     for (place, note), names in scores.items():
         _say(f"{place}: {' and '.join(names)}: {note}")
 
@@ -116,7 +115,7 @@ def _say_flips(one: "Difference") -> None:
     for side, items in (("first", one.only_first), ("second", one.only_second)):
         if items:
             more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-            place = f"{one.task} on {one.subset} ({one.split}): {one.score}"
+            place = f"{one.task} on {one.dataset} ({one.split}): {one.score}"
             _say(f"{place}: right in the {side} run alone: {', '.join(items[:_SHOWN])}{more}")
 
 

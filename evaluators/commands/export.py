@@ -7,7 +7,7 @@ import typer
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import DataOptions, SkipBad, SkipMissing, parse_options
+from eyechart.evaluators.commands.arguments import parse_pairs
 from eyechart.evaluators.runs.console import checked, printable
 from eyechart.evaluators.runs.plan import parse_data_dirs
 
@@ -26,7 +26,12 @@ def export(
         ),
     ] = None,
     mini: Annotated[bool, typer.Option("--mini", help="Export the mini release, which holds synthetic items.")] = False,
-    option: DataOptions = None,
+    data_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
+        ),
+    ] = None,
     push_to_hub: Annotated[
         str | None, typer.Option(metavar="REPO", help="Upload to this data set repository; not with --mini.")
     ] = None,
@@ -43,8 +48,10 @@ def export(
             "framework and the repository; not with --mini.",
         ),
     ] = False,
-    skip_bad: SkipBad = False,
-    skip_missing: SkipMissing = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out malformed rows; list them.")] = False,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")
+    ] = False,
 ) -> None:
     """Write a data set as Parquet with its images and a dataset card, for plain `datasets.load_dataset`."""
 
@@ -72,7 +79,7 @@ def export(
             config,
             out=out,
             data_dir=folders.get("", folders or None),
-            options=parse_options(option or []),
+            options=parse_pairs("--data-option", data_option or []),
             i_have_the_rights=i_have_the_rights,
             skip_bad=skip_bad,
             skip_missing=skip_missing,

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def publish(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs of one model.")],
     model_repo: Annotated[str, typer.Option(metavar="ID", help="The model's repository on the Hub.")],
-    task: Annotated[list[str] | None, typer.Option(help="Publish this task alone. Repeatable.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Publish only this task. Repeatable.")] = None,
     dataset_repo: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SUBSET=ID",
+            metavar="DATASET=ID",
             help="Benchmark repository of a data set, made with `eyechart export --benchmark`; its results also "
             "go into .eval_results. Repeatable.",
         ),
@@ -36,7 +36,7 @@ def publish(
     ] = False,
     create_pr: Annotated[bool, typer.Option("--create-pr", help="With --push: open a pull request.")] = False,
     same_model: Annotated[
-        bool, typer.Option("--same-model", help="The repository holds the model of the run, which names it otherwise.")
+        bool, typer.Option("--same-model", help="The repository holds the run's model under another name.")
     ] = False,
     allow_left_out: Annotated[
         bool, typer.Option("--allow-left-out", help="Publish although rows were left out; the card says how many.")
@@ -90,17 +90,17 @@ def publish(
 
 
 def _held(repo: str, card: Path | None) -> "Held":
-    from eyechart.hub_cards.model_card.hub import Held, read_files
+    from eyechart.hub_cards.model_card.hub import Held, decoded, read_files
     from eyechart.hub_cards.model_card.publication import CARD, ENTRIES
 
     if card is None:
         return read_files(repo, (CARD, ENTRIES))
-    beside = card.parent / ENTRIES
+    entries = card.parent / ENTRIES
     try:
-        files = {CARD: card.read_bytes(), **({ENTRIES: beside.read_bytes()} if beside.is_file() else {})}
-        return Held({path: content.decode() for path, content in files.items()}, "")
-    except (OSError, UnicodeDecodeError) as error:
+        files = {CARD: card.read_bytes(), **({ENTRIES: entries.read_bytes()} if entries.is_file() else {})}
+    except OSError as error:
         raise MissingFileError(f"cannot be read as a card: {error}", path=card) from error
+    return Held({path: decoded(content, str(card.parent / path)) for path, content in files.items()}, "")
 
 
 def _data_repos(values: list[str]) -> dict[str, str]:
@@ -108,8 +108,8 @@ def _data_repos(values: list[str]) -> dict[str, str]:
     for value in values:
         name, equals, repo = value.partition("=")
         if not equals or not repo or name in repos:
-            raise UsageError(f"--dataset-repo {value!r} is not SUBSET=ID, or gives SUBSET again")
+            raise UsageError(f"--dataset-repo {value!r} is not DATASET=ID, or gives DATASET again")
         if name not in DATASETS:
-            raise unknown_name("subset in --dataset-repo", name, DATASETS)
+            raise unknown_name("dataset in --dataset-repo", name, DATASETS)
         repos[name] = repo
     return repos

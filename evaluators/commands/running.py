@@ -37,7 +37,7 @@ def execute_plan(
         use_store: Whether stored answers are used and new ones kept.
     """
     from eyechart.evaluators.backends.processes import join_processes
-    from eyechart.evaluators.judging import make_judge
+    from eyechart.evaluators.judging import EndpointJudge
     from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.runs.run import execute
 
@@ -52,7 +52,7 @@ def execute_plan(
             contextlib.nullcontext() if processes is None else contextlib.closing(processes),
             ResponseStore.open() if use_store else contextlib.nullcontext() as store,
         ):
-            asked = None if judge is None else make_judge(judge, store, processes)
+            asked = None if judge is None else EndpointJudge(judge, store, processes)
             return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes, asked)
 
     raise typer.Exit(0 if checked(finish) else 1)

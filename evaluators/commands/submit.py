@@ -48,11 +48,11 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
     counts = [_checked_count(run, key) for key in keys]
     lines = []
     for key, count in zip(keys, counts, strict=True):
-        place = Path(key.task) / key.subset
+        place = Path(key.task) / key.dataset
         target = (out or run.folder / "answer_files") / place
         _copy([run.folder / place / name for name in run.tasks[key].files], target)
         lines.append(f"{key.title}: {count:,} answers in {', '.join(str(target / n) for n in run.tasks[key].files)}")
-        lines += [note for note in [find_dataset(key.subset).answers_note] if note]
+        lines += [note for note in [find_dataset(key.dataset).answers_note] if note]
     return lines
 
 
@@ -83,7 +83,7 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
     if missing:
         raise UsageError(f"{key.title}: {missing} answers are missing; repeat the run, which asks only for these")
     for name in result.files:
-        path = run.folder / key.task / key.subset / name
+        path = run.folder / key.task / key.dataset / name
         if not path.is_file():
             raise MissingFileError("the run's answer file is not there; repeat the run, which asks nothing", path=path)
         _, found = read_predictions(path)

@@ -1,17 +1,93 @@
-"""`eyechart tasks`: what there is to run."""
+"""`eyechart tasks`: what there is to run, or one task in full."""
 
-from eyechart.evaluators.tasks import TASKS
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.tasks import TASKS, find_tasks, headline_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from eyechart.evaluators.tasks.task import Task
 
 
-def list_tasks() -> None:
-    """List the tasks with their data sets and metrics."""
-    from rich.table import Table
-
+def list_tasks(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[TASK | FILE]", help="Task, or task file, to print in full.")
+    ] = None,
+) -> None:
+    """List the tasks, or print one: its prompt, data, settings and scores."""
     from eyechart.evaluators.runs.console import console
 
+    output = console()
+    if name is None:
+        output.print(_table(("task", "what it measures", "data sets", "splits", "metric"), [_row(t) for t in TASKS]))
+        return
+    for task in checked(lambda: find_tasks(name)):
+        _print_task(task, output)
+
+
+def _row(task: "Task") -> tuple[str, ...]:
+    return (task.name, task.description, ", ".join(task.data.datasets), ", ".join(task.data.splits), task.metric)
+
+
+def _print_task(task: "Task", output: "Console") -> None:
+    from rich.markup import escape
+
+    from eyechart.evaluators.evaluation.preview import example_prompts, how_to_get
+    from eyechart.evaluators.protocols.settings import list_settings
+    from eyechart.metrics.scores import Unit, specs_of
+
+    lines = [f"[bold]{escape(task.name)}[/bold]  {escape(task.description)}"]
+    lines += [escape(line) for line in (task.paper, task.note) if line]
+    output.print("\n".join(lines))
+    for named, text in example_prompts(task).items():
+        output.print(f"\n[bold]prompt[/bold] {escape(named)}, as a model sees it ({task.protocol.prompt_id}):")
+        output.print(escape(text))
+    output.print("\n[bold]data[/bold]")
+    for dataset in task.data.default_datasets:
+        output.print(escape(f"{dataset}: {how_to_get(task, dataset)}"))
+    others = [name for name in task.data.datasets if name not in task.data.default_datasets]
+    if others:
+        output.print(escape(f"also runs on: {', '.join(others)}"))
+    config = f"configuration: {task.data.config}; " if task.data.config else ""
+    output.print(f"{config}splits: {', '.join(task.data.splits)}")
+    rows: list[tuple[str, ...]] = [
+        (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.protocol)
+    ]
+    output.print("\n[bold]settings[/bold], given with --set NAME=VALUE")
+    output.print(_table(("setting", "values", "default", "meaning"), rows))
+    output.print(f"\n[bold]scores[/bold] of {task.metric}; * stands for the task where one number has to")
+    specs = [one for one in specs_of(task.metric) if one.unit is not Unit.COUNT]
+    chosen = headline_of(task)
+    scores: list[tuple[str, ...]] = [
+        (f"{one.key} *" if one.key == chosen.key else one.key, one.label, one.unit.value, _range(one), _best(one))
+        for one in specs
+    ]
+    output.print(_table(("score", "label", "unit", "range", "best"), scores))
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _range(spec: Any) -> str:
+    return f"{spec.low:g} to {spec.high:g}"
+
+
+def _best(spec: Any) -> str:
+    return {True: "high", False: "low", None: ""}[spec.higher_is_better]
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Any:
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table()
-    for column in ("task", "what it measures", "subsets", "splits", "metric"):
-        table.add_column(column, no_wrap=column == "task")
-    for task in TASKS:
-        table.add_row(task.name, task.description, ", ".join(task.subsets), ", ".join(task.splits), task.metric)
-    console().print(table)
+    for place, column in enumerate(columns):
+        table.add_column(column, no_wrap=place == 0)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return table

@@ -8,8 +8,8 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError, unkno
 from eyechart.evaluators.comparison.differences import Difference, corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores
 from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
-from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.report.runs import Run, TaskKey, read_runs
+from eyechart.evaluators.results.evaluation import AVERAGE
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def compare(
         DataError: A run cannot be read.
     """
     one, other = read_runs([first, second])
-    keys = [key for key in one.tasks if key in other.tasks and key.subset != AVERAGE]
+    keys = [key for key in one.tasks if key in other.tasks and key.dataset != AVERAGE]
     known = dict.fromkeys(key.task for key in (*one.tasks, *other.tasks))
     for name in tasks:
         if name not in known:
@@ -116,7 +116,7 @@ def _compare_task(
     if changed:
         told = f"{len(changed)} items, '{changed[0]}' first, have another right answer: the data are not the same"
         return Refused(key.title, (told,), False)
-    return differences((key.task, key.subset, key.split), scores[0], scores[1], shared, seed)
+    return differences((key.task, key.dataset, key.split), scores[0], scores[1], shared, seed)
 
 
 def _scores(run: Run, key: TaskKey) -> ItemScores:

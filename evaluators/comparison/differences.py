@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eyechart.evaluators.comparison.items import ItemScores, Marks, Qualities, Share
+from eyechart.evaluators.comparison.items import ItemScores, JudgeScores, Qualities, Share
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
@@ -37,7 +37,7 @@ class Difference:
     """One score of one task in two runs."""
 
     task: str
-    subset: str
+    dataset: str
     split: str
     score: str
     """What it is, for people."""
@@ -67,7 +67,7 @@ def differences(
     """Test every score of a task.
 
     Args:
-        place: Task, subset and split.
+        place: Task, data set and split.
         first: What the items gave in the first run.
         second: The same of the second.
         items: The items to compare, which both have.
@@ -78,9 +78,9 @@ def differences(
         for one, other in zip(first.shares, second.shares, strict=True)
     ]
     found += [
-        _marks_difference(place, one, other, items, seed)
-        for one in first.marks
-        for other in second.marks
+        _judged_difference(place, one, other, items, seed)
+        for one in first.judged
+        for other in second.judged
         if one.key == other.key
     ]
     if first.qualities is not None and second.qualities is not None:
@@ -129,8 +129,8 @@ def _share_difference(
     )
 
 
-def _marks_difference(
-    place: tuple[str, str, str], one: Marks, other: Marks, items: Sequence[str], seed: int
+def _judged_difference(
+    place: tuple[str, str, str], one: JudgeScores, other: JudgeScores, items: Sequence[str], seed: int
 ) -> Difference:
     marked = [item for item in items if item in one.values and item in other.values]
     first, second = _column(one.values, marked), _column(other.values, marked)
@@ -155,13 +155,13 @@ def _quality_differences(
     place: tuple[str, str, str], one: Qualities, other: Qualities, items: Sequence[str], seed: int
 ) -> list[Difference]:
     human = _column(one.human, items)
-    beside = ", all images together" if one.averaged or other.averaged else ""
+    aside = ", all images together" if one.averaged or other.averaged else ""
 
     def made(
         score: str, scores: Sequence[float], interval: tuple[float, float], p_value: float, test: str
     ) -> Difference:
         gap = scores[0] - scores[1]
-        name = f"{score}{beside}"
+        name = f"{score}{aside}"
         return Difference(*place, name, scores[0], scores[1], gap, interval, p_value, test, len(items))
 
     found = []

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.tasks.task import Kind
+from eyechart.evaluators.protocols.quality.assessment import QualityAssessment
+from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
+from eyechart.evaluators.tasks import get_task, known_task
 
-AVERAGE = "average"
-"""What stands in place of the data set's name."""
 AVERAGED_SCORES = ("srcc", "plcc", "krcc", "plcc_fitted")
 """Scores that mean the same on every database; errors are in the units of each."""
 
@@ -34,10 +32,10 @@ def averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
 
     Returns:
         One for each such task on at least two of its databases of which any has scores, in order of their first
-        evaluations, with `subset` "average". `scores` are the plain means of `AVERAGED_SCORES`, `n` the sum of the
+        evaluations, with `dataset` "average". `scores` are the plain means of `AVERAGED_SCORES`, `n` the sum of the
         numbers of images, and `by_database` what they are made of. There is no interval, as the metric's intervals of
         single databases do not give one. Each variant that all databases have is averaged likewise. Where databases are
-        missing or have no score, `scores` is None and `note` names them: a mean of fewer would not compare with
+        missing or have no score, `scores` is None and a caveat names them: a mean of fewer would not compare with
         published ones.
     """
     return [_average(same) for same in _several(evaluations)]
@@ -47,8 +45,8 @@ def _several(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     """The evaluations on databases that a task averages over, those of the same settings together, at least two."""
     groups: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
-        task = get_task(evaluation.task)
-        if task.evaluator is Kind.QUALITY_ASSESSMENT and evaluation.subset in task.runs_on:
+        task = known_task(evaluation.task)
+        if task is not None and isinstance(task.protocol, QualityAssessment) and evaluation.dataset in task.data.run_on:
             settings = _settings(evaluation)
             key = json.dumps([evaluation.task, evaluation.split, evaluation.model, settings], sort_keys=True)
             groups.setdefault(key, []).append(evaluation)
@@ -57,7 +55,7 @@ def _several(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
 
 def _can_be_averaged(same: Sequence[Evaluation]) -> bool:
     """Whether there are several databases and, unlike with top tokens, scores."""
-    databases = {evaluation.subset for evaluation in same}
+    databases = {evaluation.dataset for evaluation in same}
     return len(databases) > 1 and any(evaluation.scores is not None for evaluation in same)
 
 
@@ -67,27 +65,27 @@ def _settings(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _average(same: Sequence[Evaluation]) -> Evaluation:
-    databases = get_task(same[0].task).runs_on
-    counts = Counter(evaluation.subset for evaluation in same)
-    by_database = {evaluation.subset: evaluation for evaluation in same if evaluation.scores is not None}
+    databases = get_task(same[0].task).data.run_on
+    counts = Counter(evaluation.dataset for evaluation in same)
+    by_database = {evaluation.dataset: evaluation for evaluation in same if evaluation.scores is not None}
     lacking = [name for name in databases if name not in by_database]
     repeated = [name for name in databases if counts[name] > 1]
-    note = ""
+    caveat = ""
     if lacking:
-        note = f"There is no average over the {len(databases)} databases: no scores of {', '.join(lacking)}."
+        caveat = f"There is no average over the {len(databases)} databases: no scores of {', '.join(lacking)}."
     elif repeated:
-        note = f"There is no average over the {len(databases)} databases: several scores of {', '.join(repeated)}."
+        caveat = f"There is no average over the {len(databases)} databases: several scores of {', '.join(repeated)}."
     elif not all(evaluation.complete for evaluation in same):
-        note = "The average holds scores that were made of less than was to be asked."
+        caveat = "The average holds scores that were made of less than was to be asked."
     is_whole = not (lacking or repeated)
     first = same[0]
     variants = [name for name in first.variants if all(name in evaluation.variants for evaluation in same)]
     return Evaluation(
         task=first.task,
-        subset=AVERAGE,
+        dataset=AVERAGE,
         split=first.split,
         model=first.model,
-        scores=_mean({name: by_database[name].scores or {} for name in databases}) if is_whole else None,
+        scores=mean_scores({name: by_database[name].scores or {} for name in databases}) if is_whole else None,
         settings={
             **_settings(first),
             "average": "plain mean over databases",
@@ -95,16 +93,20 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
             "data": {"is_mini": any(evaluation.settings["data"]["is_mini"] for evaluation in same)},
         },
         variants={
-            name: _mean({database: by_database[database].variants[name] for database in databases})
+            name: mean_scores({database: by_database[database].variants[name] for database in databases})
             for name in (variants if is_whole else ())
         },
-        note=note,
+        caveats=[caveat] if caveat else [],
         complete=all(evaluation.complete for evaluation in same),
     )
 
 
-def _mean(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The means of the scores of databases, nan where one is undefined, with what they are made of."""
+def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The means of the scores of databases, nan where one is undefined, with what they are made of.
+
+    Args:
+        scores: By database, as the metric returned them.
+    """
     by_database = {
         database: {name: values[name] for name in (*AVERAGED_SCORES, "n")} for database, values in scores.items()
     }

@@ -75,7 +75,7 @@ def unmatched_note(scores: Mapping[str, Any]) -> str:
         return ""
     of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
     n = scores[of_circular if of_circular in scores else "n"]
-    return f"No option was found in {round(share * n)} of {n} replies, which count as wrong."
+    return f"{round(share * n)} of {n} replies could not be parsed and count as incorrect."
 
 
 def repeated_note(model: Mapping[str, Any]) -> str:
@@ -131,8 +131,8 @@ def private_note(loaded: LoadedData, count: int) -> str:
         loaded: The data.
         count: Number of items whose predictions were kept.
     """
-    subset, name = DATASETS.get(loaded.subset), f"{loaded.subset} ({loaded.split})"
-    is_private = subset is None or loaded.split in subset.private_splits(loaded.config or subset.configs[0])
+    entry, name = DATASETS.get(loaded.name), f"{loaded.name} ({loaded.split})"
+    is_private = entry is None or loaded.split in entry.private_splits(loaded.config or entry.configs[0])
     why = f"The answers of {name} are private" if is_private else f"This copy of {name} holds no answers"
     kept = f"{why}, so there is no score; the predictions of {count} items were kept."
-    return f"{kept} {subset.answers_note}" if subset is not None and subset.answers_note else kept
+    return f"{kept} {entry.answers_note}" if entry is not None and entry.answers_note else kept

@@ -10,10 +10,13 @@ import datasets
 from eyechart import datasets_scripts
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks.task import Task
 
+_MADE = ("id", "first_id", "second_id")
+"""Columns that own data get where they lack them."""
 _MINI = "mini"
 """What `data` says for synthetic data."""
 
@@ -23,7 +26,8 @@ class LoadedData:
     """A data set and where it came from."""
 
     dataset: datasets.Dataset
-    subset: str
+    name: str
+    """Name of the data set."""
     split: str
     source: str
     """The folder or data set id, "official release" for one that was downloaded, "mini release", or "given" for a
@@ -59,7 +63,7 @@ def load_data(
     task: Task,
     data: str | datasets.Dataset | None = None,
     *,
-    subset: str | None = None,
+    dataset: str | None = None,
     split: str | None = None,
     data_dir: str | Path | None = None,
     is_mini: bool = False,
@@ -71,25 +75,27 @@ def load_data(
     """Load what a task is to run on.
 
     Args:
-        task: The task; its first subset and split are the defaults.
+        task: The task; its first data set and split are the defaults.
         data: A `Dataset` in the documented columns, the name of one of our data sets, or any data set id; "mini" for
-            the mini release of `subset`, "mini:NAME" for that of another of our data sets; None for `subset`.
-        subset: One of the task's subsets where `data` is None or "mini", else the configuration of `data`.
+            the mini release of `dataset`, "mini:NAME" for that of another of our data sets; None for `dataset`.
+        dataset: One of the task's data sets where `data` is None or "mini", else the configuration of `data`.
         split: One of the task's splits where `data` is None or ours, else any split of `data`.
         data_dir: Folder that holds the release; None is the official one, downloaded where that is possible.
         is_mini: Take the mini release, which holds synthetic items, as `data="mini"` does.
         options: Settings of the data set's own.
         skip_missing: Leave out rows whose image file is absent.
         skip_bad: Leave out rows whose annotation is malformed.
-        images: "skip" reads annotations only, for answers made elsewhere.
+        images: "skip" reads annotations only, for precomputed predictions.
 
     Raises:
-        UsageError: Unknown subset or split, a `data` that is neither a name nor a `Dataset`, or a folder beside the
+        UsageError: Unknown data set or split, a `data` that is neither a name nor a `Dataset`, or a folder beside the
             mini release.
         DataError: The release cannot be read, or has to be got by hand.
     """
+    if data is None and task.data.path is not None:
+        return _load_own(task, split, data_dir, skip_missing=skip_missing, skip_bad=skip_bad, images=images)
     if isinstance(data, datasets.Dataset):
-        return LoadedData(data, subset or "own data", split or GIVEN, GIVEN)
+        return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
     if data is not None and not isinstance(data, str):
         raise UsageError(f"data={type(data).__name__}: pass a datasets.Dataset, the name of a data set, or None.")
     if isinstance(data, str) and (data == _MINI or data.startswith(f"{_MINI}:")):
@@ -99,17 +105,18 @@ def load_data(
     if is_mini and data is not None and data not in datasets_scripts.list_datasets():
         raise unknown_name("data set after 'mini:'", data, datasets_scripts.list_datasets())
     if data is not None and data not in datasets_scripts.list_datasets():
-        loaded = datasets.load_dataset(data, name=subset, split=split or task.splits[0])
-        return LoadedData(loaded, subset or data, split or task.splits[0], data)
-    name, config = (data, subset or task.config) if data else (subset or task.default_subsets[0], task.config)
-    if name not in task.subsets:
-        raise unknown_name(f"subset of {task.name}", name, task.subsets)
-    split = split or task.splits[0]
-    if split not in task.splits:
-        raise unknown_name(f"split of {task.name}", split, task.splits)
+        loaded = datasets.load_dataset(data, name=dataset, split=split or task.data.splits[0])
+        return LoadedData(loaded, dataset or data, split or task.data.splits[0], data)
+    name, config = (data, dataset or task.data.config) if data else (dataset, task.data.config)
+    name = name or task.data.default_datasets[0]
+    if name not in task.data.datasets:
+        raise unknown_name(f"data set of {task.name}", name, task.data.datasets)
+    split = split or task.data.splits[0]
+    if split not in task.data.splits:
+        raise unknown_name(f"split of {task.name}", split, task.data.splits)
     folder = mini.release(name) if is_mini else None if data_dir is None else Path(data_dir)
     options = dict(options or {})
-    dataset = datasets_scripts.load_dataset(
+    rows = datasets_scripts.load_dataset(
         name,
         config,
         split=split,
@@ -119,10 +126,36 @@ def load_data(
         skip_bad=skip_bad,
         images=images,
     )
-    left_out = datasets_scripts.left_out(dataset)
+    left_out = datasets_scripts.left_out(rows)
     options = datasets_scripts.options_in_force(name, config, options)
     source = MINI if is_mini else OFFICIAL if data_dir is None else str(data_dir)
-    return LoadedData(dataset, name, split, source, left_out, config, options)
+    return LoadedData(rows, name, split, source, left_out, config, options)
+
+
+def _load_own(
+    task: Task,
+    split: str | None,
+    data_dir: str | Path | None,
+    *,
+    skip_missing: bool,
+    skip_bad: bool,
+    images: Literal["load", "skip"],
+) -> LoadedData:
+    own, path = task.data, str(data_dir or task.data.path)
+    rows = load_own(
+        path,
+        task.protocol.kind,
+        columns=own.columns,
+        config=own.config,
+        split=split or own.split,
+        needs=[*(name for name in task.protocol.columns if name not in _MADE), *task.groups],
+        needed_by=task.name,
+        skip_missing=skip_missing,
+        skip_bad=skip_bad,
+        images=images,
+    )
+    left_out = datasets_scripts.left_out(rows)
+    return LoadedData(rows, own.datasets[0], split or own.splits[0], path, left_out, own.config)
 
 
 @dataclass(frozen=True)

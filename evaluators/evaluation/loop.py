@@ -1,12 +1,11 @@
-"""The loop of an evaluation: rows become requests, a backend answers them, a metric scores the answers."""
+"""The loop of an evaluation: rows become requests, a backend answers them, the protocol scores the answers."""
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
 
-import evaluate
-
-from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.evaluation.caveats import (
     count_unscored,
     failed_note,
@@ -18,113 +17,180 @@ from eyechart.evaluators.evaluation.caveats import (
     unusable_note,
 )
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
-from eyechart.evaluators.evaluation.response_metadata import told_by
-from eyechart.evaluators.evaluation.waves import PRIVATE, Progress, ask_rows, left_out_item
-from eyechart.evaluators.requests.types import Backend, Response, RowResponses
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.evaluation.response_metadata import model_settings
+from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
+from eyechart.evaluators.protocols.protocol import Protocol, Scored
+from eyechart.evaluators.protocols.validation import check_image_list, check_images
+from eyechart.evaluators.requests.types import Backend, Row, RowResponses
+from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
+from eyechart.evaluators.tasks.as_published import published_settings
+from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.replies import judge_name
-
-if TYPE_CHECKING:
-    from eyechart.evaluators.evaluation.base import Evaluator
 
 
 def evaluate_rows(
-    asker: "Evaluator",
+    task: Task,
+    protocol: Protocol,
     backend: Backend,
     loaded: LoadedData,
     *,
-    metric: str | evaluate.EvaluationModule | None,
-    skip_bad: bool,
-    limit: int | None,
-    progress: Progress | None,
-) -> Evaluation:
+    as_published: bool = False,
+    skip_bad: bool = False,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Evaluation, list[RowResponses]]:
     """Ask a backend about the rows of some data and score its answers.
 
     Args:
-        asker: What asks and scores; it knows the data and the backend already.
+        task: The task.
+        protocol: Its protocol with the settings, seed and judge of this run.
         backend: What answers the requests.
         loaded: The data.
-        metric: The task's own by default.
+        as_published: Whether the settings are the paper's, which the result then lists.
         skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
         limit: Ask only the first so many rows.
         progress: Called with (done, total) after each response.
 
+    Returns:
+        The evaluation, and the rows that were answered.
+
     Raises:
-        DataError: A row cannot be asked, or there are none.
+        DataError: The data lack a column, a row cannot be asked, or there are none.
+        UsageError: The data were loaded with other settings than the paper's.
     """
-    rows, malformed = asker.usable_rows(undecoded_rows(loaded.dataset, limit), skip_bad)
+    # Data that are not the paper's are refused before a model is asked about them.
+    published = {"as_published": published_settings(task, protocol, loaded)} if as_published else {}
+    backend.check(protocol.output_type)
+    backend = backend.for_data(loaded.name)
+    protocol = _for_run(task, protocol, backend, loaded, skip_bad)
+    check_columns(task, protocol, loaded)
+    rows, malformed = usable_rows(task, protocol, undecoded_rows(loaded.dataset, limit), backend.needs_images)
     if not rows:
         raise DataError("there are no rows to evaluate", path=loaded.source)
     start = time.perf_counter()
-    answered, failed = ask_rows(asker, backend, rows, skip_bad, progress)
-    model_seconds = time.perf_counter() - start
-    public = [item for item in answered if not asker.is_private(item.row)]
-    private = [left_out_item(item.row, PRIVATE) for item in answered if asker.is_private(item.row)]
-    reasons = [asker.unusable(item) for item in public]
-    unusable = [left_out_item(item.row, why) for item, why in zip(public, reasons, strict=True) if why]
-    scored = [item for item, why in zip(public, reasons, strict=True) if not why]
-    why = asker.why_unscored(answered) or ("" if public else private_note(loaded, len(answered)))
-    scores, variants, marks = None, {}, {}
-    if scored and not why:
-        module = asker.prepare_metric(metric, asker.metric_config(scored))
-        scores, variants = module.compute(**asker.metric_inputs(scored)), asker.variants(scored)
-        marks = asker.marks(scored, scores)
-        why = asker.definition.note
-    seconds = {"model_seconds": model_seconds, "metric_seconds": time.perf_counter() - start - model_seconds}
-    settings = _settings(asker, backend, loaded, limit, answered)
+    answered, failed = ask_rows(protocol, backend, rows, skip_bad, progress)
+    asked = time.perf_counter()
+    try:
+        scored = protocol.score(answered)
+    except ScoringError as error:
+        raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
+    seconds = {"model_seconds": asked - start, "metric_seconds": time.perf_counter() - asked}
+    settings = {**protocol.settings(), **published, **scored.settings, "limit": limit, "data": loaded.describe()}
+    if protocol.judge is not None and protocol.is_judged:
+        describe = getattr(protocol.judge, "settings", None)
+        settings["judge"] = describe() if describe else {"name": judge_name(protocol.judge)}
+    settings["model"] = {**backend.settings(), **model_settings(answered)}
+    scores = scored.scores
+    unusable = [
+        left_out_item(one.row, scored.left_out[one.row["id"]]) for one in answered if one.row["id"] in scored.left_out
+    ]
+    private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
+    count_public = len(answered) - len(private)
     judge = settings.get("judge", {})
-    unjudged = unjudged_note(judge)
-    lacking = asker.lacking(scored, scores or {})
-    published = published_note(settings.get("as_published"))
-    told = (published, unusable_note(unusable, len(public)), lacking, unjudged, failed_note(scores or {}, judge), why)
-    caveats = (unmatched_note(scores or {}), asker.caveat(answered), repeated_note(settings["model"]))
-    return Evaluation(
-        task=asker.definition.name,
-        subset=loaded.subset,
+    incomplete = (unusable_note(unusable, count_public), unjudged_note(judge))
+    caveats = (
+        published_note(settings.get("as_published")),
+        *incomplete,
+        failed_note(scores or {}, judge),
+        "" if count_public else private_note(loaded, len(answered)),
+        task.note if scores is not None else "",
+        unmatched_note(scores or {}),
+        *scored.caveats,
+        repeated_note(settings["model"]),
+    )
+    evaluation = Evaluation(
+        task=task.name,
+        dataset=loaded.name,
         split=loaded.split,
         model=backend.name,
         scores=scores,
         settings=settings,
         left_out=[*loaded.left_out, *malformed, *failed, *unusable, *(private if scores is not None else [])],
-        predictions=[_record(asker, item, response, marks) for item in answered for response in item.responses],
-        variants=variants,
-        extras=asker.extras(answered),
-        files=asker.files(answered, loaded),
+        predictions=_records(protocol, answered, scored),
+        variants=scored.variants,
+        diagnostics=scored.diagnostics,
+        files=scored.files,
         timings={
             **seconds,
-            **getattr(asker.judge, "timings", dict)(),
-            "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
-            "answers_from_store": float(sum(response.stored for item in answered for response in item.responses)),
+            **getattr(protocol.judge, "timings", dict)(),
+            "items_per_second": len(answered) / seconds["model_seconds"] if seconds["model_seconds"] else 0.0,
+            "answers_from_store": float(sum(response.stored for one in answered for response in one.responses)),
         },
-        note=" ".join(line for line in (*told, *caveats) if line),
-        complete=not (unusable or lacking or unjudged or count_unscored(scores or {})),
+        caveats=[line for line in caveats if line],
+        complete=scored.complete and not any(incomplete) and not count_unscored(scores or {}),
     )
+    return evaluation, answered
 
 
-def _settings(
-    asker: "Evaluator", backend: Backend, loaded: LoadedData, limit: int | None, answered: Sequence[RowResponses]
-) -> dict[str, Any]:
-    own = {**asker.settings(), **asker.published(loaded), **asker.answer_settings(answered)}
-    settings = {**own, "limit": limit, "data": loaded.describe()}
-    if asker.judge is not None:
-        describe = getattr(asker.judge, "settings", None)
-        settings["judge"] = describe() if describe else {"name": judge_name(asker.judge)}
-    return {**settings, "model": {**backend.settings(), **told_by(answered)}}
+def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, skip_bad: bool) -> Protocol:
+    """The protocol with what the backend and the data decide."""
+    decided: dict[str, Any] = {"skip_bad": skip_bad}
+    # A benchmark's authors take answers to their own questions alone.
+    decided["answer_file"] = task.answer_file if loaded.name in task.data.datasets else None
+    names = {one.name for one in fields(protocol)}
+    if "split" in names:
+        decided["split"] = loaded.split
+    if "early_stop" in names and protocol.settings()["early_stop"] is None:
+        decided["early_stop"] = backend.billed_per_request
+    return replace(protocol, **decided)
 
 
-def _record(
-    asker: "Evaluator", answered: RowResponses, response: Response, marks: Mapping[str, Mapping[str, float]]
-) -> dict[str, Any]:
-    request = response.request
-    return {
-        "id": request.id,
-        "pass": request.pass_name,
-        "question": answered.row.get("question"),
-        "text": response.text,
-        "error": None if response.error is None else str(response.error),
-        "score": response.score,
-        "logits": None if response.logits is None else dict(response.logits),
-        "upper_bound_words": list(response.upper_bound_words) or None,
-        "marks": marks.get(answered.row["id"]),
-        **asker.record(answered, response),
-    }
+def check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
+    """Refuse data without a column that the protocol needs.
+
+    Raises:
+        UsageError: A column is missing; the message names the columns found.
+    """
+    for column in protocol.columns:
+        if column not in loaded.dataset.column_names:
+            found = ", ".join(loaded.dataset.column_names)
+            raise UsageError(f"missing column {column!r} (needed by {task.name}); found: {found}")
+
+
+def usable_rows(
+    task: Task, protocol: Protocol, rows: Sequence[Row], needs_images: bool
+) -> tuple[list[Row], list[dict[str, Any]]]:
+    """The rows that can be asked, and what is left out. Found first, so that no long run ends in an error.
+
+    Raises:
+        DataError: A row cannot be asked, and bad rows are not skipped.
+    """
+    usable: dict[str, Row] = {}
+    left_out = []
+    for row in rows:
+        try:
+            if row["id"] in usable:
+                raise DataError("its id was there before")
+            protocol.check(row)
+            if task.check is not None:
+                task.check(row)
+            if needs_images:
+                check_image_list(row)
+                check_images(protocol.requests(row))
+        except DataError as error:
+            if not protocol.skip_bad:
+                raise explain_item(row["id"], error) from error
+            left_out.append(left_out_item(row, str(error)))
+        else:
+            usable[row["id"]] = row
+    return list(usable.values()), left_out
+
+
+def _records(protocol: Protocol, answered: Sequence[RowResponses], scored: Scored) -> list[dict[str, Any]]:
+    """One record for each response: the columns of `predictions.parquet`."""
+    responses = [(one.row, response) for one in answered for response in one.responses]
+    return [
+        {
+            "id": row["id"],
+            "pass": response.request.pass_name,
+            "question": row.get("question"),
+            "text": response.text,
+            "error": None if response.error is None else str(response.error),
+            "logits": None if response.logits is None else dict(response.logits),
+            "upper_bound_words": list(response.upper_bound_words) or None,
+            "groups": {name: str(row[name] or "") for name in protocol.groups if name in row},
+            **item,
+        }
+        for (row, response), item in zip(responses, scored.items, strict=True)
+    ]

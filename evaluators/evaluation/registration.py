@@ -9,7 +9,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.tasks import TASKS
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.evaluation.base import Evaluator
+    from eyechart.evaluators.evaluation.evaluator import Evaluator
 
 MULTIPLE_CHOICE_PIPELINE = "image-text-to-text"
 """transformers' name of the pipeline; as a task of `evaluate`, multiple-choice questions in Q-Bench's wording."""

@@ -1,69 +1,56 @@
 """Asking a backend about rows, wave after wave, each of what the answers to those before it call for."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
+from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
 
-PRIVATE = "its answer is private"
-"""Why a row that was answered is left out of the scores where its own answer is not public."""
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
-
-
-class Asker(Protocol):
-    """What asks: the part of an `Evaluator` that this file needs."""
-
-    def requests(self, row: Row) -> list[Request]:
-        """What to ask the model about one row, whatever it answers."""
-
-    def next_wave(self, answered: "Sequence[RowResponses]") -> list[Request]:
-        """What to ask about all rows next, given all responses so far."""
-
-    def is_optional(self, request: Request) -> bool:
-        """Whether the row can be scored without an answer to this request."""
 
 
 @dataclass
 class _State:
     """What is known so far."""
 
-    passes: dict[str, list[str]]
-    """Passes that were asked, by row id."""
-    responses: dict[tuple[str, str], Response] = field(default_factory=dict)
+    rows: dict[str, Row]
+    """Rows by id, in order."""
+    responses: dict[str, dict[str, Response | None]]
+    """Pass to response by row id, in the order of asking; None while there is none."""
     failed: dict[str, str] = field(default_factory=dict)
     """Why a row was left out, by id."""
     asked: int = 0
-    """Number of requests."""
+    answered: int = 0
 
     def new(self, requests: Iterable[Request]) -> list[Request]:
         """Those that were not asked before, which now count as asked."""
         wave = []
         for request in requests:
-            if request.pass_name not in self.passes[request.id]:
-                self.passes[request.id].append(request.pass_name)
+            if request.pass_name not in self.responses[request.id]:
+                self.responses[request.id][request.pass_name] = None
                 wave.append(request)
         self.asked += len(wave)
         return wave
 
-    def answered(self, rows: Sequence[Row]) -> list[RowResponses]:
+    def all_answered(self) -> list[RowResponses]:
         """The rows that did not fail, with what they were answered."""
         return [
-            RowResponses(row, tuple(self.responses[row["id"], name] for name in self.passes[row["id"]]))
-            for row in rows
-            if row["id"] not in self.failed
+            RowResponses(row, tuple(response for response in self.responses[id].values() if response is not None))
+            for id, row in self.rows.items()
+            if id not in self.failed
         ]
 
 
 def ask_rows(
-    asker: Asker, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
+    protocol: Protocol, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
 ) -> tuple[list[RowResponses], list[dict[str, Any]]]:
-    """Ask a backend about rows.
+    """Ask a backend about rows, and read each response once when its wave is complete.
 
     Args:
-        asker: Says what to ask about a row, first and given the answers.
+        protocol: Says what to ask about a row, first and given the answers, and reads these.
         backend: What answers.
         rows: At least one, of different ids.
         skip_bad: Leave out rows of which a request that is not optional has no answer, or none has one.
@@ -75,43 +62,58 @@ def ask_rows(
     Raises:
         DataError: A request has no answer and `skip_bad` is off, or none of the rows could be asked.
     """
-    state = _State({row["id"]: [] for row in rows})
-    answered: list[RowResponses] = []
-    wave = state.new(request for row in rows for request in asker.requests(row))
+    state = _State({row["id"]: row for row in rows}, {row["id"]: {} for row in rows})
+    wave = state.new(request for row in rows for request in protocol.requests(row))
     while wave:
         for response in backend.answer(wave):
-            _receive(response, state, asker, skip_bad)
+            _receive(response, state, skip_bad)
             if progress:
-                progress(len(state.responses), state.asked)
-        answered = state.answered(rows)
-        wave = state.new(asker.next_wave(answered))
-    answered = _with_an_answer(answered, state, skip_bad)
-    failed = [left_out_item(row, state.failed[row["id"]]) for row in rows if row["id"] in state.failed]
+                progress(state.answered, state.asked)
+        _read(wave, protocol, state)
+        wave = state.new(
+            request for one in state.all_answered() for request in protocol.follow_ups(one.row, one.responses)
+        )
+    answered = _with_an_answer(state, skip_bad)
+    failed = [left_out_item(row, state.failed[id]) for id, row in state.rows.items() if id in state.failed]
     if not answered:
         first = failed[0]
         raise DataError(f"none of the {len(rows)} items could be asked; the first: '{first['id']}': {first['reason']}")
     return answered, failed
 
 
-def _receive(response: Response, state: _State, asker: Asker, skip_bad: bool) -> None:
+def _receive(response: Response, state: _State, skip_bad: bool) -> None:
     request = response.request
-    state.responses[request.id, request.pass_name] = response
+    state.responses[request.id][request.pass_name] = response
+    state.answered += 1
     if response.error is None:
         return
     # What a file does not hold may be spared, and where rows may be left out, what a server does not answer; an image
     # that cannot be read may not.
     spared = (MissingPredictionError, EndpointError) if skip_bad else MissingPredictionError
-    if not (isinstance(response.error, spared) and asker.is_optional(request)):
+    if not (isinstance(response.error, spared) and request.optional):
         _fail(request.id, response.error, state, skip_bad)
 
 
-def _with_an_answer(answered: Sequence[RowResponses], state: _State, skip_bad: bool) -> list[RowResponses]:
+def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:
+    """Let the protocol read the new responses, in the order of their rows."""
+    # Of one row, requests of one wave follow one another; of all rows, they are in order.
+    there = [
+        (request.id, request.pass_name, response)
+        for request in wave
+        if request.id not in state.failed and (response := state.responses[request.id][request.pass_name]) is not None
+    ]
+    items = protocol.read([state.rows[id] for id, _, _ in there], [response for _, _, response in there])
+    for (id, name, response), item in zip(there, items, strict=True):
+        state.responses[id][name] = replace(response, item=item)
+
+
+def _with_an_answer(state: _State, skip_bad: bool) -> list[RowResponses]:
     """The rows of which at least one request has an answer; the others fail for the reason of the first."""
-    for item in answered:
-        first = item.responses[0].error
-        if first is not None and all(response.error is not None for response in item.responses):
-            _fail(item.row["id"], first, state, skip_bad)
-    return [item for item in answered if item.row["id"] not in state.failed]
+    for one in state.all_answered():
+        first = one.responses[0].error
+        if first is not None and all(response.error is not None for response in one.responses):
+            _fail(one.row["id"], first, state, skip_bad)
+    return state.all_answered()
 
 
 def _fail(id: str, error: DataError, state: _State, skip_bad: bool) -> None:

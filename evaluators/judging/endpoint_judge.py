@@ -7,13 +7,14 @@ What becomes of failures:
 - What no other request would change (a wrong key, an unknown model, no server, no money), and many failures in a row,
   stop the asking. If the server has given no reply to this task before, the error is raised, as it is the user's to
   mend; otherwise the rounds that are left are lost. Want of money also ends with what is stored, if anything is.
-- The limit on spending stops before the request that might pass it, and loses the rounds that are left.
+- The limit on spending stops before the request that would pass it, and loses the rounds that are left.
 
 Lost rounds are not stored: the same command run again asks for them. A result with lost rounds says `incomplete` and
 why. A reply of another form than asked for is a reply: stored, and a failed round of the metric that reads it.
 """
 
-import threading
+import copy
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +23,11 @@ from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
-from eyechart.evaluators.backends.endpoint.client import ChatClient
-from eyechart.evaluators.backends.endpoint.pool import map_unordered
-from eyechart.evaluators.judging.server import Conversed, JudgeServer
-from eyechart.evaluators.judging.stored_replies import Reply, from_value, reply_keys, sum_usage
+from eyechart.evaluators.backends.endpoint.client import ChatClient, ServerRecord, read_key, resolve_address
+from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
+from eyechart.evaluators.backends.processes import Processes
+from eyechart.evaluators.judging.options import KEY_VARIABLE, JudgeOptions
+from eyechart.evaluators.judging.replies import Conversed, Reply, Spending, converse, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
@@ -36,7 +38,8 @@ MOST_FAILURES = 16
 Progress = Callable[[int, int], None]
 """Called with (done, total) conversations that have to be asked."""
 
-_Keys = tuple[bytes, ...]
+# Conversations between two exchanges of processes: the others wait meanwhile, and what waits for long is given up.
+_CONVERSATIONS_PER_ROUND = 64
 
 
 @dataclass
@@ -53,6 +56,7 @@ class _Totals:
         reason: Why the first of them was lost.
         is_answered: Whether the server gave a reply now.
         failures: Conversations without a reply since the last one with one.
+        stopped: Why nothing is asked any more.
     """
 
     used: dict[bytes, Reply] = field(default_factory=dict)
@@ -64,34 +68,53 @@ class _Totals:
     reason: str | None = None
     is_answered: bool = False
     failures: int = 0
+    stopped: ModelError | str | None = None
+
+    def stop(self, reason: ModelError | str) -> None:
+        """Ask nothing any more; the first reason counts."""
+        self.stopped = self.stopped or reason
+        self.reason = self.reason or str(reason)
 
 
 class EndpointJudge:
     """Asks a judge on a server, many conversations at once; a metric's `judge`.
 
-    Equal conversations are asked once and have the same replies, as they would with a store.
+    Equal conversations are asked once and have the same replies, as they would with a store. `for_task()` gives the
+    judge of each task of a run.
 
     Args:
-        server: The judge.
+        options: The judge and how it is asked.
         store: Gives the replies of earlier runs and keeps those of this one; None asks for all of them.
-        progress: Called with (done, total) conversations after each one that was asked.
+        processes: All processes of the run, of which the main one asks for all; None for this one alone.
     """
 
     def __init__(
-        self, server: JudgeServer, store: ResponseStore | None = None, progress: Progress | None = None
+        self, options: JudgeOptions, store: ResponseStore | None = None, processes: Processes | None = None
     ) -> None:
-        """Keep them; nothing is sent."""
-        self._server = server
+        """Check address and key; nothing is sent.
+
+        Raises:
+            UsageError: One of them is not allowed.
+        """
+        self._options = options
         self._store = store
-        self._progress = progress
+        self._processes = processes
+        _read_key()
+        self._record = ServerRecord()
+        self._spending = Spending(math.inf if options.max_cost is None else options.max_cost)
+        self._identity = {
+            "name": options.model,
+            "base_url": resolve_address(options.endpoint),
+            "temperature": float(options.temperature),
+            "max_tokens": options.max_tokens,
+        }
+        self._progress: Progress | None = None
         self._totals = _Totals()
-        self._lock = threading.Lock()
-        self._stopped: ModelError | str | None = None
 
     @property
     def name(self) -> str:
         """The judge's name on its server."""
-        return self._server.options.model
+        return self._options.model
 
     def for_task(self, progress: Progress | None = None) -> "EndpointJudge":
         """The same judge with totals of its own, for one task; the limit on spending holds for all tasks together.
@@ -99,14 +122,16 @@ class EndpointJudge:
         Args:
             progress: Called with (done, total) conversations after each one that was asked.
         """
-        return EndpointJudge(self._server, self._store, progress)
+        judge = copy.copy(self)
+        judge._progress, judge._totals = progress, _Totals()
+        return judge
 
     def __call__(self, messages: Messages, n: int) -> list[str | None]:
         """Replies to one conversation, as `ask_all` gives them."""
         return self.ask_all([messages], n)[0]
 
     def ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
-        """Replies to several conversations, from the store where it has them.
+        """Replies to several conversations, from the store where it has them; in every process the same.
 
         Args:
             conversations: Chat messages each.
@@ -116,56 +141,49 @@ class EndpointJudge:
             `n` replies to each conversation, None for those that were lost.
 
         Raises:
-            ModelError: The server refuses the key or the model or cannot be reached, and has given no reply so far.
+            ModelError: The server refuses the key or the model or cannot be reached, and has given no reply so far; or
+                the main process failed.
             StoreError: The store cannot be read or written; what it holds is kept.
 
         Warns:
             LostRoundsWarning: Replies were lost.
         """
-        start = time.perf_counter()
-        identity = self._server.identity()
-        keys = [reply_keys(identity, messages, n) for messages in conversations]
-        replies = self._stored([key for of_each in keys for key in of_each])
-        missing: dict[_Keys, Messages] = {}
-        for messages, of_each in zip(conversations, keys, strict=True):
-            left = tuple(key for key in of_each if key not in replies)
-            if left:
-                missing[left] = messages
-        totals = self._totals
-        totals.from_store += len(replies)
-        totals.used |= replies
-        if missing:
-            self._ask(missing, replies)
-        totals.used |= replies
-        totals.seconds += time.perf_counter() - start
-        lost = sum(key not in replies for of_each in keys for key in of_each)
-        if lost:
-            totals.lost += lost
-            message = f"the judge {self.name!r} gave no reply in {lost} rounds; the first reason: {totals.reason}"
-            warnings.warn(message, LostRoundsWarning, stacklevel=2)
-        return [[replies[key].text if key in replies else None for key in of_each] for of_each in keys]
+        processes = self._processes
+        if processes is None:
+            return self._ask_all(conversations, n)
+        replies: list[list[str | None]] = []
+        for start in range(0, len(conversations), _CONVERSATIONS_PER_ROUND):
+            part = conversations[start : start + _CONVERSATIONS_PER_ROUND]
+            # The others take part in the exchange alone.
+            ask = partial(self._ask_all, part if processes.is_main else [], n)
+            replies += processes.gather(processes.together(ask))[0]
+        return replies
 
     def settings(self) -> dict[str, Any]:
         """The judge, its decoding, and what the replies cost that have a part in the task, stored ones included.
 
         `cost` is in US dollars, None without a price. `requests_without_usage` are those whose tokens the server did
-        not count: their greatest possible number is taken. `lost_rounds` are rounds without any reply; where there are
-        some, the result is `incomplete`, and `reason` is that of the first one.
+        not count, and which are estimated. `lost_rounds` are rounds without any reply; where there are some, the result
+        is `incomplete`, and `reason` is that of the first one. With several processes, complete in the main one alone.
         """
-        totals, price = self._totals, self._server.price
-        usage = sum_usage(list(totals.used.values()))
-        cost = self._server.cost(usage["prompt_tokens"], usage["completion_tokens"])
+        totals, options = self._totals, self._options
+        replies = totals.used.values()
+        usage = {
+            name: sum(reply.usage.get(name, 0) for reply in replies)
+            for name in ("requests", "estimated", "prompt_tokens", "completion_tokens")
+        }
+        cost = options.cost(usage["prompt_tokens"], usage["completion_tokens"])
         return {
-            **self._server.identity(),
-            "served": sorted({reply.served for reply in totals.used.values() if reply.served}),
-            "max_cost": self._server.options.max_cost,
-            "price": None if price is None else {"input": price.input, "output": price.output},
-            "replies": len(totals.used),
+            **self._identity,
+            "served": sorted({reply.served for reply in replies if reply.served}),
+            "max_cost": options.max_cost,
+            "price": None if options.price is None else dict(zip(("input", "output"), options.price, strict=True)),
+            "replies": len(replies),
             "requests": usage["requests"],
             "requests_without_usage": usage["estimated"],
             "prompt_tokens": usage["prompt_tokens"],
             "completion_tokens": usage["completion_tokens"],
-            "cost": None if price is None else round(cost, 6),
+            "cost": None if options.price is None else round(cost, 6),
             "lost_rounds": totals.lost,
             "incomplete": totals.lost > 0,
             "reason": totals.reason if totals.lost else None,
@@ -174,7 +192,7 @@ class EndpointJudge:
     def timings(self) -> dict[str, float]:
         """What this run took for the task: seconds, replies from the store, requests, and US dollars where known."""
         totals = self._totals
-        spent = {} if self._server.price is None else {"judge_cost": round(totals.cost, 6)}
+        spent = {} if self._options.price is None else {"judge_cost": round(totals.cost, 6)}
         return {
             "judge_seconds": totals.seconds,
             "judge_replies_from_store": float(totals.from_store),
@@ -182,61 +200,76 @@ class EndpointJudge:
             **spent,
         }
 
-    def _stored(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
-        if self._store is None:
-            return {}
-        return {key: from_value(value) for key, value in self._store.get(keys).items()}
+    def _ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
+        start, totals = time.perf_counter(), self._totals
+        keys = [tuple(reply_keys(self._identity, messages, n)) for messages in conversations]
+        stored = {} if self._store is None else self._store.get(key for of_each in keys for key in of_each)
+        replies = {key: Reply(**value) for key, value in stored.items()}
+        totals.from_store += len(replies)
+        totals.used |= replies
+        missing = {
+            left: messages
+            for messages, of_each in zip(conversations, keys, strict=True)
+            if (left := tuple(key for key in of_each if key not in replies))
+        }
+        if missing:
+            self._ask(missing, replies)
+        totals.seconds += time.perf_counter() - start
+        lost = sum(key not in replies for of_each in keys for key in of_each)
+        if lost:
+            totals.lost += lost
+            message = f"the judge {self.name!r} gave no reply in {lost} rounds; the first reason: {totals.reason}"
+            warnings.warn(message, LostRoundsWarning, stacklevel=3)
+        return [[replies[key].text if key in replies else None for key in of_each] for of_each in keys]
 
-    def _ask(self, missing: Mapping[_Keys, Messages], replies: dict[bytes, Reply]) -> None:
+    def _ask(self, missing: Mapping[tuple[bytes, ...], Messages], replies: dict[bytes, Reply]) -> None:
         """Ask for what is missing, store it and add it to the replies."""
-        if self._stopped is None:
-            with self._server.connect() as client:
-                work, items = partial(self._put, client), list(missing.items())
-                concurrency = self._server.options.endpoint.concurrency
-                for done, (keys, found) in enumerate(map_unordered(work, items, concurrency), 1):
+        totals = self._totals
+
+        def put(item: tuple[tuple[bytes, ...], Messages]) -> tuple[tuple[bytes, ...], Conversed]:
+            keys, messages = item
+            if totals.stopped is not None:
+                return keys, Conversed()
+            found = converse(client, self._options, self._spending, messages, len(keys))
+            if found.is_limited:
+                totals.stop(f"the next request might pass the limit of {self._options.max_cost} US dollars")
+            elif isinstance(found.error, ModelError):
+                totals.stop(type(found.error)(f"the judge {self.name!r} cannot be asked: {found.error}"))
+            return keys, found
+
+        if totals.stopped is None:
+            with ChatClient(self.name, self._options.endpoint, self._record, key=_read_key()) as client:
+                found = map_unordered(put, list(missing.items()), self._options.endpoint.concurrency)
+                for done, (keys, conversed) in enumerate(found, 1):
                     # Not from the threads: the store belongs to this one.
-                    had = dict(zip(keys, found.replies, strict=False))
+                    had = dict(zip(keys, conversed.replies, strict=False))
                     replies |= had
+                    totals.used |= had
                     if had and self._store is not None:
                         self._store.put(self.name, {key: reply.to_value() for key, reply in had.items()})
-                    self._count(found)
+                    self._count(conversed)
                     if self._progress:
-                        self._progress(done, len(items))
-        if not isinstance(self._stopped, ModelError) or self._totals.is_answered:
+                        self._progress(done, len(missing))
+        if not isinstance(totals.stopped, ModelError) or totals.is_answered:
             return
-        if not (isinstance(self._stopped, QuotaError) and self._totals.used):
-            raise self._stopped
-
-    def _put(self, client: ChatClient, item: tuple[_Keys, Messages]) -> tuple[_Keys, Conversed]:
-        """Put a conversation to the judge, in a thread of its own."""
-        keys, messages = item
-        if self._stopped is not None:
-            return keys, Conversed()
-        found = self._server.converse(client, messages, len(keys))
-        if isinstance(found.error, ModelError):
-            self._stop(type(found.error)(f"the judge {self.name!r} cannot be asked: {found.error}"))
-        elif found.is_limited:
-            self._stop(f"the next request might pass the limit of {self._server.options.max_cost} US dollars")
-        return keys, found
+        if not (isinstance(totals.stopped, QuotaError) and totals.used):
+            raise totals.stopped
 
     def _count(self, found: Conversed) -> None:
         totals = self._totals
         totals.requests += found.requests
         totals.cost += found.cost
-        if found.error is not None and totals.reason is None:
-            totals.reason = str(found.error)
+        if found.error is not None:
+            totals.reason = totals.reason or str(found.error)
         if found.replies:
             totals.is_answered, totals.failures = True, 0
         elif found.error is not None:
             totals.failures += 1
             if totals.failures >= MOST_FAILURES:
                 reason = f"{totals.failures} conversations in a row got no reply, the last of them as {found.error}"
-                self._stop(ModelError(f"the judge {self.name!r} cannot be asked: {reason}"))
+                totals.stop(ModelError(f"the judge {self.name!r} cannot be asked: {reason}"))
 
-    def _stop(self, reason: ModelError | str) -> None:
-        """Ask nothing any more; the first reason counts."""
-        with self._lock:
-            if self._stopped is None:
-                self._stopped = reason
-        if self._totals.reason is None:
-            self._totals.reason = str(reason)
+
+def _read_key() -> str:
+    # Not kept, so that nothing that shows a judge shows it.
+    return read_key(KEY_VARIABLE) or read_key()

@@ -1,50 +1,46 @@
 """Descriptions: a prompt without options in, a free text out, compared with a golden one by a judge."""
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
-from eyechart.evaluators.evaluation.base import Evaluator
-from eyechart.evaluators.evaluation.data import LoadedData
+from pydantic.dataclasses import dataclass
+
 from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of, flat_items
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
-from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.scoring.judging.lexical import LEXICAL
-from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
+from eyechart.metrics.scoring.judging.lexical import LEXICAL, lexical
+from eyechart.metrics.scoring.judging.replies import judge_name
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 
-class DescriptionEvaluator(Evaluator):
-    """Runs a task that asks for a text about an image (Q-Bench, Sec. 2.3; AesBench, Sec. 3.4).
+@dataclass(frozen=True, config=CONFIG)
+class Description(Protocol):
+    """Texts about an image (Q-Bench, Sec. 2.3; AesBench, Sec. 3.4).
 
-    A row without a golden text is private: it is asked, and its answer kept, but it is no part of the scores. Without a
-    judge, the metric's `lexical` baseline scores, and every result names it.
+    A row without a golden text is private: it is asked, and its answer kept, but it has no score. Without a judge, the
+    metric's `lexical` baseline scores, and every result names it.
     """
 
-    required_columns = ("id", "image", "description")
-    takes = ("wording", "rounds", "max_new_tokens")
+    name: ClassVar[str] = "description"
+    metric: ClassVar[str] = "judge_description"
+    kind: ClassVar[str] = "description"
+    columns: ClassVar[tuple[str, ...]] = ("id", "image", "description")
 
-    def __init__(
-        self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None
-    ) -> None:
-        """Keep and check the settings; nothing is loaded."""
-        super().__init__(task, seed=seed, options=options, judge=judge)
-        self._prompt, self._prompt_id = task.worded(self.options.wording)
+    template: Definition[Literal["q_bench", "aesbench"]] = "q_bench"
+    """What the judge is asked: the dimensions and wording of which paper."""
+    max_new_tokens: Count = 512
+    """The longest text, in tokens."""
+    rounds: Count = 5
+    """Replies asked of the judge for each text and dimension."""
 
-    def requests(self, row: Row) -> list[Request]:
-        """One request for a text."""
-        return [
-            Request(
-                id=row["id"],
-                prompt=self._prompt(row),
-                images=(row["image"],),
-                prefill=self.definition.prefill,
-                max_new_tokens=self._max_new_tokens,
-            )
-        ]
+    @property
+    def is_judged(self) -> bool:
+        """A judge scores the texts."""
+        return True
 
-    def check_row(self, row: Row) -> None:
+    def check(self, row: Row) -> None:
         """The golden text must be a text or absent."""
         check_texts(row, "description", private=True)
 
@@ -52,57 +48,50 @@ class DescriptionEvaluator(Evaluator):
         """Whether the row has no golden text."""
         return not (row["description"] or "").strip()
 
+    def requests(self, row: Row) -> list[Request]:
+        """One request for a text."""
+        prompt, images = self.prompt_of(row), (row["image"],)
+        return [Request(id=row["id"], prompt=prompt, images=images, max_new_tokens=self.max_new_tokens)]
+
+    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
+        """The golden text ("" if private), and the judge's scores by dimension."""
+        references = ["" if self.is_private(row) else row["description"] for row in rows]
+        judge = lexical if self.judge is None else self.judge
+        texts = [response.text or "" for response in responses]
+        columns = read_descriptions(texts, references, judge, self.rounds, self.template)
+        return [
+            {"reference": reference, **{name: column[number] for name, column in columns.items()}}
+            for number, reference in enumerate(references)
+        ]
+
+    def score(self, answered: Sequence[RowResponses]) -> Scored:
+        """Scores by dimension; the answer file where no golden text is public."""
+        public = [one for one in answered if not self.is_private(one.row)]
+        if not public:
+            files = {}
+            if self.answer_file is not None:
+                replies = [one.responses[0].text or "" for one in answered]
+                files = dict(self.answer_file([one.row for one in answered], replies))
+            return Scored(flat_items(answered), files=files)
+        columns = columns_of(
+            [one.responses[0].item for one in public], *DIMENSIONS[self.template], "rounds", "empty_prediction"
+        )
+        settings = JudgeSettings(judge_name(lexical if self.judge is None else self.judge), self.rounds, seed=self.seed)
+        scores = description_scores(columns, self._groups(public) or None, settings, self.template)
+        return Scored(flat_items(answered), scores)
+
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """The model's texts and the golden ones."""
-        inputs = {
-            "predictions": [_reply(item) for item in answered],
-            "references": [item.row["description"] for item in answered],
-            "groups": known_groups([item.row for item in answered], self.definition.groups) or None,
-            "seed": self.seed,
-            **self.definition.metric_arguments,
-        }
-        if self.judge is not None:
-            inputs["judge"] = self.judge
-        if self.options.rounds is not None:
-            inputs["rounds"] = self.options.rounds
-        return inputs
-
-    def marks(self, scored: Sequence[RowResponses], scores: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-        """The mean over rounds in each dimension."""
-        columns = scores.get("image_scores", {})
+        """What the metric module takes for rows with golden texts."""
         return {
-            item.row["id"]: {name: values[place] for name, values in columns.items() if not math.isnan(values[place])}
-            for place, item in enumerate(scored)
+            "predictions": [one.responses[0].text or "" for one in answered],
+            "references": [one.row["description"] for one in answered],
+            "groups": self._groups(answered) or None,
         }
-
-    def files(self, answered: Sequence[RowResponses], loaded: LoadedData) -> dict[str, bytes]:
-        """The benchmark's own file of answers, where no golden text is public."""
-        write = self.definition.answer_file
-        is_private = all(self.is_private(item.row) for item in answered)
-        if write is None or loaded.subset not in self.definition.subsets or not is_private:
-            return {}
-        rows, replies = [item.row for item in answered], [_reply(item) for item in answered]
-        return dict(write(rows, replies))
 
     def settings(self) -> dict[str, Any]:
-        """Prompt, length of the text, seed, and the judge where there is none but `lexical`."""
+        """The settings, and the judge where there is none but `lexical`."""
         judge = {} if self.judge is not None else {"judge": {"name": LEXICAL}}
-        return {
-            "prompt_id": self._prompt_id,
-            "prefill": self.definition.prefill,
-            "max_new_tokens": self._max_new_tokens,
-            "seed": self.seed,
-            **judge,
-        }
+        return {**Protocol.settings(self), **judge}
 
-    def record(self, answered: RowResponses, response: Response) -> dict[str, Any]:
-        """The golden text, "" if private."""
-        return {"reference": answered.row["description"] or ""}
-
-    @property
-    def _max_new_tokens(self) -> int:
-        return self.options.max_new_tokens or self.definition.max_new_tokens
-
-
-def _reply(answered: RowResponses) -> str:
-    return answered.responses[0].text or ""
+    def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:
+        return known_groups([one.row for one in answered], self.groups)

@@ -6,7 +6,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.predictions.cells import shortened
-from eyechart.evaluators.requests.types import Row
+from eyechart.evaluators.requests.types import IMAGE, Request, Row
 
 
 def check_texts(row: Row, *columns: str, private: bool = False) -> None:
@@ -52,23 +52,27 @@ def check_number(row: Row, column: str, *, private: bool = False) -> None:
         raise _unexpected(row, column, "a finite number, or none if it is private" if private else "a finite number")
 
 
-def check_images(row: Row, counts: Sequence[int]) -> None:
-    """Refuse another number of images than a prompt shows.
-
-    Args:
-        row: The row, with its images in a column of lists.
-        counts: The numbers allowed.
+def check_image_list(row: Row) -> None:
+    """Refuse a row whose column of images holds no list, or an empty one.
 
     Raises:
-        DataError: The row has another number of images, or something else than a list.
+        DataError: It does.
     """
-    images = row["images"]
-    if not _is_list(images):
-        raise DataError(f"its images are {shortened(images)}; expected a list of images")
-    if len(images) not in counts:
-        raise DataError(
-            f"its number of images is {len(images)}; expected {' or '.join(map(str, counts))}, as its prompt shows"
-        )
+    images = row.get("images", [None])
+    if not _is_list(images) or not images:
+        raise DataError(f"its images are {shortened(images)}; expected a list of at least one image")
+
+
+def check_images(requests: Sequence[Request]) -> None:
+    """Refuse another number of images than a prompt shows.
+
+    Raises:
+        DataError: A request has more or fewer images than its prompt has places.
+    """
+    for request in requests:
+        places = request.prompt.count(IMAGE)
+        if len(request.images) != places:
+            raise DataError(f"its number of images is {len(request.images)}; expected {places}, as its prompt shows")
 
 
 def _is_list(value: Any) -> bool:

@@ -52,9 +52,9 @@ def choice_distribution(key: TaskKey, scored: Scored) -> Chart | None:
 def agreement_with_people(key: TaskKey, scored: Scored) -> Chart | None:
     """How often the letter found in a reply is the one that people read there: MMBench, Fig. 5."""
     found = [
-        (label, result.scores or {}, result.extras["extractor_agreement"])
+        (label, result.scores or {}, result.diagnostics["extractor_agreement"])
         for label, result in scored
-        if "extractor_agreement" in result.extras
+        if "extractor_agreement" in result.diagnostics
     ]
     if not found:
         return None

@@ -24,7 +24,7 @@ def predicted_quality(result: TaskResult, answers: Answers) -> list[float | None
 
     scores, logits = answers.column("score"), [dict(row or ()) for row in answers.column("logits")]
     read = [_float(text) for text in answers.column("extracted")]
-    words = [side.split("+") for side in str(result.settings.get("words") or "").split("/")]
+    words = [side.split("+") for side in str(result.settings.get("word_pair") or "").split("/")]
     temperature = result.settings.get("temperature", (result.scores or {}).get("temperature"))
     found = [score if score is not None else number for score, number in zip(scores, read, strict=True)]
     if len(words) != 2 or not isinstance(temperature, int | float) or not 0 < temperature < math.inf:

@@ -15,7 +15,7 @@ from eyechart.evaluators.results.results_file import Results, TaskResult, read_r
 if TYPE_CHECKING:
     from pyarrow import Table
 
-_KEYS = ("task", "subset", "split")
+_KEYS = ("task", "dataset", "split")
 
 
 Scored = list[tuple[str, TaskResult]]
@@ -26,16 +26,16 @@ class TaskKey(NamedTuple):
     """What is compared between runs."""
 
     task: str
-    subset: str
+    dataset: str
     split: str
     repeat: int = 0
-    """How many results of the same task, subset and split a run has before this one."""
+    """How many results of the same task, data set and split a run has before this one."""
 
     @property
     def title(self) -> str:
         """For people."""
         repeat = f", no. {self.repeat + 1}" if self.repeat else ""
-        return f"{self.task} on {self.subset} ({self.split}{repeat})"
+        return f"{self.task} on {self.dataset} ({self.split}{repeat})"
 
     def file_name(self, what: str) -> str:
         """Of a file about it, without ending; texts of a results file name no folder."""
@@ -79,7 +79,7 @@ class Run:
         """Results by what they are of, in the order of the run."""
         found: dict[TaskKey, TaskResult] = {}
         for result in self.results.tasks:
-            key = TaskKey(result.task, result.subset, result.split)
+            key = TaskKey(result.task, result.dataset, result.split)
             while key in found:
                 key = key._replace(repeat=key.repeat + 1)
             found[key] = result

@@ -8,8 +8,8 @@ from typing import Any
 from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.results.score_ranges import range_misfits
+from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.results.sources import MINI
-from eyechart.evaluators.runs.table import score_rows
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _LEFT_OUT = 50
@@ -111,7 +111,7 @@ def failures_of(runs: Sequence[Run]) -> list[str]:
     """Tasks that did not finish."""
     several = len(runs) > 1
     return [
-        f"{f'{run.label}: ' if several else ''}{failed.task} on {failed.subset}: {failed.error}"
+        f"{f'{run.label}: ' if several else ''}{failed.task} on {failed.dataset}: {failed.error}"
         for run in runs
         for failed in run.results.failed
     ]
@@ -169,9 +169,8 @@ def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]
 
 
 def _notes(result: TaskResult) -> Iterator[str]:
-    if result.note:
-        yield result.note
-    if result.scores is None and not result.note:
+    yield from result.caveats
+    if result.scores is None and not result.caveats:
         yield "There is no score."
     if not result.complete:
         yield "The scores were made of less than was to be asked."
@@ -185,7 +184,7 @@ def _notes(result: TaskResult) -> Iterator[str]:
     misfits = [
         *range_misfits(result.scores or {}),
         *range_misfits(result.variants, "variants"),
-        *range_misfits(result.extras.get("table", {}), "extras.table"),
+        *range_misfits(result.diagnostics.get("table", {}), "diagnostics.table"),
     ]
     yield from _first([f"No metric returns this: {misfit}." for misfit in misfits], "such scores")
     yield from _first([f"Warning: {text}" for text in result.warnings], "warnings")

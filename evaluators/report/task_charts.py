@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
-from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.quality import quality_scatter
 from eyechart.evaluators.report.runs import Run, Scored, TaskKey, interval, merged_keys, number
+from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.results_file import TaskResult
 
 _CHOICE_GROUPS = ("question_type", "concern", "dimension", "image_source")
@@ -99,7 +99,7 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
 
 def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
     """Mean of SRCC and PLCC on each database: Q-Bench, Fig. 14."""
-    if key.subset != AVERAGE:
+    if key.dataset != AVERAGE:
         return None
     names = list(dict.fromkeys(name for _, result in scored for name in _parts(result, "database")))
 
@@ -190,7 +190,9 @@ def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
 
 def convergence(key: TaskKey, scored: Scored) -> Chart | None:
     """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 3."""
-    curves = [(label, result.extras["convergence"]) for label, result in scored if "convergence" in result.extras]
+    curves = [
+        (label, result.diagnostics["convergence"]) for label, result in scored if "convergence" in result.diagnostics
+    ]
     if not curves:
         return None
     measure = "plcc_fitted" if _is_defined(curves, "plcc_fitted") else "srcc"

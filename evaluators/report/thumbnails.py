@@ -91,10 +91,10 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
 
     source, options = settings["source"], settings.get("options") or {}
     if source == OFFICIAL:
-        return prepared_dataset(key.subset, get_task(key.task).config, split=key.split, options=options)
+        return prepared_dataset(key.dataset, get_task(key.task).data.config, split=key.split, options=options)
     return load_data(
         get_task(key.task),
-        subset=key.subset,
+        dataset=key.dataset,
         split=key.split,
         data_dir=None if source == MINI else source,
         is_mini=source == MINI,

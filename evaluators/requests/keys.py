@@ -46,8 +46,8 @@ class RequestKeys:
         sources = {id(source): source for request in requests for source in request.images}
         unread = [source for number, source in sources.items() if number not in self._digests]
         if unread:
-            with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
-                for source, digest in zip(unread, pool.map(_digest_or_none, unread), strict=True):
+            with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as thread_pool:
+                for source, digest in zip(unread, thread_pool.map(_digest_or_none, unread), strict=True):
                     if digest is not None:
                         self._digests[id(source)] = (source, digest)
 

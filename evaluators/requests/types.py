@@ -136,6 +136,8 @@ class Response:
     """Whether it comes from the response store and was not asked for now."""
     error: DataError | None = None
     """Why the request could not be answered, for example an image that cannot be read."""
+    item: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What the protocol read from it: columns of predictions.parquet."""
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eyechart.datasets_scripts.official import official_counts
-from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import GIVEN
 
@@ -26,13 +25,13 @@ def official_items(result: Evaluation | TaskResult) -> tuple[int, ...]:
     data = result.settings.get("data")
     if not isinstance(data, Mapping) or data.get("is_mini") is not False:
         return ()
-    if result.subset == AVERAGE:
+    if result.dataset == AVERAGE:
         names = result.settings.get("databases")
         counts = [official_counts(str(name), None, result.split) for name in names] if isinstance(names, list) else []
         return (sum(count[0] for count in counts),) if counts and all(counts) else ()
     if data.get("source") == GIVEN:
         return ()
-    return official_counts(result.subset, data.get("config"), result.split, data.get("options"))
+    return official_counts(result.dataset, data.get("config"), result.split, data.get("options"))
 
 
 def scored_items(scores: Mapping[str, Any]) -> int | None:

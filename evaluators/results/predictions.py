@@ -1,56 +1,73 @@
-"""The table of what a model answered, `predictions.parquet`."""
+"""The table of what a model answered and what was read from it, `predictions.parquet`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
 if TYPE_CHECKING:
     from pyarrow import Schema
 
+    from eyechart.evaluators.results.results_file import TaskResult
+
 PREDICTIONS_FILE = "predictions.parquet"
+JUDGED_DIMENSIONS = tuple(dict.fromkeys(name for names in DIMENSIONS.values() for name in names))
+"""Columns of a judge's scores of descriptions."""
+_MAPS = ("logits", "groups")
 
 
 def predictions_schema() -> "Schema":
-    """The columns of `predictions.parquet`."""
+    """The columns of `predictions.parquet`: one row for each response."""
     import pyarrow
 
+    text, number, whole, flag = pyarrow.string(), pyarrow.float64(), pyarrow.int64(), pyarrow.bool_()
     return pyarrow.schema(
         {
-            "task": pyarrow.string(),
-            "subset": pyarrow.string(),
-            "split": pyarrow.string(),
-            "model": pyarrow.string(),
-            "id": pyarrow.string(),
-            "pass": pyarrow.string(),
-            "question": pyarrow.string(),
-            "text": pyarrow.string(),
-            "error": pyarrow.string(),
-            "score": pyarrow.float64(),
+            **dict.fromkeys(("task", "dataset", "split", "model", "id", "pass", "question", "text", "error"), text),
+            "groups": pyarrow.map_(text, text),
+            "logits": pyarrow.map_(text, number),
+            "upper_bound_words": pyarrow.list_(text),
             # Each option's loss over all its tokens, in nats, and how many these are.
-            "losses": pyarrow.list_(pyarrow.float64()),
-            "loss_tokens": pyarrow.list_(pyarrow.int64()),
-            "logits": pyarrow.map_(pyarrow.string(), pyarrow.float64()),
-            "upper_bound_words": pyarrow.list_(pyarrow.string()),
-            "options": pyarrow.list_(pyarrow.string()),
-            "answer": pyarrow.string(),
-            "extracted": pyarrow.string(),
-            # By which step of choice extraction the reply was read, and whether the choice is right.
-            "step": pyarrow.string(),
-            "correct": pyarrow.bool_(),
-            "reference": pyarrow.string(),
-            # What a judge gave, by dimension: means over its rounds.
-            "marks": pyarrow.map_(pyarrow.string(), pyarrow.float64()),
-            "quality": pyarrow.float64(),
-            "first_id": pyarrow.string(),
-            "second_id": pyarrow.string(),
+            "losses": pyarrow.list_(number),
+            "loss_tokens": pyarrow.list_(whole),
+            # As they were shown; the right letter among them, "" if private.
+            "options": pyarrow.list_(text),
+            "answer": text,
+            # The letter read, by which step, and whether it is right; in pairs, the place of the preferred image.
+            "choice": text,
+            "step": text,
+            "correct": flag,
+            "judge_failed_rounds": whole,
+            # Passes that the question has, asked or not, and whether it is right in all.
+            "pass_count": whole,
+            "circular_correct": flag,
+            "refusal": text,
+            "forced_choice": text,
+            "forced_step": text,
+            "forced_judge_failed_rounds": whole,
+            "outcome": text,
+            # Judged texts: the right answer, the scores in each round of each dimension, and their means.
+            "reference": text,
+            "rounds": pyarrow.list_(pyarrow.list_(whole)),
+            "empty_prediction": flag,
+            **dict.fromkeys((*JUDGED_DIMENSIONS, "judge_score"), number),
+            "exact_match": flag,
+            # Opinion score, predicted score, and the number whose ties rank correlations see.
+            **dict.fromkeys(("quality", "quality_score", "rank_score"), number),
+            # The images of a pair as they were shown.
+            **dict.fromkeys(("first_id", "second_id", "pool"), text),
+            **dict.fromkeys(("first_quality", "second_quality"), number),
+            "reversed_choice": text,
+            "consistent": flag,
         }
     )
 
 
 def write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
-    """Write one row for each answer.
+    """Write one row for each response.
 
     Args:
         path: The file, which is replaced.
@@ -62,11 +79,11 @@ def write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
     records = [
         {
             "task": e.task,
-            "subset": e.subset,
+            "dataset": e.dataset,
             "split": e.split,
             "model": e.model,
             **prediction,
-            **{name: _pairs(prediction.get(name)) for name in ("logits", "marks")},
+            **{name: _pairs(prediction.get(name)) for name in _MAPS},
         }
         for e in evaluations
         for prediction in e.predictions
@@ -74,5 +91,22 @@ def write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
     parquet.write_table(pyarrow.Table.from_pylist(records, schema=predictions_schema()), path)
 
 
-def _pairs(numbers: Mapping[str, float] | None) -> list[tuple[str, float]] | None:
-    return None if numbers is None else list(numbers.items())
+def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Columns of one task's rows in a run's folder.
+
+    Raises:
+        BadAnnotationError: The file cannot be read or lacks a column.
+    """
+    from pyarrow import ArrowException, parquet
+
+    path = folder / PREDICTIONS_FILE
+    filters = [("task", "=", result.task), ("dataset", "=", result.dataset), ("split", "=", result.split)]
+    try:
+        rows: list[dict[str, Any]] = parquet.read_table(path, columns=list(columns), filters=filters).to_pylist()
+    except (ArrowException, OSError) as error:
+        raise BadAnnotationError(f"cannot be read as predictions: {error}", path=path) from error
+    return rows
+
+
+def _pairs(values: Mapping[str, Any] | None) -> list[tuple[str, Any]] | None:
+    return None if values is None else list(values.items())

@@ -40,7 +40,7 @@ class TaskResult(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     task: str
-    subset: str
+    dataset: str
     split: str
     model: str
     scores: dict[str, Any] | None
@@ -48,16 +48,17 @@ class TaskResult(BaseModel):
     settings: dict[str, Any]
     variants: dict[str, dict[str, Any]] = {}
     """The same answers scored in other ways, each exactly what a metric returned."""
-    extras: dict[str, Any] = {}
-    """What else the answers tell."""
+    diagnostics: dict[str, Any] = {}
+    """What else the answers show."""
     left_out: list[LeftOut]
     timings: dict[str, float]
     warnings: list[str] = []
-    note: str = ""
+    caveats: list[str] = []
+    """What a reader has to know, for example why there is no score."""
     complete: bool = True
     """False where scores had to be made of less than was to be asked."""
     files: list[str] = []
-    """Names of the task's own files, in `<task>/<subset>`."""
+    """Names of the task's own files, in `<task>/<dataset>`."""
 
 
 class FailedTask(BaseModel):
@@ -66,7 +67,7 @@ class FailedTask(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     task: str
-    subset: str
+    dataset: str
     error: str
 
 
@@ -97,17 +98,17 @@ def collect(
     tasks = [
         TaskResult(
             task=e.task,
-            subset=e.subset,
+            dataset=e.dataset,
             split=e.split,
             model=e.model,
             scores=without_nan(e.scores),
             settings=without_nan(e.settings),
             variants=without_nan(e.variants),
-            extras=without_nan(e.extras),
+            diagnostics=without_nan(e.diagnostics),
             left_out=[LeftOut(**item) for item in e.left_out],
             timings=e.timings,
             warnings=e.warnings,
-            note=e.note,
+            caveats=e.caveats,
             complete=e.complete,
             files=list(e.files),
         )
@@ -157,9 +158,9 @@ def read_results(path: str | Path) -> Results:
             misfit = score_misfit(scores)
             if misfit:
                 raise _bad(file, f"key tasks[{place}].{name}{misfit}")
-        misfit = extras_misfit(task.extras)
+        misfit = extras_misfit(task.diagnostics)
         if misfit:
-            raise _bad(file, f"key tasks[{place}].extras{misfit}")
+            raise _bad(file, f"key tasks[{place}].diagnostics{misfit}")
     return results
 
 
@@ -190,7 +191,7 @@ def _first_misfit(error: ValidationError) -> str:
 
 def task_folder(task: Evaluation | TaskResult) -> Path:
     """Where a task's own files are, within the folder of the run."""
-    return Path(task.task, task.subset)
+    return Path(task.task, task.dataset)
 
 
 def _environment(started: str) -> dict[str, Any]:

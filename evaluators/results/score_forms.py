@@ -126,7 +126,7 @@ _EXTRAS: Mapping[str, Callable[[Any], str]] = {
     "averages": lambda value: _rows_misfit(value, _average_misfit),
     "convergence": _convergence_misfit,
     "extractor_agreement": _agreement_misfit,
-    "without_blind": _part_misfit,
+    "exclude_blind_solved": _part_misfit,
 }
 """What else than scores is read from a file."""
 

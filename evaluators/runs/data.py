@@ -14,7 +14,7 @@ def check_mini(plan: Sequence[TaskRun]) -> None:
         UsageError: Nothing runs on a mini release.
     """
     if plan and not any(planned.is_mini for planned in plan):
-        names = ", ".join(dict.fromkeys(planned.subset for planned in plan))
+        names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
         raise UsageError(
             f"--mini has no effect, as --data-dir names a folder of all that is run, {names}; leave out one"
         )
@@ -33,24 +33,24 @@ def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
     lacking: dict[tuple[str, str], str] = {}
     others: dict[str, None] = {}
     for planned in plan:
-        if planned.is_mini or planned.data_dir is not None:
-            others[planned.subset] = None
+        if planned.is_mini or planned.data_dir is not None or planned.task.data.path is not None:
+            others[planned.dataset] = None
             continue
-        how = by_hand(planned.subset, planned.task.config, options=planned.data_options, images=images)
+        how = by_hand(planned.dataset, planned.task.data.config, options=planned.data_options, images=images)
         if how:
-            lacking.setdefault((planned.subset, how), planned.task.name)
+            lacking.setdefault((planned.dataset, how), planned.task.name)
         else:
-            others[planned.subset] = None
+            others[planned.dataset] = None
     if not lacking:
         return
-    first, *more = dict.fromkeys(subset for subset, _ in lacking)
-    lines = [f"- {subset} (for {task}): {how}" for (subset, how), task in lacking.items()]
+    first, *more = dict.fromkeys(dataset for dataset, _ in lacking)
+    lines = [f"- {dataset} (for {task}): {how}" for (dataset, how), task in lacking.items()]
     error = UsageError("\n".join([_cannot(first, more), *lines]))
     error.add_note(
         f"Name their folders: --data-dir {first}=PATH; the task then runs only on data sets whose folder is named."
     )
-    missing = {subset for subset, _ in lacking}
-    if chosen := " ".join(f"--subset {name}" for name in others if name not in missing):
+    missing = {dataset for dataset, _ in lacking}
+    if chosen := " ".join(f"--dataset {name}" for name in others if name not in missing):
         error.add_note(f"To run only on the others: {chosen}")
     error.add_note("--mini runs on synthetic data, to try things out.")
     raise error

@@ -17,7 +17,7 @@ from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, read
 def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
     """Write the results, the answers and the files that tasks bring, each whole or not at all.
 
-    A task's files lie in a folder of its own, `<task>/<subset>`. Those of a run that was written here before are
+    A task's files lie in a folder of its own, `<task>/<dataset>`. Those of a run that was written here before are
     removed where this one writes none, so that no answer file of another model is taken for this one's.
 
     Args:

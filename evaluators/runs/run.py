@@ -14,13 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
-from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.base import Evaluator
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.evaluation import Evaluation
@@ -31,8 +30,8 @@ from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.table import notes, score_table
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.judging.distributed import DistributedJudge
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
+    from eyechart.metrics.scoring.judging.replies import Judge
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,8 @@ class RunOptions:
     """Leave out rows whose image is absent."""
     suite: dict[str, Any] | None = None
     """The contents of the suite file, to be kept with the results."""
+    name: str | None = None
+    """Name of the model in the results; by default its id."""
 
 
 def execute(
@@ -56,7 +57,7 @@ def execute(
     folder: Path,
     store: ResponseStore | None = None,
     processes: Processes | None = None,
-    judge: "EndpointJudge | DistributedJudge | None" = None,
+    judge: "EndpointJudge | None" = None,
 ) -> bool:
     """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
 
@@ -84,7 +85,7 @@ def execute(
     if not messages.is_terminal:
         _disable_progress_bars()
     # Made now, so that an option that is not allowed shows before a model is loaded.
-    bound = [evaluator(p.task.name, seed=options.seed, options=p.options) for p in plan]
+    bound = [_evaluator(planned, options.seed) for planned in plan]
     backend = make_backend()
     if store is not None:
         backend = StoredBackend(backend, store)
@@ -96,17 +97,17 @@ def execute(
     evaluations: list[Evaluation] = []
     results: Sequence[Evaluation] = ()
     failed: list[FailedTask] = []
-    for planned, asker in zip(plan, bound, strict=True):
+    for planned, evaluator in zip(plan, bound, strict=True):
         try:
-            evaluations.append(_run_task(planned, asker, backend, options, messages, processes, judge))
+            evaluations.append(_run_task(planned, evaluator, backend, options, messages, processes, judge))
         # Whatever goes wrong in one task, the others are run and their results kept.
         except Exception as error:
             if isinstance(error, EyechartError):
                 brief = details = error.explain()
             else:
                 brief, details = f"{type(error).__name__}: {error}", traceback.format_exc()
-            failed.append(FailedTask(task=planned.task.name, subset=planned.subset, error=brief))
-            text = f"eyechart: {planned.task.name} on {planned.subset} failed: {details}"
+            failed.append(FailedTask(task=planned.task.name, dataset=planned.dataset, error=brief))
+            text = f"eyechart: {planned.task.name} on {planned.dataset} failed: {details}"
             print_line(messages, text, "red")
         results = with_averages(evaluations)
         if is_main:
@@ -160,24 +161,24 @@ def _disable_progress_bars() -> None:
 
 def _run_task(
     planned: TaskRun,
-    asker: Evaluator,
+    evaluator: Evaluator,
     backend: Backend,
     options: RunOptions,
     messages: Console,
     processes: Processes | None,
-    judge: "EndpointJudge | DistributedJudge | None",
+    judge: "EndpointJudge | None",
 ) -> Evaluation:
     task = planned.task
     # Known before any data are loaded.
-    backend.check(asker.output_type)
-    is_official = planned.data_dir is None and not planned.is_mini
+    backend.check(evaluator.protocol.output_type)
+    is_official = planned.data_dir is None and not planned.is_mini and task.data.path is None
     origin = " (official release; downloaded if not yet cached)" if is_official else ""
-    print_line(messages, f"{task.name}: loading {planned.subset} ({planned.split}){origin}")
+    print_line(messages, f"{task.name}: loading {planned.dataset} ({planned.split}){origin}")
 
     def load() -> LoadedData:
         return load_data(
             task,
-            subset=planned.subset,
+            dataset=planned.dataset,
             split=planned.split,
             data_dir=planned.data_dir,
             is_mini=planned.is_mini,
@@ -190,7 +191,7 @@ def _run_task(
     loaded = load() if processes is None else processes.together(load)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        evaluation = _evaluate(asker, loaded, backend, planned.limit, options, messages, judge)
+        evaluation = _evaluate(planned, evaluator, loaded, backend, options, messages, judge)
     told = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     seconds, stored = evaluation.timings["model_seconds"], evaluation.timings["answers_from_store"]
     reused = f", {stored:.0f} of them from the store" if stored else ""
@@ -198,35 +199,37 @@ def _run_task(
     lines = [answers, *(f"warning: {text}" for text in told)]
     for line in lines:
         print_line(messages, f"{task.name}: {line}")
-    return replace(evaluation, warnings=list(told))
+    return replace(evaluation, warnings=list(told), model=options.name or evaluation.model)
+
+
+def _evaluator(planned: TaskRun, seed: int, judge: "Judge | None" = None) -> Evaluator:
+    return Evaluator(planned.task, seed=seed, settings=planned.settings, judge=judge, as_published=planned.as_published)
 
 
 def _evaluate(
-    asker: Evaluator,
+    planned: TaskRun,
+    evaluator: Evaluator,
     loaded: LoadedData,
     backend: Backend,
-    limit: int | None,
     options: RunOptions,
     messages: Console,
-    judge: "EndpointJudge | DistributedJudge | None",
+    judge: "EndpointJudge | None",
 ) -> Evaluation:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal nothing is animated: one line when a task begins and one when it ends.
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
-        if judge is not None and asker.is_judged:
-            judging = bar.add_task(f"{asker.definition.name}: judge", total=None, visible=False)
+        if judge is not None and evaluator.protocol.is_judged:
+            judging = bar.add_task(f"{evaluator.definition.name}: judge", total=None, visible=False)
 
             def judged(done: int, total: int) -> None:
                 bar.update(judging, completed=done, total=total, visible=True)
 
-            asker = evaluator(
-                asker.definition.name, seed=asker.seed, options=asker.options, judge=judge.for_task(judged)
-            )
-        shown = bar.add_task(asker.definition.name, total=None)
-        return asker.run(
+            evaluator = _evaluator(planned, options.seed, judge.for_task(judged))
+        shown = bar.add_task(evaluator.definition.name, total=None)
+        return evaluator.run(
             backend,
             loaded,
             skip_bad=options.skip_bad,
-            limit=limit,
+            limit=planned.limit,
             progress=lambda done, total: bar.update(shown, completed=done, total=total),
         )

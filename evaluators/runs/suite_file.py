@@ -9,9 +9,9 @@
     tasks:
       - task: q_bench/perception
         data_dir: /data/LLVisionQA # without it, the official release, downloaded where that is possible
-        options: {shuffle_seed: 7}
+        settings: {shuffle_seed: 7}
       - task: q_bench/assessment
-        subset: koniq10k
+        dataset: koniq10k
         limit: 500
 """
 
@@ -23,13 +23,15 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.loading import load_builder
-from eyechart.evaluators import evaluator
-from eyechart.evaluators.protocols.options import PATHS, TaskOptions, option_names
 from eyechart.evaluators.runs.plan import TaskRun, plan_task
-from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks import TASK_FILES, find_tasks
 from eyechart.evaluators.tasks.as_published import published_data_options
+from eyechart.evaluators.tasks.task import Task
+
+_PATHS = ("exclude_blind_solved", "human_labels")
+"""Settings that name a file or folder."""
 
 
 class SuiteTask(BaseModel):
@@ -38,7 +40,8 @@ class SuiteTask(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     task: str
-    subset: str | None = Field(default=None, min_length=1)
+    """Name of a task, or a task file, relative to the suite file."""
+    dataset: str | None = Field(default=None, min_length=1)
     """Data set to run on; each of the task's own where none is named."""
     split: str | None = Field(default=None, min_length=1)
     data_dir: str | None = Field(default=None, min_length=1)
@@ -47,8 +50,10 @@ class SuiteTask(BaseModel):
     """Whether to run on the mini release, which holds synthetic items; as the file says where the entry does not."""
     data_options: dict[str, Any] = {}
     """Settings of the data set's own."""
-    options: dict[str, Any] = {}
-    """Settings of the task, by the names of `TaskOptions`."""
+    settings: dict[str, Any] = {}
+    """Settings of the task's protocol, by name."""
+    as_published: bool = False
+    """Whether to run with the paper's settings."""
     limit: int | None = Field(default=None, ge=1)
 
 
@@ -87,7 +92,7 @@ def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[
             plan += _plan_entry(entry, suite, path.parent, is_mini)
         except EyechartError as error:
             raise UsageError(f"{path}, task {number} ({entry.task}): {error}") from error
-    names = [(planned.task.name, planned.subset) for planned in plan]
+    names = [(planned.task.name, planned.dataset) for planned in plan]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
@@ -132,39 +137,52 @@ def _parse(path: Path) -> Suite:
 
 
 def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path, is_mini: bool) -> list[TaskRun]:
-    task = get_task(entry.task)
-    subsets = (entry.subset,) if entry.subset or entry.data_dir else task.default_subsets
+    tasks = find_tasks(_beside(entry.task, folder))
+    plan: list[TaskRun] = []
+    for task in tasks:
+        plan += _plan_one(task, entry, suite, folder, is_mini)
+    return plan
+
+
+def _plan_one(task: Task, entry: SuiteTask, suite: Suite, folder: Path, is_mini: bool) -> list[TaskRun]:
+    data = task.data
+    names = (entry.dataset,) if entry.dataset or entry.data_dir else data.default_datasets
     data_dir = None if entry.data_dir is None else _find("data_dir", entry.data_dir, folder)
-    if data_dir is not None and entry.subset is None and len(task.default_subsets) > 1:
-        raise UsageError(f"data_dir needs subset, one of: {', '.join(task.subsets)}")
+    if data_dir is not None and entry.dataset is None and len(data.default_datasets) > 1:
+        raise UsageError(f"data_dir needs dataset, one of: {', '.join(data.datasets)}")
     if data_dir is not None and entry.mini:
         raise UsageError(f"mini and data_dir {entry.data_dir!r} are both given; leave out one")
     said = next((value for value in (entry.mini, suite.mini) if value is not None), is_mini)
-    for name in entry.options:
-        if name not in option_names():
-            raise unknown_name("option", name, option_names())
-    limit = entry.limit or suite.limit
     where = None if data_dir is None else str(data_dir)
-    plan = [plan_task(task, subset, entry.split, where, limit=limit) for subset in subsets]
-    plan = [replace(one, data_options=entry.data_options, is_mini=said and data_dir is None) for one in plan]
-    for planned in plan:
-        load_builder(planned.subset, task.config, data_dir=planned.data_dir, options=planned.data_options)
-    options = TaskOptions(**_with_paths(entry.options, folder))
-    # An evaluator knows best which of the task's options go together.
-    evaluator(task.name, options=options)
-    return [
-        replace(planned, options=options, data_options=published_data_options(task, options, planned.data_options))
-        for planned in plan
-    ]
-
-
-def _with_paths(options: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Options whose files are looked for beside the suite file."""
-    found = dict(options)
-    for name in PATHS:
-        if name in options and isinstance(options[name], str):
-            found[name] = _find(name, options[name], folder)
+    found = []
+    for name in names:
+        planned = plan_task(task, name, entry.split, where, limit=entry.limit or suite.limit)
+        options = published_data_options(task, entry.data_options) if entry.as_published else entry.data_options
+        planned = replace(
+            planned,
+            data_options=options,
+            is_mini=said and data_dir is None and data.path is None,
+            settings=_with_paths(entry.settings, folder),
+            as_published=entry.as_published,
+        )
+        planned.protocol()
+        if data.path is None:
+            load_builder(planned.dataset, data.config, data_dir=planned.data_dir, options=planned.data_options)
+        found.append(planned)
     return found
+
+
+def _beside(task: str, folder: Path) -> str:
+    """The name of a task, or the path of a task file, looked for beside the suite file."""
+    return str(folder / task) if Path(task).suffix in TASK_FILES else task
+
+
+def _with_paths(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Settings whose files are looked for beside the suite file."""
+    return {
+        name: _find(name, value, folder) if name in _PATHS and isinstance(value, str) else value
+        for name, value in settings.items()
+    }
 
 
 def _find(name: str, given: str, folder: Path) -> Path:

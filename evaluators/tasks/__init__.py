@@ -1,8 +1,12 @@
 """The tasks, one file per paper and one explicit table."""
 
+from pathlib import Path
+
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
+from eyechart.metrics.scores import ScoreSpec, headline, spec
 
 TASKS: tuple[Task, ...] = (
     q_bench.PERCEPTION,
@@ -37,3 +41,24 @@ def get_task(name: str) -> Task:
         if task.name == name:
             return task
     raise unknown_name("task", name, [task.name for task in TASKS])
+
+
+def known_task(name: str) -> Task | None:
+    """The task of that name among ours; None for one of a user's own."""
+    return next((task for task in TASKS if task.name == name), None)
+
+
+def find_tasks(name: str) -> list[Task]:
+    """The task of that name, or those of a task file.
+
+    Raises:
+        UsageError: There is none, or the file is malformed.
+    """
+    if Path(name).suffix in TASK_FILES:
+        return read_tasks(Path(name))
+    return [get_task(name)]
+
+
+def headline_of(task: Task) -> ScoreSpec:
+    """The score that stands for a task where one number has to: its own choice, or its metric's."""
+    return spec(task.headline, task.metric) if task.headline else headline(task.metric)

@@ -22,9 +22,12 @@ from string import ascii_uppercase
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.answer_files.aes_bench import aes_bench_answer_file
+from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
+from eyechart.evaluators.protocols.description import Description
+from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Kind, Task
+from eyechart.evaluators.tasks.task import Task, TaskData
 
 _PAPER = "AesBench (Huang et al., 2024)"
 _LABEL = re.compile(r"^[A-Z]\)\s*")
@@ -91,19 +94,15 @@ PERCEPTION = Task(
     name="aes_bench/perception",
     description="aesthetic perception: multiple choice on technical quality, color, composition, content (AesP)",
     paper=f"{_PAPER}, Sec. 3.1",
-    evaluator=Kind.MULTIPLE_CHOICE,
-    subsets=("aesbench",),
-    splits=("test",),
-    config="perception",
-    metric="choice_accuracy",
-    metric_config=None,
-    prompt=choice_prompt,
-    prompt_id="aes_bench_choice/2",
-    wordings={"paper": paper_prompt},
+    data=TaskData(("aesbench",), ("test",), "perception"),
+    protocol=MultipleChoice(
+        prompts={DEFAULT: choice_prompt, "paper": paper_prompt},
+        prompt_id="aes_bench_choice/2",
+        judge_template="q_bench_vote",
+        by_response=True,
+    ),
     groups=("dimension", "image_source", "question_type"),
-    metric_arguments={"judge_template": "q_bench_vote"},
     published_judge=True,
-    by_response=True,
     answer_file=partial(aes_bench_answer_file, "AesP"),
 )
 
@@ -112,7 +111,7 @@ EMPATHY = replace(
     name="aes_bench/empathy",
     description="aesthetic empathy: multiple choice on emotion, interest, uniqueness, vibe (AesE)",
     paper=f"{_PAPER}, Sec. 3.2",
-    config="empathy",
+    data=replace(PERCEPTION.data, config="empathy"),
     answer_file=partial(aes_bench_answer_file, "AesE"),
 )
 
@@ -121,9 +120,12 @@ ASSESSMENT = replace(
     name="aes_bench/assessment",
     description="aesthetic assessment: high, medium or low (AesA)",
     paper=f"{_PAPER}, Sec. 3.3",
-    config="assessment",
-    prompt=assessment_prompt,
-    prompt_id="aes_bench_assessment/1",
+    data=replace(PERCEPTION.data, config="assessment"),
+    protocol=replace(
+        PERCEPTION.protocol,
+        prompts={DEFAULT: assessment_prompt, "paper": paper_prompt},
+        prompt_id="aes_bench_assessment/1",
+    ),
     groups=("image_source",),
     check=check_no_level,
     answer_file=partial(aes_bench_answer_file, "AesA1"),
@@ -133,17 +135,11 @@ INTERPRETATION = Task(
     name="aes_bench/interpretation",
     description="aesthetic interpretation: reasons for a given level against experts' ones, by a judge (AesI)",
     paper=f"{_PAPER}, Sec. 3.4",
-    evaluator=Kind.DESCRIPTION,
-    subsets=("aesbench",),
-    splits=("test",),
-    config="interpretation",
-    metric="judge_description",
-    metric_config=None,
-    prompt=interpretation_prompt,
-    prompt_id="aes_bench_interpretation/2",
+    data=replace(PERCEPTION.data, config="interpretation"),
+    protocol=Description(
+        prompts={DEFAULT: interpretation_prompt}, prompt_id="aes_bench_interpretation/2", template="aesbench"
+    ),
     groups=("level",),
-    max_new_tokens=512,
-    metric_arguments={"template": "aesbench"},
     published_judge=True,
     check=check_question,
     after=("aes_bench/assessment",),

@@ -10,10 +10,14 @@ paper does not say what becomes of hints: they are text, so here they stand befo
 answers to open questions; for that the question is asked without its options, in no other words than its own.
 """
 
+from functools import partial
 from string import ascii_uppercase
 
+from eyechart.evaluators.answer_files.mmbench import mmbench_answer_file
+from eyechart.evaluators.protocols.choice.circular_eval import CircularEval
+from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Kind, Published, Task
+from eyechart.evaluators.tasks.task import Published, Task, TaskData
 
 _PAPER = "MMBench (Liu et al., ECCV 2024)"
 _BLIND = (
@@ -63,23 +67,18 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
         name=f"mmbench/{config}",
         description=f"CircularEval: multiple choice on {what}",
         paper=f"{_PAPER}, Sec. 3",
-        evaluator=Kind.CIRCULAR_EVAL,
-        subsets=("mmbench",),
-        config=config,
-        splits=splits,
-        metric="circular_eval",
-        metric_config=None,
-        prompt=choice_prompt,
-        prompt_id="mmbench/2",
-        wordings={"blind": blind_prompt},
-        open_prompt=open_prompt,
+        data=TaskData(("mmbench",), splits, config),
+        protocol=CircularEval(
+            prompts={DEFAULT: choice_prompt},
+            prompt_id="mmbench/2",
+            blind_prompt=blind_prompt,
+            open_prompt=open_prompt,
+        ),
         # CCBench's categories are in no levels.
         groups=("l1_category", "l2_category", "category"),
-        max_new_tokens=32,
-        # The paper asks its judge once.
-        metric_arguments={"rounds": 1},
-        published=(Published("fallback", "random", "MMBench, Sec. 3.2, step 3", "wrong"),),
+        published=(Published("fallback", "random", "MMBench, Sec. 3.2, step 3"),),
         published_judge=True,
+        answer_file=partial(mmbench_answer_file, config=config),
     )
 
 

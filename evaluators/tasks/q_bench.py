@@ -16,9 +16,13 @@ from dataclasses import replace
 from string import ascii_uppercase
 
 from eyechart.evaluators.answer_files.q_bench import description_answer_file, pair_answer_file, perception_answer_file
+from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
+from eyechart.evaluators.protocols.description import Description
+from eyechart.evaluators.protocols.protocol import DEFAULT
+from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, QualityAssessment
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Kind, Published, Task
+from eyechart.evaluators.tasks.task import Published, Task, TaskData
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
 DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k")
@@ -71,21 +75,17 @@ PERCEPTION = Task(
     name="q_bench/perception",
     description="low-level perception: multiple choice on LLVisionQA (A1)",
     paper=f"{_PAPER}, Sec. 2.2",
-    evaluator=Kind.MULTIPLE_CHOICE,
-    subsets=("llvisionqa",),
-    splits=("dev", "test"),
-    metric="choice_accuracy",
-    metric_config=None,
-    prompt=perception_prompt,
-    prompt_id="q_bench_a1/2",
-    wordings={"answer-mark": answer_mark_prompt},
+    data=TaskData(("llvisionqa",), ("dev", "test")),
+    protocol=MultipleChoice(
+        prompts={DEFAULT: perception_prompt, "answer-mark": answer_mark_prompt},
+        prompt_id="q_bench_a1/2",
+        open_prompt=open_prompt,
+        open_prefill="#Answer:",
+        judge_template="q_bench_vote",
+        crossed=(("question_type", "concern"),),
+    ),
     groups=("question_type", "concern"),
-    crossed_groups=(("question_type", "concern"),),
-    open_prompt=open_prompt,
-    open_prefill="#Answer:",
-    max_new_tokens=32,
-    metric_arguments={"judge_template": "q_bench_vote"},
-    published=(Published("judge_reads", "all", "Q-Bench, A.2.1", "unmatched"),),
+    published=(Published("judge_reads", "all", "Q-Bench, A.2.1"),),
     published_judge=True,
     answer_file=perception_answer_file,
 )
@@ -95,7 +95,7 @@ PERCEPTION_PAIRS = replace(
     name="q_bench/perception_pairs",
     description="low-level perception: multiple choice on two images (A1 of Q-Bench2)",
     paper="Q-Bench2 (Zhang et al., 2024), A1",
-    subsets=("llvisionqa_pairs",),
+    data=TaskData(("llvisionqa_pairs",), ("dev", "test")),
     answer_file=pair_answer_file,
 )
 
@@ -103,15 +103,9 @@ DESCRIPTION = Task(
     name="q_bench/description",
     description="low-level description: texts on LLDescribe against golden ones, by a judge (A2)",
     paper=f"{_PAPER}, Sec. 2.3",
-    evaluator=Kind.DESCRIPTION,
-    subsets=("lldescribe",),
-    splits=("test",),
-    metric="judge_description",
-    metric_config=None,
-    prompt=description_prompt,
-    prompt_id="q_bench_a2/2",
-    max_new_tokens=512,
-    metric_arguments={"template": "q_bench"},
+    data=TaskData(("lldescribe",), ("test",)),
+    protocol=Description(prompts={DEFAULT: description_prompt}, prompt_id="q_bench_a2/2"),
+    headline="sum",
     published_judge=True,
     answer_file=description_answer_file,
 )
@@ -120,17 +114,13 @@ ASSESSMENT = Task(
     name="q_bench/assessment",
     description="quality assessment: softmax of good and poor against opinion scores (A3)",
     paper=f"{_PAPER}, Sec. 2.4",
-    evaluator=Kind.QUALITY_ASSESSMENT,
-    subsets=(*DATABASES, "kadis700k", "csiq", "mm21", "sqad"),
-    runs_on=DATABASES,
-    splits=("test",),
-    metric="softmax_iqa",
-    metric_config="logits",
-    prompt=assessment_prompt,
-    prompt_id="q_bench_a3/2",
-    wordings={"direct": assessment_prompt, "numerical": numerical_prompt},
+    data=TaskData((*DATABASES, "kadis700k", "csiq", "mm21", "sqad"), ("test",), run_on=DATABASES),
+    protocol=QualityAssessment(
+        prompts={DEFAULT: assessment_prompt, NUMERICAL: numerical_prompt},
+        prompt_id="q_bench_a3/2",
+        prefill="The quality of the image is",
+        word_pairs=WORD_PAIRS,
+    ),
     groups=("subset", "distortion_type", "distortion_level"),
-    prefill="The quality of the image is",
-    word_pairs=WORD_PAIRS,
-    published=(Published("ties", "released", "a3_assessment_all.py of the released code", "exact"),),
+    published=(Published("ties", "released", "a3_assessment_all.py of the released code"),),
 )

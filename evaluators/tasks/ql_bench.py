@@ -8,30 +8,28 @@ refusal_position=first`.
 
 from dataclasses import replace
 
+from eyechart.evaluators.protocols.choice.self_awareness import SelfAwareness
+from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.tasks import q_bench
-from eyechart.evaluators.tasks.task import Kind, Published, Task
+from eyechart.evaluators.tasks.task import Published, Task, TaskData
 
 SINGLE = Task(
     name="ql_bench/single",
     description="self-awareness: right answers and right refusals on LLSAVisionQA, one image",
     paper="QL-Bench (Sun et al., 2024), Sec. III",
-    evaluator=Kind.SELF_AWARENESS,
-    subsets=("llsavisionqa",),
-    splits=("dev", "test"),
-    config="single",
-    metric="self_awareness",
-    metric_config=None,
-    prompt=q_bench.perception_prompt,
-    prompt_id=q_bench.PERCEPTION.prompt_id,
+    data=TaskData(("llsavisionqa",), ("dev", "test"), "single"),
+    protocol=SelfAwareness(
+        prompts={DEFAULT: q_bench.perception_prompt}, prompt_id=q_bench.PERCEPTION.protocol.prompt_id
+    ),
     groups=("question_type", "concern"),
-    published=(Published("unreadable_forced", "wrong", "QL-Bench, Eq. 3", "apart"),),
+    published=(Published("unreadable_forced", "wrong", "QL-Bench, Eq. 3"),),
     note="Only the dev answers are public. Tables I to IV of the paper also count the private test answers, so these "
-    "scores are not to be set beside them.",
+    "scores are not comparable with them.",
 )
 
 PAIR = replace(
     SINGLE,
     name="ql_bench/pair",
     description="self-awareness: right answers and right refusals on LLSAVisionQA, two images",
-    config="pair",
+    data=replace(SINGLE.data, config="pair"),
 )

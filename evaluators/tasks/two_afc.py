@@ -8,8 +8,10 @@ under one distortion type, a content at one distortion level, and intervals of s
 
 from dataclasses import replace
 
+from eyechart.evaluators.protocols.paired_comparison import PairedComparison
+from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Kind, Published, Task
+from eyechart.evaluators.tasks.task import Published, Task, TaskData
 
 _PAPER = "2AFC (Zhu et al., IEEE TCSVT 2024)"
 
@@ -48,7 +50,7 @@ def distortion_level(pool: str) -> str:
 
 
 _PUBLISHED = (
-    Published("undefined_pools", "zero", "2AFC, Table IV", "leave_out"),
+    Published("undefined_pools", "zero", "2AFC, Table IV"),
     Published("pairing", "released", "TwoAFC.py of the released code", of_data=True),
 )
 
@@ -56,17 +58,13 @@ COARSE = Task(
     name="two_afc/coarse",
     description="which of two images is better: pairs from one database",
     paper=f"{_PAPER}, Sec. III-B",
-    evaluator=Kind.PAIRED_COMPARISON,
-    subsets=("two_afc",),
-    splits=("test",),
-    metric="paired_comparison",
-    metric_config=None,
-    prompt=released_prompt,
-    prompt_id="two_afc/2",
-    config="coarse",
-    wordings={"paper": paper_prompt},
-    # The averages of Table II.
-    metric_arguments={"pool_weights": "images"},
+    data=TaskData(("two_afc",), ("test",), "coarse"),
+    protocol=PairedComparison(
+        prompts={DEFAULT: released_prompt, "paper": paper_prompt},
+        prompt_id="two_afc/2",
+        # The averages of Table II.
+        pool_weights="images",
+    ),
     published=(*_PUBLISHED, Published("mm21_scores", "released", "the released label file", of_data=True)),
 )
 
@@ -75,10 +73,9 @@ FINE_LEVELS = replace(
     name="two_afc/fine_levels",
     description="which of two images is better: one content and distortion type, two levels",
     paper=f"{_PAPER}, Sec. III-C",
-    config="fine_levels",
-    part_of_pool=distortion_type,
+    data=replace(COARSE.data, config="fine_levels"),
     # Rows and averages of Tables III and IV count alike.
-    metric_arguments={},
+    protocol=replace(COARSE.protocol, pool_weights="equal", part_of_pool=distortion_type),
     published=_PUBLISHED,
 )
 
@@ -86,14 +83,14 @@ FINE_TYPES = replace(
     FINE_LEVELS,
     name="two_afc/fine_types",
     description="which of two images is better: one content and distortion level, two types",
-    config="fine_types",
-    part_of_pool=distortion_level,
+    data=replace(COARSE.data, config="fine_types"),
+    protocol=replace(FINE_LEVELS.protocol, part_of_pool=distortion_level),
 )
 
 FINE_MOS = replace(
     FINE_LEVELS,
     name="two_afc/fine_mos",
     description="which of two images is better: scores of one interval",
-    config="fine_mos",
-    part_of_pool=None,
+    data=replace(COARSE.data, config="fine_mos"),
+    protocol=replace(FINE_LEVELS.protocol, part_of_pool=None),
 )

@@ -150,11 +150,12 @@ def _rating(sample: Sample, rng: np.random.Generator) -> Conversation:
     good = rng.random() < (0.95, 0.75, 0.5, 0.25, 0.05)[sample.level - 1]
     words = ("good", "fine", "high") if good else ("poor", "bad", "low")
     word = words[int(rng.choice(3, p=[0.7, 0.15, 0.15]))]
-    prompt = ASSESSMENT.prompt({})
+    protocol = ASSESSMENT.protocol
+    prompt = protocol.prompt_of({})
     if rng.random() < 0.3:
         prompt = (IMAGE, "\nRate the quality of the image.")
     if rng.random() < 0.8:
-        return Conversation(prompt, ASSESSMENT.prefill, f" {word}")
+        return Conversation(prompt, protocol.prefill, f" {word}")
     return Conversation(prompt, "", f" {word.capitalize()}")
 
 

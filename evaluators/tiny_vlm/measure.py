@@ -128,9 +128,10 @@ def _circular(backend: Backend, n: int, part: int) -> Measure:
 
 def _quality(backend: Backend, n: int, part: int) -> Measure:
     samples = _samples(n, part)
-    words = ASSESSMENT.word_pairs[0].words
+    protocol = ASSESSMENT.protocol
+    words = protocol.word_pairs[0].words
     requests = [
-        Request(str(i), ASSESSMENT.prompt({}), (s.image,), prefill=ASSESSMENT.prefill, words=words)
+        Request(str(i), protocol.prompt_of({}), (s.image,), prefill=protocol.prefill, words=words)
         for i, s in enumerate(samples)
     ]
     good, poor = words

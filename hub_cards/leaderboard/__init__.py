@@ -1,4 +1,4 @@
-"""The leaderboard: which results it takes (`boards`, `checks`), their order (`ranking`), and the folder of the Space.
+"""The leaderboard: which entries it takes (`entries`, `checks`, `recomputing`), their order (`ranking`), and the Space.
 
-The page itself is in `hub_cards/leaderboard`, with the papers' tables as data in its `baselines`.
+The page is in `page`, the papers' tables as data in `baselines`, the boards in `boards`.
 """

@@ -24,7 +24,7 @@ class Board:
     """What is measured, in a sentence."""
     task: str
     """The task whose results it takes."""
-    subset: str
+    dataset: str
     """The data set of these results."""
     split: str
     """The split of these results."""

@@ -5,19 +5,20 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.board import Board, Settings
 from eyechart.hub_cards.leaderboard.columns import look_up
-from eyechart.hub_cards.leaderboard.consistency import inconsistencies
+from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 LONGEST_NAME = 160
 """In characters; the Hub's own names have at most 96 on each side of the slash."""
 _CLOCKS = datetime.timedelta(days=1)
-"""How far a submission's clock may be ahead."""
+"""How far the clock of an entry's machine may be ahead."""
 _INVISIBLE = {"Cc": "a control character", "Cf": "an invisible formatting mark", "Zl": "a line break"}
 _INVISIBLE |= {"Zp": "a line break", "Cs": "half a character", "Co": "a private character", "Cn": "no character"}
 
@@ -39,21 +40,22 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
         return [*reasons, "it has no scores, as of a private split"]
     if not result.complete:
         reasons.append("its scores were made of less than was to be asked (complete is false)")
-    out_of_range = list(range_misfits(result.scores))
-    # What no metric returns is not worth calculating with.
-    reasons += out_of_range or inconsistencies(board, result.scores)
+    reasons += range_misfits(result.scores)
     main = look_up(result.scores, board.main.path)
     if not is_number(main):
         reasons.append(f"scores.{'.'.join(board.main.path)}, which ranks, is undefined or not there")
     return [*reasons, *_count_misfits(board, result, result.scores), *_judge_misfits(board, result)]
 
 
-def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime | str:
-    """When a run began, or why that cannot be told.
+def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
+    """When a run began.
 
     Args:
         environment: That of the results.
         now: With time zone; later runs are not believed.
+
+    Raises:
+        DataError: It does not say, or says a time to come.
     """
     given = environment.get("started")
     try:
@@ -61,18 +63,12 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     except ValueError:
         started = None
     if started is None or started.tzinfo is None:
-        return f"environment.started is {brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
+        raise DataError(
+            f"environment.started is {brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
+        )
     if started > now + _CLOCKS:
-        return f"environment.started is {brief(given)}, which is yet to come"
+        raise DataError(f"environment.started is {brief(given)}, which is yet to come")
     return started
-
-
-def judge_of(result: TaskResult) -> str:
-    """The name of the judge that a result names; "" if there was none."""
-    for found in (look_up(result.settings, ("judge", "name")), (result.scores or {}).get("judge")):
-        if isinstance(found, str):
-            return found
-    return ""
 
 
 def _name_misfits(name: str) -> Iterator[str]:

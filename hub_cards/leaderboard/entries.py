@@ -1,67 +1,75 @@
-"""Submissions: results files or folders of runs, each perhaps with a file of links beside it; and their entries."""
+"""Leaderboard entries: folders of finished runs, each perhaps with a file of links."""
 
 import datetime
 import hashlib
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, UrlConstraints, ValidationError
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, TaskResult, read_results
+from eyechart.evaluators.report.runs import Run, read_runs
+from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.board import Board
-from eyechart.hub_cards.leaderboard.checks import judge_of
 from eyechart.hub_cards.leaderboard.columns import look_up
+from eyechart.hub_cards.recomputing import Check, judge_of
 
-LINKS_FILE = "submission.json"
+LINKS_FILE = "links.json"
 MAX_BYTES = 64_000_000
 """A larger results file is not read; that of a run of everything takes some megabytes."""
 _LONGEST_URL = 500
 
 
+def _without_user(url: AnyUrl) -> AnyUrl:
+    # What stands before an @ looks like the address that a link leads to.
+    if url.username is not None or url.password is not None:
+        raise ValueError("an address with a user name is not allowed")
+    return url
+
+
+HttpsUrl = Annotated[
+    AnyUrl,
+    UrlConstraints(max_length=_LONGEST_URL, allowed_schemes=["https"], host_required=True),
+    AfterValidator(_without_user),
+]
+
+
 class Links(BaseModel):
-    """The contents of `submission.json`: where a reader finds more. Both are optional."""
+    """The contents of `links.json`: where a reader finds more. Both are optional."""
 
     model_config = ConfigDict(extra="forbid")
 
-    model_url: str | None = None
+    model_url: HttpsUrl | None = None
     """The model's page."""
-    run_url: str | None = None
+    run_url: HttpsUrl | None = None
     """Where the run is kept, with its predictions."""
-
-    @field_validator("model_url", "run_url")
-    @classmethod
-    def _only_https(cls, url: str | None) -> str | None:
-        if url is not None and not is_safe_url(url):
-            raise ValueError(f"expected an https:// address of at most {_LONGEST_URL} characters")
-        return url
-
-
-@dataclass(frozen=True)
-class Submission:
-    """One results file that could be read."""
-
-    source: str
-    """Its place below the folder of submissions."""
-    digest: str
-    """SHA-256 of its bytes."""
-    results: Results
-    links: Links
 
 
 @dataclass(frozen=True)
 class Entry:
+    """A finished run, as it was handed in."""
+
+    source: str
+    """Its folder's place below the folder of entries."""
+    digest: str
+    """SHA-256 of its `results.json`."""
+    run: Run
+    links: Links
+
+
+@dataclass(frozen=True)
+class BoardRow:
     """One result on its board."""
 
     board: Board
     result: TaskResult
-    submission: Submission
+    entry: Entry
     started: datetime.datetime
+    check: Check
 
     @property
     def judge(self) -> str:
@@ -69,62 +77,60 @@ class Entry:
         return judge_of(self.result) if self.board.judged else ""
 
     @property
-    def is_made_elsewhere(self) -> bool:
-        """Whether its answers were read from a file, or any of those that it is an average of."""
+    def is_precomputed(self) -> bool:
+        """Whether its predictions were read from a file, or any of those that it is an average of."""
         made_of = [self.result]
-        if self.result.subset == AVERAGE:
+        if self.result.dataset == AVERAGE:
             # An average has no model of its own in its settings; the results of its databases have.
             same = (self.result.task, self.result.model)
-            made_of = [one for one in self.submission.results.tasks if (one.task, one.model) == same]
+            made_of = [one for one in self.entry.run.results.tasks if (one.task, one.model) == same]
         return any(look_up(one.settings, ("model", "backend")) == FROM_FILE for one in made_of)
 
 
-def find_files(folder: Path) -> Iterator[Path]:
-    """The results files of all submissions, in order of their names.
+def find_entries(folder: Path) -> list[Path]:
+    """The folders of all entries, in order of their names.
 
-    A folder that holds `results.json` is a run, and nothing else in it is a submission; elsewhere every JSON file is
-    one. Hidden files and links are passed over: a link could name any file of this machine.
+    A folder that holds `results.json` is one, and nothing else in it is another. Hidden folders and links are passed
+    over: a link could name any file of this machine.
 
     Raises:
-        MissingFileError: There is no such folder, or there is nothing in it.
+        MissingFileError: There is no such folder, or there is no entry in it.
     """
     if not folder.is_dir():
-        raise MissingFileError("not a folder; submissions are results files or folders of runs", path=folder)
-    files = list(_files(folder))
-    if not files:
-        raise MissingFileError(f"there are no submissions in it: no {RESULTS_FILE} and no other JSON file", path=folder)
-    yield from files
+        raise MissingFileError("not a folder; expected one that holds the folders of runs", path=folder)
+    found = list(_entries(folder))
+    if not found:
+        raise MissingFileError(f"there are no entries in it: no folder holds a {RESULTS_FILE}", path=folder)
+    return found
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    if (folder / RESULTS_FILE).is_file() and not (folder / RESULTS_FILE).is_symlink():
-        yield folder / RESULTS_FILE
+def _entries(folder: Path) -> Iterator[Path]:
+    results = folder / RESULTS_FILE
+    if results.is_file() and not results.is_symlink():
+        yield folder
         return
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.is_symlink():
-            continue
-        if path.is_dir():
-            yield from _files(path)
-        elif path.suffix == ".json" and path.name != LINKS_FILE:
-            yield path
+        if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
+            yield from _entries(path)
 
 
-def read_submission(path: Path, root: Path) -> Submission:
-    """Read a results file and the links beside it.
+def read_entry(folder: Path, root: Path) -> Entry:
+    """Read a run and the links in its folder.
 
     Args:
-        path: One of `find_files`.
-        root: The folder of submissions.
+        folder: One of `find_entries`.
+        root: The folder of entries.
 
     Raises:
         DataError: A file is too large or not in its form.
     """
-    size = path.stat().st_size
+    results = folder / RESULTS_FILE
+    size = results.stat().st_size
     if size > MAX_BYTES:
-        raise BadResultsError(f"it has {size:,} bytes; a submission has at most {MAX_BYTES:,}", path=path)
-    results = read_results(path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Submission(path.relative_to(root).as_posix(), digest, results, _read_links(path.with_name(LINKS_FILE)))
+        raise BadResultsError(f"it has {size:,} bytes; an entry's has at most {MAX_BYTES:,}", path=results)
+    digest = hashlib.sha256(results.read_bytes()).hexdigest()
+    (run,) = read_runs([folder])
+    return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / LINKS_FILE))
 
 
 def _read_links(path: Path) -> Links:
@@ -137,15 +143,8 @@ def _read_links(path: Path) -> Links:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise DataError(f"{where}: {first['msg']}; allowed are model_url and run_url", path=path) from error
-
-
-def is_safe_url(url: str) -> bool:
-    """Whether an address can be made a link: https, a host, no user name, and nothing that hides where it leads."""
-    if len(url) > _LONGEST_URL or any(c.isspace() or unicodedata.category(c).startswith("C") for c in url):
-        return False
-    try:
-        parts = urlsplit(url)
-        return parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc and "\\" not in url
-    except ValueError:
-        return False
+        raise DataError(
+            f"{where}: {first['msg']}; allowed are model_url and run_url, https addresses of at most {_LONGEST_URL} "
+            "characters",
+            path=path,
+        ) from error

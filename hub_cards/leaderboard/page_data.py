@@ -12,11 +12,11 @@ from typing import Any
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.board import Board
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.checks import judge_of
 from eyechart.hub_cards.leaderboard.columns import Column, look_up
-from eyechart.hub_cards.leaderboard.entries import Entry
+from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
-from eyechart.hub_cards.leaderboard.ranking import ranks
+from eyechart.hub_cards.leaderboard.ranking import Rank, ranks
+from eyechart.hub_cards.recomputing import judge_of
 
 INDEX = "results/index.json"
 BOARD_FOLDER = "results/boards"
@@ -24,23 +24,23 @@ SCHEMA = 1
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 
-def file_name(digest: str) -> str:
-    """Under which a submission is published, without its ending."""
-    return digest[:20]
+def run_file(entry: Entry) -> str:
+    """Where the results of an entry are published."""
+    return f"results/{entry.digest[:20]}.json"
 
 
-def write_boards(accepted: Sequence[Entry], out: Path) -> None:
+def write_boards(accepted: Sequence[BoardRow], out: Path) -> None:
     """The list of boards, and a file for each, as a reader wants one at a time."""
-    by_board: dict[str, list[Entry]] = {board.name: [] for board in BOARDS}
-    for entry in accepted:
-        by_board[entry.board.name].append(entry)
+    by_board: dict[str, list[BoardRow]] = {board.name: [] for board in BOARDS}
+    for row in accepted:
+        by_board[row.board.name].append(row)
     listed = []
     for board in BOARDS:
-        entries = by_board[board.name]
+        rows = by_board[board.name]
         file = f"{BOARD_FOLDER}/{board.name.replace('/', '-')}.json"
-        (out / file).write_text(_json(_board(board, entries)), encoding="ascii")
+        (out / file).write_text(_json(_board(board, rows)), encoding="ascii")
         about = {name: getattr(board, name) for name in ("name", "benchmark", "title")}
-        listed.append({**about, "models": len(entries), "file": file})
+        listed.append({**about, "models": len(rows), "file": file})
     index = {"schema": SCHEMA, "eyechart": metadata.version("eyechart"), "boards": listed}
     (out / INDEX).write_text(_json(index), encoding="ascii")
 
@@ -49,7 +49,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
 
 
-def _board(board: Board, entries: Sequence[Entry]) -> dict[str, Any]:
+def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
     tables = [table for table in paper_tables() if board.name in (table.board, *table.parts)]
     comparable = [table for table in tables if not table.set_apart]
     return {
@@ -58,7 +58,7 @@ def _board(board: Board, entries: Sequence[Entry]) -> dict[str, Any]:
         "settings": {**board.settings, **{f"scores.{name}": value for name, value in board.score_settings.items()}},
         "items": board.items,
         "columns": [_column(column) for column in board.columns],
-        "rows": _rows(board, entries),
+        "rows": _rows(board, rows),
         "references": [row for table in comparable for row in reference_rows(table, board.name, board.columns)],
         "sources": [_source(table) for table in comparable],
         "set_apart": [_set_apart(table) for table in tables if table.set_apart],
@@ -69,43 +69,41 @@ def _column(column: Column) -> dict[str, Any]:
     return {name: value for name, value in asdict(column).items() if name not in ("path", "interval")}
 
 
-def _rows(board: Board, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     """The rows of a board, best first, ranked among those of the same judge where all scores are a judge's."""
-    tracks: dict[str, list[Entry]] = {}
-    for entry in entries:
-        tracks.setdefault(entry.judge, []).append(entry)
-    rows = []
-    for same in tracks.values():
-        scores = [(_values(board.main, entry)[0], _interval(board.main, entry)) for entry in same]
-        for entry, rank in zip(same, ranks(scores, board.main), strict=True):
-            rows.append((rank.place, entry, rank.shared))
-    rows.sort(key=lambda row: (row[0], -_values(board.main, row[1])[0], row[1].result.model))
-    return [_row(entry, place, shared) for place, entry, shared in rows]
+    by_judge: dict[str, list[BoardRow]] = {}
+    for row in rows:
+        by_judge.setdefault(row.judge, []).append(row)
+    ranked: list[tuple[BoardRow, Rank]] = []
+    for same in by_judge.values():
+        scores = [_value(board.main, row) for row in same]
+        ranked += zip(same, ranks(scores, board.main), strict=True)
+    ranked.sort(key=lambda one: (one[1].place, -_value(board.main, one[0])[0], one[0].result.model))
+    return [_row(row, rank) for row, rank in ranked]
 
 
-def _row(entry: Entry, place: int, shared: bool) -> dict[str, Any]:
-    result, links = entry.result, entry.submission.links
-    scores = result.scores or {}
-    environment = entry.submission.results.environment
+def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
+    result, links = row.result, row.entry.links
     return {
         "model": result.model,
-        "model_url": links.model_url or _hub_url(result),
-        "run": f"results/{file_name(entry.submission.digest)}.json",
-        "run_url": links.run_url,
-        "rank": place,
-        "shared": shared,
-        "values": [_values(column, entry) for column in entry.board.columns],
-        "n": scores[entry.board.count],
+        "model_url": str(links.model_url) if links.model_url else _hub_url(result),
+        "run": run_file(row.entry),
+        "run_url": str(links.run_url) if links.run_url else None,
+        "rank": rank.place,
+        "shared": rank.shared,
+        "values": [_value(column, row) for column in row.board.columns],
+        "n": (result.scores or {})[row.board.count],
         "judge": judge_of(result),
-        "made_elsewhere": entry.is_made_elsewhere,
-        "started": entry.started.astimezone(datetime.UTC).isoformat(),
-        "version": str(look_up(environment, ("packages", "eyechart")) or "")[:40],
+        "precomputed": row.is_precomputed,
+        "unchecked": row.check.unchecked,
+        "release": row.check.release,
+        "started": row.started.astimezone(datetime.UTC).isoformat(),
     }
 
 
-def _values(column: Column, entry: Entry) -> list[Any]:
+def _value(column: Column, row: BoardRow) -> list[Any]:
     """The score with its interval, `[value, low, high]`, undefined parts as None."""
-    scores = entry.result.scores or {}
+    scores = row.result.scores or {}
     low, high = (look_up(scores, column.interval) if column.interval else None) or (None, None)
     return [_short(look_up(scores, column.path)), _short(low), _short(high)]
 
@@ -113,11 +111,6 @@ def _values(column: Column, entry: Entry) -> list[Any]:
 def _short(value: float | None) -> float | None:
     """A number with two digits more than any column shows, as a page of many is read over a network."""
     return None if value is None else round(value, 6)
-
-
-def _interval(column: Column, entry: Entry) -> tuple[float, float] | None:
-    _, low, high = _values(column, entry)
-    return None if low is None or high is None else (low, high)
 
 
 def _hub_url(result: TaskResult) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from eyechart.hub_cards.leaderboard.columns import Column
 
@@ -16,7 +17,7 @@ class Rank:
     """Whether another model has the same place."""
 
 
-def ranks(scores: Sequence[tuple[float, tuple[float, float] | None]], column: Column) -> list[Rank]:
+def ranks(scores: Sequence[Sequence[Any]], column: Column) -> list[Rank]:
     """Rank scores, of which higher ones are better.
 
     From the best score down, a score shares the rank of the first one of that rank if the latter's 95 % interval holds
@@ -24,7 +25,7 @@ def ranks(scores: Sequence[tuple[float, tuple[float, float] | None]], column: Co
     whatever lies between them; where there is no interval, only equal digits make a tie.
 
     Args:
-        scores: Each score with its interval.
+        scores: `[value, low, high]` each; the bounds are None where there is no interval.
         column: How they are printed.
 
     Returns:
@@ -32,7 +33,8 @@ def ranks(scores: Sequence[tuple[float, tuple[float, float] | None]], column: Co
 
     Examples:
         >>> from eyechart.hub_cards.leaderboard.columns import percent
-        >>> found = ranks([(0.60, (0.5, 0.7)), (0.49, None), (0.52, (0.4, 0.6))], percent("accuracy", "Accuracy"))
+        >>> scores = [(0.60, 0.5, 0.7), (0.49, None, None), (0.52, 0.4, 0.6)]
+        >>> found = ranks(scores, percent("accuracy", "Accuracy"))
         >>> [(rank.place, rank.shared) for rank in found]
         [(1, True), (3, False), (1, True)]
     """
@@ -48,6 +50,6 @@ def ranks(scores: Sequence[tuple[float, tuple[float, float] | None]], column: Co
     return [Rank(place, places.count(place) > 1) for place in places]
 
 
-def _ties(leader: tuple[float, tuple[float, float] | None], score: float, column: Column) -> bool:
-    value, interval = leader
-    return (interval is not None and interval[0] <= score) or column.shown(value) == column.shown(score)
+def _ties(leader: Sequence[Any], score: float, column: Column) -> bool:
+    value, low, _ = leader
+    return (low is not None and low <= score) or column.shown(value) == column.shown(score)

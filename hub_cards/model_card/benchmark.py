@@ -7,15 +7,14 @@ https://github.com/huggingface/huggingface.js), to which "eyechart" has to be ad
 benchmark once Hugging Face has put it on a list of its own. Therefore the file is written only where it is asked for.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.catalog import find_dataset
+from eyechart.datasets_scripts.catalog import DATASETS, find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.tasks import TASKS, get_task
-from eyechart.evaluators.tasks.task import Task
-from eyechart.hub_cards.model_card.data_cards import pretty_name
 
 BENCHMARK_FILE = "eval.yaml"
 FRAMEWORK = "eyechart"
@@ -29,40 +28,42 @@ def task_id(task: str, split: str) -> str:
         ('q_bench_perception', 'q_bench_perception_test')
     """
     name = task.replace("/", "_")
-    return name if split == get_task(task).splits[0] else f"{name}_{split}"
+    return name if split == get_task(task).data.splits[0] else f"{name}_{split}"
 
 
-def benchmark(subset: str, configs: Sequence[str], *, i_have_the_rights: bool = False) -> dict[str, Any]:
+def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool = False) -> dict[str, Any]:
     """The contents of `eval.yaml`.
 
     Args:
-        subset: The data set.
+        dataset: Our name of the data set.
         configs: Its configurations that are exported, the default one first.
         i_have_the_rights: Private answers are exported too.
 
     Raises:
         UsageError: No task can be scored on what is exported.
     """
-    found = find_dataset(subset)
-    tasks = [
-        {"id": task_id(task.name, split), "config": config, "split": split}
+    found = find_dataset(dataset)
+    runs = [
+        (task, config, split)
         for task in TASKS
-        if subset in task.subsets
-        for config in _configs(task, configs)
-        for split in task.splits
+        if dataset in task.data.datasets
+        for config in ([task.data.config] if task.data.config else configs[:1])
+        if config in configs
+        for split in task.data.splits
         if i_have_the_rights or split not in found.private_splits(config)
     ]
-    if not tasks:
+    if not runs:
         raise UsageError(
-            f"{subset} ({', '.join(configs)}) cannot be a benchmark: no task is scored on what is exported of it. "
+            f"{dataset} ({', '.join(configs)}) cannot be a benchmark: no task is scored on what is exported of it. "
             "--i-have-the-rights exports private answers too."
         )
-    names = {entry["id"] for entry in tasks}
+    descriptions = dict.fromkeys(task.description for task, _, _ in runs)
+    papers = dict.fromkeys(task.paper for task, _, _ in runs)
     return {
-        "name": pretty_name(subset),
-        "description": _description(names),
+        "name": pretty_name(dataset),
+        "description": f"{'; '.join(descriptions)}. {'; '.join(papers)}.",
         "evaluation_framework": FRAMEWORK,
-        "tasks": tasks,
+        "tasks": [{"id": task_id(task.name, split), "config": config, "split": split} for task, config, split in runs],
     }
 
 
@@ -74,12 +75,11 @@ def write_benchmark(folder: Path, contents: dict[str, Any]) -> None:
     (folder / BENCHMARK_FILE).write_text(text, encoding="utf-8")
 
 
-def _configs(task: Task, configs: Sequence[str]) -> list[str]:
-    """The configuration that a task runs on, if it is exported; without one, the data set's first."""
-    return [config for config in configs if config == task.config] if task.config else list(configs[:1])
+def pretty_name(dataset: str) -> str:
+    """What a data set's card calls it; the name itself where there is no card."""
+    from huggingface_hub import DatasetCard
 
-
-def _description(ids: Collection[str]) -> str:
-    told = [task.description for task in TASKS if any(task_id(task.name, split) in ids for split in task.splits)]
-    papers = dict.fromkeys(task.paper for task in TASKS if any(task_id(task.name, s) in ids for s in task.splits))
-    return f"{'; '.join(dict.fromkeys(told))}. {'; '.join(papers)}."
+    if dataset not in DATASETS:
+        return dataset
+    card = files("eyechart.hub_cards") / "datasets" / f"{dataset}.md"
+    return str(DatasetCard(card.read_text(encoding="utf-8")).data["pretty_name"])

@@ -33,7 +33,7 @@ def index_entries(published: Sequence[Published], repos: Mapping[str, str], sour
 
     entries: list[dict[str, Any]] = []
     for one in published:
-        results = [] if one.is_average else _eval_results(one, repos.get(one.result.subset), source)
+        results = [] if one.is_average else _eval_results(one, repos.get(one.result.dataset), source)
         # One by one: together, the library would join tasks on the same data.
         entries += eval_results_to_model_index("", results)[0]["results"] if results else []
     return entries
@@ -61,7 +61,7 @@ def hub_entries(
 
     return [
         EvalResultEntry(
-            dataset_id=repos[one.result.subset],
+            dataset_id=repos[one.result.dataset],
             task_id=task_id(one.result.task, one.result.split),
             value=scores[0][1],
             date=one.environment.get("started"),
@@ -69,7 +69,7 @@ def hub_entries(
             notes=_notes(one),
         )
         for one in published
-        if not one.own_data and one.result.subset in repos and (scores := headlines(one.result))
+        if not one.own_data and one.result.dataset in repos and (scores := headlines(one.result))
     ]
 
 
@@ -81,7 +81,7 @@ def _eval_results(one: Published, repo: str | None, source: str | None) -> "list
         EvalResult(
             task_type=TASK_TYPE,
             task_name=f"{get_task(result.task).name}{_OURS}",
-            dataset_type=one.own_data or repo or result.subset,
+            dataset_type=one.own_data or repo or result.dataset,
             dataset_name=one.data_name,
             dataset_config=result.settings["data"].get("config"),
             dataset_split=result.split,

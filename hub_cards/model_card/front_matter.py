@@ -1,8 +1,8 @@
-"""Changing the `model-index` of a card's YAML metadata and nothing else: order, comments and quoting stay.
+"""Changing the `model-index` of a card's YAML metadata and nothing else: order, comments and quoting of the rest stay.
 
-The text is edited where the parser says that entries begin and end. What comes of it is parsed and compared with what
-was to come of it; if it differs (a style that such editing does not know, such as `[...]` on one line), the whole
-`model-index`, or else the whole metadata, is written anew, with the same values.
+The lines of the `model-index` are replaced where the parser says that it begins and ends. The edited text is parsed and
+compared with what it should hold; if it differs (metadata in a style that cannot be edited by lines, such as `{...}`),
+the whole metadata are written anew, with the same values.
 """
 
 import copy
@@ -52,16 +52,10 @@ def with_results(
         DataError: The metadata are no YAML mapping, or their `model-index` is not in the Hub's form.
     """
     data = _load(metadata)
-    index, place = _merged_index(data.get(_KEY), model, entries, is_ours)
+    index = _merged_index(data.get(_KEY), model, entries, is_ours)
     wanted = {**data, _KEY: index}
-    for edit in (
-        lambda: _edited(metadata, place, entries, is_ours),
-        lambda: _replaced(metadata, index),
-        lambda: _appended(metadata, index),
-        lambda: _dump(wanted),
-    ):
-        text = edit()
-        if text is not None and _parsed(text) == wanted:
+    for text in (_replaced(metadata, index), _dump(wanted)):
+        if _parsed(text) == wanted:
             return text
     # Rare line ends survive only as escapes.
     return _dump(wanted, ascii_only=True)
@@ -79,10 +73,10 @@ def _load(metadata: str) -> dict[str, Any]:
 
 def _merged_index(
     index: Any, model: str, entries: Sequence[Mapping[str, Any]], is_ours: Callable[[Any], bool]
-) -> tuple[list[dict[str, Any]], int]:
-    """The `model-index` as it is to be, and which of its models gets the entries."""
+) -> list[dict[str, Any]]:
+    """The `model-index` as it is to be."""
     if not index:
-        return [{"name": model, "results": list(entries)}], 0
+        return [{"name": model, "results": list(entries)}]
     is_list = isinstance(index, list) and all(isinstance(item, dict) for item in index)
     if not is_list or not all(isinstance(item.get("results") or [], list) for item in index):
         raise DataError(
@@ -94,60 +88,21 @@ def _merged_index(
     index = copy.deepcopy(index)
     kept = [entry for entry in index[place].get("results") or [] if not is_ours(entry)]
     index[place]["results"] = [*kept, *entries]
-    return index, place
+    return index
 
 
-def _edited(
-    metadata: str, place: int, entries: Sequence[Mapping[str, Any]], is_ours: Callable[[Any], bool]
-) -> str | None:
-    """The metadata with single entries of block style removed and added; None where they are not in that style."""
-    results = _child(_item(_child(_compose(metadata), _KEY), place), "results")
-    if not isinstance(results, yaml.SequenceNode) or results.flow_style or not results.value:
-        return None
-    lines = metadata.splitlines(keepends=True)
-    first = results.value[0].start_mark
-    column = len(lines[first.line]) - len(lines[first.line].lstrip(" "))
-    loaded = _load(metadata)[_KEY][place]["results"]
-    removed = {
-        line
-        for node, entry in zip(results.value, loaded, strict=True)
-        if is_ours(entry)
-        for line in range(node.start_mark.line, _last_line(node) + 1)
-    }
-    end = _last_line(results) + 1
-    added = "".join(" " * column + line for line in _dump(list(entries)).splitlines(keepends=True))
-    before = "".join(line for number, line in enumerate(lines[:end]) if number not in removed)
-    return _whole_line(before) + added + "".join(lines[end:])
+def _replaced(metadata: str, index: Sequence[Mapping[str, Any]]) -> str:
+    """The metadata with another `model-index` in the place of the one that is there, or at the end."""
+    lines = _whole_line(metadata).splitlines(keepends=True)
+    first, last = _lines_of_index(metadata) or (len(lines), len(lines))
+    return "".join(lines[:first]) + _dump({_KEY: list(index)}) + "".join(lines[last:])
 
 
-def _replaced(metadata: str, index: Sequence[Mapping[str, Any]]) -> str | None:
-    """The metadata with another `model-index` in the place of the one that is there; None where there is none."""
-    root = _compose(metadata)
-    value = _child(root, _KEY)
-    if value is None:
-        return None
-    key = next(key for key, child in root.value if child is value)
-    lines = metadata.splitlines(keepends=True)
-    before = "".join(lines[: key.start_mark.line])
-    return before + _dump({_KEY: list(index)}) + "".join(lines[_last_line(value) + 1 :])
-
-
-def _appended(metadata: str, index: Sequence[Mapping[str, Any]]) -> str:
-    return _whole_line(metadata) + _dump({_KEY: list(index)})
-
-
-def _compose(metadata: str) -> Any:
-    return yaml.compose(metadata, Loader=yaml.SafeLoader)
-
-
-def _child(node: Any, name: str) -> Any:
-    if not isinstance(node, yaml.MappingNode):
-        return None
-    return next((value for key, value in node.value if key.value == name), None)
-
-
-def _item(node: Any, place: int) -> Any:
-    return node.value[place] if isinstance(node, yaml.SequenceNode) and place < len(node.value) else None
+def _lines_of_index(metadata: str) -> tuple[int, int] | None:
+    """The first line of the `model-index`, and the one behind its last; None where there is none."""
+    root = yaml.compose(metadata, Loader=yaml.SafeLoader)
+    pairs = root.value if isinstance(root, yaml.MappingNode) else []
+    return next(((key.start_mark.line, _last_line(value) + 1) for key, value in pairs if key.value == _KEY), None)
 
 
 def _last_line(node: Any) -> int:

@@ -7,7 +7,6 @@ from typing import Any
 
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.tasks.task import Kind
 
 
 @dataclass(frozen=True)
@@ -25,20 +24,20 @@ class Headline:
 
 
 _CORRELATIONS = (Headline("srcc", "SRCC", "srcc_ci95"), Headline("plcc", "PLCC", "plcc_ci95"))
-HEADLINES: Mapping[Kind, tuple[Headline, ...]] = {
-    Kind.MULTIPLE_CHOICE: (Headline("accuracy", "Accuracy", "accuracy_ci95"),),
-    Kind.CIRCULAR_EVAL: (
+HEADLINES: Mapping[str, tuple[Headline, ...]] = {
+    "choice_accuracy": (Headline("accuracy", "Accuracy", "accuracy_ci95"),),
+    "circular_eval": (
         Headline("circular_accuracy", "CircularEval accuracy", "circular_ci95", "n_questions"),
         Headline("vanilla_accuracy", "VanillaEval accuracy", "vanilla_ci95", "n_vanilla"),
     ),
-    Kind.SELF_AWARENESS: (
+    "self_awareness": (
         Headline("score_sa", "Self-awareness (0 to 100)", "score_sa_ci95"),
         Headline("score_cc", "Right answers (0 to 100)", "score_cc_ci95"),
         Headline("score_rc", "Right refusals (0 to 100)", "score_rc_ci95"),
     ),
-    Kind.DESCRIPTION: (Headline("sum", "Sum of three (0 to 6)", "sum_ci95"),),
-    Kind.QUALITY_ASSESSMENT: _CORRELATIONS,
-    Kind.PAIRED_COMPARISON: (
+    "judge_description": (Headline("sum", "Sum of three (0 to 6)", "sum_ci95"),),
+    "softmax_iqa": _CORRELATIONS,
+    "paired_comparison": (
         *(Headline(score.key, score.name, score.interval, "n_images") for score in _CORRELATIONS),
         Headline("consistency", "Consistency", "consistency_ci95", "n_pairs"),
         Headline("accuracy_consistent", "Accuracy, consistent pairs", "accuracy_consistent_ci95", "n_consistent"),
@@ -48,7 +47,7 @@ HEADLINES: Mapping[Kind, tuple[Headline, ...]] = {
 
 def headlines(result: TaskResult) -> list[tuple[Headline, float]]:
     """The scores of a result that are published, with their values; those that are undefined are left out."""
-    found = [(headline, value(result, headline.key)) for headline in HEADLINES[get_task(result.task).evaluator]]
+    found = [(headline, value(result, headline.key)) for headline in HEADLINES[get_task(result.task).metric]]
     return [(headline, number) for headline, number in found if number is not None]
 
 

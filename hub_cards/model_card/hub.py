@@ -21,13 +21,12 @@ class Held:
     """The commit that they are of."""
 
 
-def read_files(repo: str, paths: Sequence[str], *, endpoint: str | None = None) -> Held:
+def read_files(repo: str, paths: Sequence[str]) -> Held:
     """Read text files of a model repository.
 
     Args:
         repo: "user/name".
         paths: Files; those that it does not have are passed over.
-        endpoint: Address of the Hub; `HF_ENDPOINT` or https://huggingface.co by default.
 
     Raises:
         UsageError: `repo` cannot be a repository's name.
@@ -36,7 +35,7 @@ def read_files(repo: str, paths: Sequence[str], *, endpoint: str | None = None) 
     """
     from huggingface_hub import HfApi
 
-    api = HfApi(endpoint=endpoint)
+    api = HfApi()
     with _explained(f"{repo} could not be read", repo, "--card FILE takes a copy of its card on disk instead."):
         info = api.model_info(repo)
         revision, held = info.sha or "main", {file.rfilename for file in info.siblings or []}
@@ -45,18 +44,22 @@ def read_files(repo: str, paths: Sequence[str], *, endpoint: str | None = None) 
             for path in paths
             if path in held
         }
-    texts = {}
-    for path, content in files.items():
-        try:
-            texts[path] = content.decode()
-        except UnicodeDecodeError as error:
-            raise DataError(f"is no UTF-8: {error}; correct it on the Hub first", path=f"{repo}/{path}") from error
-    return Held(texts, revision)
+    return Held({path: decoded(content, f"{repo}/{path}") for path, content in files.items()}, revision)
 
 
-def push_files(
-    repo: str, files: Mapping[str, str], *, parent: str, create_pr: bool = False, endpoint: str | None = None
-) -> str:
+def decoded(content: bytes, path: str) -> str:
+    """The text of a file.
+
+    Raises:
+        DataError: It is no UTF-8.
+    """
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"is no UTF-8: {error}; correct it first", path=path) from error
+
+
+def push_files(repo: str, files: Mapping[str, str], *, parent: str, create_pr: bool = False) -> str:
     """Write text files to a model repository, in one commit.
 
     Args:
@@ -64,7 +67,6 @@ def push_files(
         files: Texts by path.
         parent: The commit that the texts were made from; the Hub refuses where there is a newer one.
         create_pr: Open a pull request instead.
-        endpoint: As for `read_files`.
 
     Returns:
         Address of the commit or the pull request.
@@ -77,7 +79,7 @@ def push_files(
 
     operations = [CommitOperationAdd(path, text.encode()) for path, text in files.items()]
     with _explained(f"{repo} was not changed", repo, "--create-pr proposes the change to those who may make it."):
-        done = HfApi(endpoint=endpoint).create_commit(
+        done = HfApi().create_commit(
             repo, operations, commit_message=_MESSAGE, create_pr=create_pr, parent_commit=parent
         )
     return str(done.pr_url if create_pr else done.commit_url)

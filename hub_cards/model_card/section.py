@@ -14,7 +14,7 @@ from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.results.results_file import with_nan
-from eyechart.evaluators.runs.table import score_rows
+from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
 
@@ -23,7 +23,7 @@ _ELSEWHERE = ("data", "model", "limit")
 """Settings that stand in other places of the section, or that every published result has alike."""
 _MODEL = (
     *("backend", "architecture", "revision", "parameters", "dtype", "quantization", "attention", "decoding"),
-    *("image_processor", "image_sizes", "served_names", "downscaled_share"),
+    *("image_processor", "image_sizes", "served", "downscaled_share"),
 )
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -120,19 +120,17 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
     for one in published:
         task = f"{_code(one.result.task)} on {_data(one)}"
         if one.own_data:
-            yield f"{task}: these are data of the publisher's own, not a benchmark's."
+            yield f"{task}: the publisher's own data, not a benchmark's."
         count = len(left_out_public(one.result))
         if count:
-            rows = "1 row is" if count == 1 else f"{count} rows are"
-            yield f"{task}: {rows} not in the scores: they could not be read, or had no image."
+            yield f"{task}: {count} row{'s' if count > 1 else ''} left out: unreadable or without an image."
         model = one.result.settings.get("model")
         if isinstance(model, Mapping) and model.get("backend") == FROM_FILE:
-            yield f"{task}: the answers were made elsewhere; that they are to this prompt is what their file claims."
+            yield f"{task}: precomputed predictions; that they answer this prompt is what their file claims."
         judge = one.result.settings.get("judge")
         if isinstance(judge, Mapping) and judge.get("name"):
             yield f"{task}: judged by {_value(judge['name'])}; another judge gives other scores."
-        if one.result.note:
-            yield f"{task}: {markdown(one.result.note)}"
+        yield from (f"{task}: {markdown(caveat)}" for caveat in one.result.caveats)
         warned = one.result.warnings
         if warned:
             yield f"{task}: warnings while scoring: {len(warned)}, the first: {markdown(warned[0])}"

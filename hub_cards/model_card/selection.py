@@ -1,30 +1,28 @@
 """Which results of a run are published, and why some must not be.
 
-Refused are results that do not say what a published number says: out of range, other than what the predictions beside
-them give, of synthetic data, of a part of the data, of answers that are private, or judged by a comparison of words.
-Nothing allows these. Data of one's own are told by their number of items; they are published under the name of their
-folder, never under that of a benchmark, and only where that is said to be meant. Rows that could not be read or whose
-image was absent are left out only where that is said to be meant too, and the card then tells how many these are.
+Refused are results that are not what a published number claims to be: out of range, not what the run's predictions
+give, of synthetic data, of a part of the data, of private answers, or judged by a comparison of words. Nothing allows
+these. Own data are recognised by their number of items; `as_own_data` publishes them under the name of their folder,
+never under that of a benchmark. `allow_left_out` publishes results although rows were left out; the card says how many.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.catalog import DATASETS
-from eyechart.datasets_scripts.common.errors import ContradictionError, DataError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.official import ROUNDS
-from eyechart.evaluators.comparison.items import item_scores
-from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.evaluation.waves import PRIVATE
-from eyechart.evaluators.report.runs import Run, TaskKey, read_runs
+from eyechart.evaluators.report.runs import read_runs
+from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
-from eyechart.hub_cards.model_card.data_cards import pretty_name
+from eyechart.hub_cards.model_card.benchmark import pretty_name
+from eyechart.hub_cards.recomputing import Recomputing, judge_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
@@ -41,12 +39,12 @@ class Published:
     @property
     def is_average(self) -> bool:
         """Whether it is an average over databases, which is no data set's."""
-        return self.result.subset == AVERAGE
+        return self.result.dataset == AVERAGE
 
     @property
     def data_name(self) -> str:
         """What its data are called."""
-        return self.own_data or pretty_name(self.result.subset)
+        return self.own_data or pretty_name(self.result.dataset)
 
 
 def select(
@@ -78,42 +76,46 @@ def select(
     for name in tasks:
         if name not in known:
             raise unknown_name("task in these runs", name, known)
-    chosen = [(run, key) for run in read for key in run.tasks if not tasks or key.task in tasks]
-    if as_own_data:
-        chosen = [(run, key) for run, key in chosen if key.subset != AVERAGE]
+    chosen = [
+        (recomputing, key)
+        for recomputing in map(Recomputing, read)
+        for key in recomputing.run.tasks
+        if (not tasks or key.task in tasks) and not (as_own_data and key.dataset == AVERAGE)
+    ]
     if not chosen:
         raise UsageError("there is no result to publish: no task of these runs finished")
-    results = [run.tasks[key] for run, key in chosen]
+    results = [recomputing.run.tasks[key] for recomputing, key in chosen]
     _check_one_each(results)
     reasons = [
-        why_not(run.tasks[key], allow_left_out=allow_left_out, as_own_data=as_own_data) or _contradiction(run, key)
-        for run, key in chosen
+        why_not(result, allow_left_out=allow_left_out, as_own_data=as_own_data)
+        or "; ".join(recomputing.check(key).discrepancies)
+        for result, (recomputing, key) in zip(results, chosen, strict=True)
     ]
     _check_allowed(results, reasons)
-    names = [_own_folder(result) if as_own_data else "" for result in results]
     return [
-        Published(run.tasks[key], run.results.environment, name) for (run, key), name in zip(chosen, names, strict=True)
+        Published(result, recomputing.run.results.environment, _own_folder(result) if as_own_data else "")
+        for result, (recomputing, _) in zip(results, chosen, strict=True)
     ]
 
 
 def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bool = False) -> str:
     """Why a result must not be published, and how to make one that may be; "" where it may be."""
-    data, judge = _settings(result, "data"), _settings(result, "judge").get("name")
+    data = _data(result)
     count = len(left_out_public(result))
-    if "is_mini" not in data or not _is_described(data):
-        return "its settings do not tell its data; a results file is not to be edited, so repeat the run"
+    if "is_mini" not in data:
+        return "its settings do not describe its data; a results file is not to be edited, so repeat the run"
     if data["is_mini"] is not False or mini.is_release(data.get("source")):
         return "it is of a mini release, which holds synthetic items; repeat it on the real data, without --mini"
     if result.settings.get("limit") is not None:
-        return f"it is of the first {result.settings['limit']} items alone; repeat it without --limit"
+        return f"run used --limit {result.settings['limit']}; repeat it without --limit"
     if result.scores is None:
-        return "it has no score, as " + (result.note or "its answers are private")
+        return "it has no score, as " + (" ".join(result.caveats) or "its answers are private")
     misfit = next(range_misfits(result.scores), "" if result.scores else "it has no score")
     if misfit:
         return f"{misfit}; a results file is not to be edited, so repeat the run"
     if not result.complete:
-        return f"it is incomplete: {result.note or 'scores were made of less than was to be asked'}"
-    if LEXICAL in (judge, result.scores.get("judge")):
+        return f"it is incomplete: {' '.join(result.caveats) or 'scores were made of less than was to be asked'}"
+    if judge_of(result) == LEXICAL:
         return f"it was judged by `{LEXICAL}`, a comparison of words; repeat it with --judge, which asks no answer anew"
     if count and not allow_left_out:
         return f"{count} rows were left out; --allow-left-out publishes it with a note that says so"
@@ -126,7 +128,7 @@ def _not_own(result: TaskResult) -> str:
     """Why a result cannot be published under the name of its data's folder; "" where it can."""
     name = _own_folder(result)
     if not name:
-        source = _settings(result, "data").get("source")
+        source = _data(result).get("source")
         return f"--as-own-data publishes under the name of the data's folder, and its data, {source!r}, tell none"
     if _plain(name) in {_plain(taken) for subset in DATASETS for taken in (subset, pretty_name(subset))}:
         return f"the folder of its data is called {name!r}, as a benchmark's data are; give it a name of its own"
@@ -140,17 +142,17 @@ def _plain(name: str) -> str:
 def _not_the_release(result: TaskResult, left_out: int) -> str:
     """Why a result cannot be of the official release as a whole; "" where it can."""
     official, scored = official_items(result), scored_items(result.scores or {}) or 0
-    if _settings(result, "data").get("source") == GIVEN and result.subset in DATASETS:
+    if _data(result).get("source") == GIVEN and result.dataset in DATASETS:
         return (
-            f"it is of a `Dataset` object, which does not tell whether it is {result.subset}; give subset no such name"
+            f"it is of a `Dataset` object, which does not tell whether it is {result.dataset}; give subset no such name"
         )
     own = "use --as-own-data to publish it under your folder's name"
     if not official:
         # Nothing but its place tells that such data are the benchmark's.
-        if result.subset not in DATASETS or not _own_folder(result):
+        if result.dataset not in DATASETS or not _own_folder(result):
             return ""
         return (
-            f"its data are of a folder, and how many items {result.subset} ({result.split}) has is not known; run it "
+            f"its data are of a folder, and how many items {result.dataset} ({result.split}) has is not known; run it "
             f"without --data-dir, so that the release is downloaded and its checksum compared, or {own}"
         )
     if scored in official or scored + left_out in official:
@@ -159,13 +161,13 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
     if left_out and "n_pairs" in (result.scores or {}) and official[0] - left_out * ROUNDS <= scored < official[0]:
         return ""
     expected = " or ".join(f"{count:,}" for count in official)
-    found = f"it is of {scored:,} items, and {result.subset} ({result.split}) has {expected}"
+    found = f"it is of {scored:,} items, and {result.dataset} ({result.split}) has {expected}"
     return f"{found}. Run the whole release, or {own}"
 
 
 def _own_folder(result: TaskResult) -> str:
     """Name of the folder that a result's data were read from; "" where they were in none."""
-    source = _settings(result, "data").get("source")
+    source = _data(result).get("source")
     if not isinstance(source, str) or source in (GIVEN, MINI, OFFICIAL):
         return ""
     return PurePath(source.replace("\\", "/")).name
@@ -176,28 +178,9 @@ def left_out_public(result: TaskResult) -> list[Any]:
     return [item for item in result.left_out if item.reason != PRIVATE]
 
 
-def _settings(result: TaskResult, name: str) -> dict[str, Any]:
-    found = result.settings.get(name)
+def _data(result: TaskResult) -> dict[str, Any]:
+    found = result.settings.get("data")
     return found if isinstance(found, dict) else {}
-
-
-def _is_described(data: Mapping[str, Any]) -> bool:
-    config, options = data.get("config"), data.get("options")
-    return isinstance(config, str | None) and isinstance(options, dict | None)
-
-
-def _contradiction(run: Run, key: TaskKey) -> str:
-    """Where a result is not what the run's own predictions give; "" where it is, or where these do not tell."""
-    answers = run.answers(key)
-    if answers is None:
-        return ""
-    try:
-        item_scores(run.tasks[key], answers)
-    except ContradictionError as error:
-        return error.reason
-    except DataError:
-        return ""
-    return ""
 
 
 def _check_one_each(results: Sequence[TaskResult]) -> None:
@@ -206,10 +189,10 @@ def _check_one_each(results: Sequence[TaskResult]) -> None:
         raise UsageError(f"the runs are of several models, and a repository holds one: {', '.join(models)}")
     seen = set()
     for result in results:
-        key = (result.task, result.subset, result.split)
+        key = (result.task, result.dataset, result.split)
         if key in seen:
             raise UsageError(
-                f"{result.task} on {result.subset} ({result.split}) is there twice; give runs that have it once"
+                f"{result.task} on {result.dataset} ({result.split}) is there twice; give runs that have it once"
             )
         seen.add(key)
 
@@ -218,7 +201,7 @@ def _check_allowed(results: Sequence[TaskResult], reasons: Sequence[str]) -> Non
     refused = [(result, reason) for result, reason in zip(results, reasons, strict=True) if reason]
     if not refused:
         return
-    lines = [f"{result.task} on {result.subset} ({result.split}): {reason}" for result, reason in refused]
+    lines = [f"{result.task} on {result.dataset} ({result.split}): {reason}" for result, reason in refused]
     names = {result.task for result, _ in refused}
     others = list(dict.fromkeys(result.task for result in results if result.task not in names))
     error = UsageError("\n".join([f"{len(refused)} of {len(results)} results must not be published:", *lines]))

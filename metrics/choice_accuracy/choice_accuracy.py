@@ -1,7 +1,7 @@
 """Accuracy of multiple-choice answers given as free text, as an `evaluate` module.
 
 Protocols: Q-Bench, Sec. 2.2 (https://arxiv.org/abs/2309.14181), with MMBench's choice extraction, Sec. 3.2
-(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.decisions` and `.accuracy`.
+(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.reading` and `.accuracy`.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
-from eyechart.metrics.scoring.choices.decisions import Extraction
-from eyechart.metrics.scoring.choices.decisions import decide
-from eyechart.metrics.scoring.choices.decisions import extraction_settings
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.reading import read_choices
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.judging.replies import name_or_none
 
 _DESCRIPTION = """
 Share of multiple-choice questions answered right, where answers are a model's raw text. The choice is extracted from
@@ -55,6 +55,7 @@ Args:
         Q-Bench, A.2.1. Without a judge, it has no effect.
     fallback (`str`): What an undecided row becomes: "wrong" (default), or "random", a choice among the options and X.
     seed (`int`): Seed of the random choice. Default 0.
+    return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     accuracy (`float`): Share of right answers, from 0 to 1; higher is better.
@@ -69,6 +70,8 @@ Returns:
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Rows it gave no usable reply to in any round.
     judge, judge_template, judge_template_version, judge_reads ("all"), rounds, fallback, seed: The settings that apply.
+    items (`dict` of `list`, with `return_items`): For each row `choice`, a letter or `None`; `step`, "exact", "judge",
+        "random" or "unmatched"; `correct`; `judge_failed_rounds`, `None` where no judge was asked.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -120,10 +123,11 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         judge_reads: str = "unmatched",
         fallback: str = "wrong",
         seed: int = 0,
+        return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
         checked = check_groups(groups, len(predictions))
-        extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed, judge_reads=judge_reads)
-        decisions = decide(predictions, references, choices, extraction)
-        scores = choice_scores(decisions, references, choices, checked)
-        return scores | extraction_settings(extraction, decisions)
+        settings = ExtractionSettings(name_or_none(judge), judge_template, judge_reads, rounds, fallback, seed)
+        items = read_choices(predictions, references, choices, settings, questions=questions, judge=judge)
+        scores = choice_scores(items, references, choices, checked, settings)
+        return scores | ({"items": items} if return_items else {})

@@ -1,12 +1,11 @@
 """CircularEval of multiple-choice answers given as free text, as an `evaluate` module.
 
 Protocol: MMBench, Sec. 3.1 and 3.2 (https://arxiv.org/abs/2307.06281). Departures: see
-`eyechart.metrics.scoring.choices.circular`, `.circular_passes` and `.decisions`.
+`eyechart.metrics.scoring.choices.circular`, `.circular_passes` and `.reading`.
 """
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import datasets
@@ -14,18 +13,17 @@ import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.choices.circular import MISSING
-from eyechart.metrics.scoring.choices.circular import circular_outcomes
+from eyechart.metrics.scoring.choices.circular import read_circular
 from eyechart.metrics.scoring.choices.circular import circular_scores
 from eyechart.metrics.scoring.choices.circular_passes import check_question_groups
 from eyechart.metrics.scoring.choices.circular_passes import find_questions
-from eyechart.metrics.scoring.choices.decisions import Extraction
-from eyechart.metrics.scoring.choices.decisions import check_rows
-from eyechart.metrics.scoring.choices.decisions import decide_checked
-from eyechart.metrics.scoring.choices.decisions import extraction_settings
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.reading import check_replies
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.inputs import check_member
 from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.metrics.scoring.judging.replies import name_or_none
 
 _DESCRIPTION = """
 Share of multiple-choice questions that are answered right in every pass, each with the options in another order
@@ -63,6 +61,7 @@ Args:
     seed (`int`): Seed of the random choice, together with question and rotation. Default 0.
     missing (`str`): What becomes of a question whose observed passes are all right but not all there: "error" (default)
         or "drop", which leaves it out. A question with a wrong pass is wrong, whatever else is missing.
+    return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     circular_accuracy (`float`): Share of questions that are right in every pass, from 0 to 1; higher is better.
@@ -82,6 +81,9 @@ Returns:
     judge_asked, judge_failed_rounds (`int`, with a judge): Passes the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Passes it gave no usable reply to in any round.
     missing, judge, judge_template, judge_template_version, rounds, fallback, seed: The settings that apply.
+    items (`dict` of `list`, with `return_items`): For each pass `choice`, a letter or `None`; `step`, "exact", "judge",
+        "random" or "unmatched"; `correct`; `judge_failed_rounds`, `None` where no judge was asked; `circular_correct`,
+        whether its question is right in every pass, `None` where that is left out.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -140,21 +142,19 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         fallback: str = "wrong",
         seed: int = 0,
         missing: str = "error",
+        return_items: bool = False,
     ) -> dict[str, Any]:
         columns = {"questions": questions, "groups": groups, "pass_counts": pass_counts}
         check_gathered(self.num_process, list(self.features), **columns)
         checked = check_groups(groups, len(predictions))
-        extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed)
-        # What needs no decision is checked before a judge is asked, whose replies may cost money.
+        settings = ExtractionSettings(name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed)
+        # What needs no choice is checked before a judge is asked, whose replies may cost money.
         check_member("missing", missing, MISSING)
-        check_rows(predictions, references, choices, extraction)
-        asked = find_questions(question_ids, rotations, choices, pass_counts)
-        check_question_groups(checked, asked)
-        extraction = replace(extraction, question_ids=question_ids, rotations=rotations)
-        if judge is not None:
-            # Questions whose passes exact matching finds right but not all there are found before the judge is asked.
-            alone = replace(extraction, judge=None, fallback="wrong")
-            circular_outcomes(decide_checked(predictions, references, choices, alone).correct, asked, missing)
-        decisions = decide_checked(predictions, references, choices, extraction)
-        scores = circular_scores(decisions, asked, references, choices, checked, missing)
-        return scores | {"missing": missing} | extraction_settings(extraction, decisions)
+        check_replies(predictions, references, choices)
+        passes = find_questions(question_ids, rotations, choices, pass_counts)
+        check_question_groups(checked, passes)
+        items = read_circular(
+            predictions, references, choices, passes, missing, settings, questions=questions, judge=judge
+        )
+        scores = circular_scores(items, passes, references, choices, checked, missing, settings)
+        return scores | ({"items": items} if return_items else {})

@@ -14,13 +14,12 @@ import evaluate
 from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.judging.answers import TEMPLATE
 from eyechart.metrics.scoring.judging.answers import answer_scores
+from eyechart.metrics.scoring.judging.answers import read_answers
 from eyechart.metrics.scoring.judging.lexical import lexical
-from eyechart.metrics.scoring.judging.prompts import template_version
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 _DESCRIPTION = """
 Marks of open answers by a judge that sees question and correct answer, from 1 (completely wrong) to 5 (completely
@@ -47,6 +46,7 @@ Args:
     rounds (`int`): Replies asked of the judge per row, mean pooled. Default 1, as in the paper.
     resamples (`int`): Bootstrap resamples of the interval of `mean_score`. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
+    return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     mean_score (`float`): Mean mark over all pairs of a row and a usable round, from 1 to 5; higher is better.
@@ -63,6 +63,9 @@ Returns:
     by_<group name> (`dict`): The same for each value of the group.
     judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "eyechart", as the
         paper prints none.
+    items (`dict` of `list`, with `return_items`): For each row `judge_score`, the mean over usable rounds; `rounds`, a
+        list of one list, the score in each round, `None` for a failed one; `exact_match`; and `empty_prediction`. All
+        `None` without a correct answer.
     `mean_score` is nan, with a warning, where every round failed.
 
 Examples:
@@ -108,11 +111,12 @@ class JudgeAnswer(CheckedColumns, evaluate.Metric):
         rounds: int = 1,
         resamples: int = 1000,
         seed: int = 0,
+        return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), groups=groups)
-        judging = Judging(lexical if judge is None else judge, rounds, resamples, seed)
+        judge = lexical if judge is None else judge
+        settings = JudgeSettings(judge_name(judge), rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
-        scores = answer_scores(predictions, references, questions, checked, judging)
-        template = {"template": TEMPLATE, "template_version": template_version(TEMPLATE), "wording": "eyechart"}
-        settings = {"judge": judge_name(judging.judge)} | template
-        return scores | settings | {"rounds": rounds, "resamples": resamples, "seed": seed}
+        items = read_answers(predictions, references, questions, judge, rounds)
+        scores = answer_scores(items, checked, settings)
+        return scores | ({"items": items} if return_items else {})

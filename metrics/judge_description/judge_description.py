@@ -15,11 +15,11 @@ from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.descriptions import description_scores
-from eyechart.metrics.scoring.judging.descriptions import wording_settings
+from eyechart.metrics.scoring.judging.descriptions import read_descriptions
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 _DESCRIPTION = """
 Scores of free image descriptions against golden ones, by a judge: completeness, preciseness and relevance, each 0, 1 or
@@ -52,6 +52,7 @@ Args:
     template (`str`): "q_bench" (default, the published wording) or "aesbench" (a wording of our own).
     resamples (`int`): Bootstrap resamples of the intervals. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
+    return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     completeness, preciseness, relevance ("q_bench"), or relevance, precision, completeness ("aesbench") (`dict`):
@@ -70,6 +71,9 @@ Returns:
     by_<group name> (`dict`): The same for each value of the group, without `image_scores`.
     judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "published" or
         "eyechart".
+    items (`dict` of `list`, with `return_items`): For each prediction and dimension the mean over usable rounds;
+        `rounds`, a list of the scores in each round for each dimension in the order above, `None` for a failed one; and
+        `empty_prediction`. All `None` without a golden description.
     A score is nan, with a warning, where every round failed.
 
 Examples:
@@ -115,10 +119,12 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         template: str = "q_bench",
         resamples: int = 1000,
         seed: int = 0,
+        return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), groups=groups)
-        judging = Judging(lexical if judge is None else judge, rounds, resamples, seed)
+        judge = lexical if judge is None else judge
+        settings = JudgeSettings(judge_name(judge), rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
-        scores = description_scores(predictions, references, checked, judging, template)
-        settings = {"judge": judge_name(judging.judge)} | wording_settings(template)
-        return scores | settings | {"rounds": rounds, "resamples": resamples, "seed": seed}
+        items = read_descriptions(predictions, references, judge, rounds, template)
+        scores = description_scores(items, checked, settings, template)
+        return scores | ({"items": items} if return_items else {})

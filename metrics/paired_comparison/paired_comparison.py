@@ -17,7 +17,7 @@ from eyechart.metrics.scoring.pairs.pools import RIDGE
 from eyechart.metrics.scoring.pairs.pools import check_pairs
 from eyechart.metrics.scoring.pairs.scores import PairSettings
 from eyechart.metrics.scoring.pairs.scores import pair_scores
-from eyechart.metrics.scoring.pairs.preferences import read_preferences
+from eyechart.metrics.scoring.pairs.preferences import read_pairs
 
 _DESCRIPTION = """
 Consistency, accuracy and correlation of a model's answers to "Which image has better visual quality?" (2AFC). Every
@@ -53,6 +53,7 @@ Args:
     fit (`str`): "logistic4" (default) or "logistic5", the mapping before `plcc_fitted`.
     resamples (`int`): Bootstrap resamples of the correlations' intervals. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
+    return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     consistency (`float`): Share of pairs whose two replies prefer the same image, from 0 to 1; higher is better.
@@ -70,6 +71,9 @@ Returns:
         and the same scores for each pool.
     aggregator, fit, resamples, seed, order_seed ("trueskill"), ridge ("mle_ridge"), pool_weights, undefined_pools
         (pools): The settings.
+    items (`dict` of `list`, with `return_items`): For each pair `choice` and `reversed_choice`, "first" or "second" as
+        the pair was shown, or `None`; `consistent`, whether both are the same image; `correct`, whether that is the one
+        of higher quality, `None` where both are of equal quality.
     A score is nan, with a warning, where it is undefined: no consistent pair, equal references, no finite optimum.
 
 Examples:
@@ -131,9 +135,11 @@ class PairedComparison(CheckedColumns, evaluate.Metric):
         fit: FitName = "logistic4",
         resamples: int = 1000,
         seed: int = 0,
+        return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), pool_ids=pool_ids)
         settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed, ridge)
         pairs = check_pairs(first_ids, second_ids, first_references, second_references, pool_ids)
-        scores = pair_scores(read_preferences(predictions, reversed_predictions), pairs, settings)
-        return scores | settings.applying(pools=pool_ids is not None)
+        items = read_pairs(predictions, reversed_predictions, pairs)
+        scores = pair_scores(items, pairs, settings)
+        return scores | ({"items": items} if return_items else {})

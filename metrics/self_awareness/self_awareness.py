@@ -1,7 +1,7 @@
 """Self-awareness of answers to questions that can be refused, as an `evaluate` module.
 
 Protocol: QL-Bench, Sec. III (https://arxiv.org/abs/2409.09748), with MMBench's choice extraction, Sec. 3.2
-(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.self_awareness` and `.decisions`.
+(https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.self_awareness` and `.reading`.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ import datasets
 import evaluate
 
 from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.choices.decisions import Extraction
-from eyechart.metrics.scoring.choices.decisions import extraction_settings
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.self_awareness import read_self_awareness
+from eyechart.metrics.scoring.choices.self_awareness import self_awareness_scores
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.choices.self_awareness import decide_passes
-from eyechart.metrics.scoring.choices.self_awareness import self_awareness_scores
+from eyechart.metrics.scoring.judging.replies import name_or_none
 
 _DESCRIPTION = """
 Self-awareness on multiple-choice questions with an "I don't know" option (QL-Bench): the share of questions answered
@@ -57,6 +57,7 @@ Args:
     seed (`int`): Seed of the random choice. Default 0.
     unreadable_forced (`str`): What a forced reply that names no option is: "apart" (default), not in `score_rc`, or
         "wrong", as the paper's Eq. 3 has it. "" stays apart.
+    return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     score_cc (`float`): Percent of questions answered right, from 0 to 100; higher is better.
@@ -82,6 +83,10 @@ Returns:
     judge_unscored (`int`, with a judge): Replies about which it said nothing usable in any round.
     judge, judge_template, judge_template_version, rounds, fallback, seed, unreadable_forced ("wrong"): The
         settings that apply.
+    items (`dict` of `list`, with `return_items`): For each question `choice` and, where refused, `forced_choice`,
+        letters in `choices` or `None`; `step` and `forced_step`, "exact", "judge", "random" or "unmatched"; `correct`;
+        `outcome`, "right answer", "wrong answer", "right refusal", "wrong refusal" or "unreadable";
+        `judge_failed_rounds` and `forced_judge_failed_rounds`, `None` where no judge was asked.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -141,11 +146,21 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         fallback: str = "wrong",
         seed: int = 0,
         unreadable_forced: str = "apart",
+        return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
         checked = check_groups(groups, len(predictions))
-        extraction = Extraction(questions, judge, judge_template, rounds, fallback, seed)
-        passes = decide_passes(predictions, references, choices, refusals, forced_predictions, extraction)
-        scores = self_awareness_scores(passes, references, choices, checked, unreadable_forced)
-        settings = extraction_settings(extraction, passes.first, passes.forced)
-        return scores | settings | ({"unreadable_forced": "wrong"} if unreadable_forced == "wrong" else {})
+        settings = ExtractionSettings(name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed)
+        items = read_self_awareness(
+            predictions,
+            references,
+            choices,
+            refusals,
+            forced_predictions,
+            settings,
+            unreadable_forced,
+            questions=questions,
+            judge=judge,
+        )
+        scores = self_awareness_scores(items, references, choices, checked, settings, unreadable_forced)
+        return scores | ({"items": items} if return_items else {})

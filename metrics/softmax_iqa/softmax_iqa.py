@@ -17,11 +17,11 @@ from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.inputs import check_member
-from eyechart.metrics.scoring.inputs import check_numbers
-from eyechart.metrics.scoring.quality.pooling import Pooled
+from eyechart.metrics.scoring.quality.pooling import PoolingSettings
 from eyechart.metrics.scoring.quality.pooling import Strategy
 from eyechart.metrics.scoring.quality.pooling import Ties
-from eyechart.metrics.scoring.quality.pooling import pool
+from eyechart.metrics.scoring.quality.pooling import read_logits
+from eyechart.metrics.scoring.quality.pooling import read_scores
 from eyechart.metrics.scoring.quality.scores import QualitySettings
 from eyechart.metrics.scoring.quality.scores import quality_scores
 
@@ -52,6 +52,7 @@ Args:
     average_over (`str`, optional): Name of a group; the overall scores are then the plain means over its values.
     resamples (`int`): Bootstrap resamples of the intervals. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
+    return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     srcc, plcc, krcc (`float`): Spearman, Pearson and Kendall correlation, from -1 to 1; higher is better.
@@ -60,6 +61,8 @@ Returns:
     n (`int`): Number of images.
     by_<group name> (`dict`): The same for each value of the group.
     temperature, strategy, ties ("logits" only), fit, average_over, resamples, seed: The settings.
+    items (`dict` of `list`, with `return_items`): For each image `quality_score` and `rank_score`, which is in the same
+        order and has the ties that rank correlations see.
     A score is nan, with a warning, where all predictions or references are equal or there are too few of them.
 
 Examples:
@@ -76,8 +79,6 @@ Examples:
 """
 
 _CONFIGURATIONS = ("logits", "scores")
-# Defaults of what only logits need.
-_POOLING = {"temperature": 100.0, "strategy": "softmax", "ties": "exact"}
 
 
 class SoftmaxIqa(CheckedColumns, evaluate.Metric):
@@ -111,19 +112,17 @@ class SoftmaxIqa(CheckedColumns, evaluate.Metric):
         average_over: str | None = None,
         resamples: int = 1000,
         seed: int = 0,
+        return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), groups=groups)
-        settings: dict[str, Any] = {"temperature": temperature, "strategy": strategy, "ties": ties}
-        if self._configuration() == "logits":
-            pooled = pool(predictions, strategy, temperature, ties)
-            settings["temperature"] = float(temperature)
-        else:
-            for name, value in settings.items():
-                if value != _POOLING[name]:
-                    raise InputError(f"{name} is {value!r}; it is for the configuration 'logits' only")
-            given = check_numbers("predictions", predictions)
-            pooled, settings = Pooled(given, given), {}
-        opinions = check_numbers("references", references)
-        checked = check_groups(groups, len(opinions))
-        scores = quality_scores(pooled, opinions, checked, QualitySettings(fit, average_over, resamples, seed))
-        return scores | settings | {"fit": fit, "average_over": average_over, "resamples": resamples, "seed": seed}
+        checked = check_groups(groups, len(references))
+        pooling = PoolingSettings(strategy, temperature, ties)
+        is_logits = self._configuration() == "logits"
+        if not is_logits and pooling != PoolingSettings():
+            given = {"temperature": temperature, "strategy": strategy, "ties": ties}
+            name = next(name for name, value in given.items() if value != getattr(PoolingSettings, name))
+            raise InputError(f"{name} is {given[name]!r}; it is for the configuration 'logits' only")
+        settings = QualitySettings(fit, average_over, resamples, seed, pooling if is_logits else None)
+        items = read_logits(predictions, pooling) if is_logits else read_scores(predictions)
+        scores = quality_scores(items, references, checked, settings)
+        return scores | ({"items": items} if return_items else {})

@@ -10,8 +10,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import build
+from eyechart.hub_cards.recomputing import NO_PREDICTIONS
 from tests.browser.conftest import press
-from tests.hub_cards.leaderboard.submitted import board_named, result_on, submit
+from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
 PERCEPTION = board_named("q_bench/perception")
 MODELS = 12
@@ -33,7 +34,7 @@ def space(tmp_path_factory):
     for place in range(MODELS):
         score = 0.80 - 0.01 * place - 0.04 * (place > 1)
         name = f"org-{place % 3}/model-{place:02}"
-        submit(folder / "in", name.replace("/", "_"), [result_on(board, name, score) for board in BOARDS])
+        hand_in(folder / "in", name.replace("/", "_"), [result_on(board, name, score) for board in BOARDS])
     build(folder / "in", folder / "space", datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC))
     return folder / "space"
 
@@ -126,7 +127,7 @@ def test_ranks_intervals_ties_and_links_are_shown(open_page, screenshot, space):
     driver = open_page()
     first, second, third = find(driver, "#table tbody tr:not(.reference)")[:3]
     assert [row.find_element(By.CSS_SELECTOR, ".rank").text for row in (first, second, third)] == ["1 =", "1 =", "3 ="]
-    assert first.find_element(By.CSS_SELECTOR, ".main").text == "80.00\n77.90 to 81.95"
+    assert first.find_element(By.CSS_SELECTOR, ".main").text == "80.00\n78.00 to 82.00"
     model, run = first.find_elements(By.CSS_SELECTOR, "a")
     assert (model.text, model.get_attribute("href")) == ("org-0/model-00", "https://huggingface.co/org-0/model-00")
     assert model.get_attribute("rel") == "noopener noreferrer nofollow"
@@ -208,21 +209,22 @@ def test_a_judge_that_the_board_lacks_is_ignored(open_page, console_errors):
     assert console_errors(driver) == []
 
 
-def test_answers_made_elsewhere_say_so(open_page, screenshot):
+def test_precomputed_predictions_and_scores_that_were_not_recomputed_say_so(open_page, screenshot):
     def change(index, boards):
-        boards["mmbench/en"]["rows"][1]["made_elsewhere"] = True
+        for row in (*boards["mmbench/en"]["rows"], *boards["ql_bench/single"]["rows"]):
+            row["unchecked"] = ""
+        boards["mmbench/en"]["rows"][1] |= {"precomputed": True, "unchecked": NO_PREDICTIONS}
 
     driver = open_page("#board=mmbench%2Fen", change=change)
-    marked = [one.text for one in find(driver, "#table tbody th") if "answers made elsewhere" in one.text]
-    assert marked == ["org-1/model-01\nanswers made elsewhere"]
-    (mark,) = find(driver, "#table .elsewhere")
-    note = driver.find_element(By.ID, mark.get_attribute("aria-describedby"))
-    assert note.is_displayed() and "is what the submitter says" in note.text
+    marked = [one.text for one in find(driver, "#table tbody th") if find(one, ".mark")]
+    assert marked == [f"org-1/model-01\nprecomputed predictions\n{NO_PREDICTIONS}"]
+    note = driver.find_element(By.ID, find(driver, "#table .mark")[0].get_attribute("aria-describedby"))
+    assert note.is_displayed() and "not recomputed are the submitter's too" in note.text
     assert models(driver)[:2] == ["org-0/model-00", "org-1/model-01"]
     screenshot(driver, "page")
     button(driver, "QL-Bench").click()
     settle(driver)
-    assert not find(driver, "#table .elsewhere") and not driver.find_element(By.ID, "elsewhere").is_displayed()
+    assert not find(driver, "#table .mark") and not driver.find_element(By.ID, "marks").is_displayed()
 
 
 def test_abbreviations_are_explained(open_page):
@@ -412,7 +414,7 @@ def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot):
         };
         const found = {};
         for (const selector of ["body", "#about", "#status", ".legend", "td.rank", "td.main", "td small",
-            ".reference td.rank", ".name a", ".elsewhere", "thead button", "thead small", ".pills [aria-current]",
+            ".reference td.rank", ".name a", ".mark", "thead button", "thead small", ".pills [aria-current]",
             ".tabs button", "dt"]) {
           const element = document.querySelector(selector);
           const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
@@ -423,7 +425,7 @@ def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot):
         return driver.execute_script(script)
 
     def change(index, boards):
-        boards["q_bench/perception"]["rows"][0]["made_elsewhere"] = True
+        boards["q_bench/perception"]["rows"][0]["precomputed"] = True
 
     for dark in (False, True):
         driver = open_page("#parts=1", dark=dark, change=change)
@@ -476,13 +478,13 @@ def test_the_policy_refuses_html_and_inline_code(open_page):
     wait(driver, lambda: any("Content Security Policy" in entry["message"] for entry in driver.get_log("browser")))
 
 
-def test_a_board_without_submissions_says_so(open_page, console_errors):
+def test_a_board_without_entries_says_so(open_page, console_errors):
     def change(index, boards):
         for board in boards.values():
             board["rows"], board["references"] = [], []
 
     driver = open_page(change=change)
-    assert driver.find_element(By.ID, "empty").text == "There is no submission yet."
+    assert driver.find_element(By.ID, "empty").text == "There is no entry yet."
     assert console_errors(driver) == []
 
 

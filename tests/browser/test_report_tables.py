@@ -21,7 +21,7 @@ def report(tmp_path_factory):
             "test",
             scores=CORRELATIONS,
             variants=ways,
-            settings={"words": WORD_PAIRS[0].name},
+            settings={"word_pair": WORD_PAIRS[0].name},
         )
         for database in (*DATABASES, "average")
     ]

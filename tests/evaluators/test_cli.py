@@ -63,12 +63,12 @@ def test_the_main_job_writes_results(main_job):
         assert all(item.reason == "its answer is private" for item in result.left_out)
         assert result.settings["data"]["is_mini"]
         # An average over databases has no answers of its own.
-        if result.subset != "average":
+        if result.dataset != "average":
             assert result.model == "eyechart/tiny-vlm"
             assert result.timings["model_seconds"] > 0
             assert result.settings["model"]["decoding"] == "greedy"
     assert results[0].scores["n"] == 180
-    assessments = [result for result in results if result.task == "q_bench/assessment" and result.subset != "average"]
+    assessments = [result for result in results if result.task == "q_bench/assessment" and result.dataset != "average"]
     assert {result.scores["temperature"] for result in assessments} == {100}
 
 
@@ -84,7 +84,7 @@ def test_the_main_job_writes_predictions(main_job):
     rows = pyarrow.parquet.read_table(main_job[1] / "predictions.parquet").to_pylist()
     assert {row["task"] for row in rows} == {task.name for task in TASKS}
     perception = [row for row in rows if row["task"] == "q_bench/perception"]
-    assert len(perception) == 180 and {row["extracted"] for row in perception} <= {"A", "B", "C", "D", None}
+    assert len(perception) == 180 and {row["choice"] for row in perception} <= {"A", "B", "C", "D", None}
     assert all(row["logits"] for row in rows if row["task"] == "q_bench/assessment")
 
 
@@ -92,12 +92,22 @@ def test_the_main_job_writes_predictions(main_job):
 def test_equal_runs_give_equal_scores_and_can_be_scored_again(main_job, tmp_path, task):
     result = next(result for result in read_results(main_job[1]).tasks if result.task == task)
     rows = pyarrow.parquet.read_table(main_job[1] / "predictions.parquet").to_pylist()
-    rows = [row for row in rows if (row["task"], row["subset"]) == (task, result.subset)]
+    rows = [row for row in rows if (row["task"], row["dataset"]) == (task, result.dataset)]
     file = tmp_path / "answers.jsonl"
     keys = ("id", "pass", "text", "options")
     lines = [{**{key: row[key] for key in keys}, "logits": dict(row["logits"] or {}) or None} for row in rows]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    given = ("--mini", "--predictions", file, "--subset", result.subset, "--model", "again", "--out", tmp_path / "out")
+    given = (
+        "--mini",
+        "--predictions",
+        file,
+        "--dataset",
+        result.dataset,
+        "--model",
+        "again",
+        "--out",
+        tmp_path / "out",
+    )
     done = invoke("score", task, *given)
     assert done.exit_code == 0, done.output
     (scored,) = read_results(tmp_path / "out").tasks
@@ -116,16 +126,16 @@ def test_tasks_lists_every_task():
     ("arguments", "message"),
     [
         (["run", "q_bench/percepton"], "unknown task 'q_bench/percepton'; did you mean 'q_bench/perception'?"),
-        (["run", "--subset", "kadis700"], "unknown subset 'kadis700'; did you mean 'kadis700k'?"),
-        (["run", "q_bench/perception", "--subset", "kadis700k"], "unknown subset 'kadis700k'"),
+        (["run", "--dataset", "kadis700"], "unknown subset 'kadis700'; did you mean 'kadis700k'?"),
+        (["run", "q_bench/perception", "--dataset", "kadis700k"], "unknown subset 'kadis700k'"),
         (["run", "q_bench/perception", "--split", "tset"], "unknown split of q_bench/perception 'tset'"),
         (["run", "--data-dir", "kadis=x"], "unknown subset in --data-dir 'kadis'; did you mean 'kadis700k'?"),
         (["run", "--data-dir", "."], "does not say which subset it holds"),
-        (["run", "--subset", "kadis700k", "--data-dir", "a", "--data-dir", "b"], "given twice"),
-        (["run", "--suite", "mmbench", "--subset", "koniq10k"], "unknown subset 'koniq10k'; Available: mmbench"),
+        (["run", "--dataset", "kadis700k", "--data-dir", "a", "--data-dir", "b"], "given twice"),
+        (["run", "--suite", "mmbench", "--dataset", "koniq10k"], "unknown subset 'koniq10k'; Available: mmbench"),
         (["run", "--suite", "mmbench", "--split", "tset"], "unknown split of mmbench/en 'tset'"),
         (["run", "mmbench/en", "mmbench/cc", "--split", "test"], "unknown split of mmbench/cc 'test'"),
-        (["run", "q_bench/perception", "--option", "place=1"], "unknown option of dataset 'llvisionqa' 'place'"),
+        (["run", "q_bench/perception", "--data-option", "place=1"], "unknown option of dataset 'llvisionqa' 'place'"),
         (["run", "--batch-size", "0"], "--batch-size"),
         (["run", "--limit", "-3"], "--limit"),
         (["run", "--seed", "-1"], "--seed"),
@@ -160,7 +170,7 @@ def photographs_folder(tmp_path):
 
 
 def assess(folder, out, *options):
-    return invoke("run", "q_bench/assessment", "--subset", "kadis700k", "--data-dir", folder, "--out", out, *options)
+    return invoke("run", "q_bench/assessment", "--dataset", "kadis700k", "--data-dir", folder, "--out", out, *options)
 
 
 def _bomb(path):
@@ -302,12 +312,12 @@ def test_private_answers_give_a_statement_and_predictions_but_no_score(tmp_path)
     assert done.exit_code == 0
     assert "private" in done.output
     (task,) = read_results(tmp_path).tasks
-    assert task.scores is None and "private" in task.note
+    assert task.scores is None and "private" in " ".join(task.caveats)
     assert pyarrow.parquet.read_table(tmp_path / "predictions.parquet").num_rows == 6
 
 
 def test_limit_seed_and_batch_size_reach_the_run(tmp_path):
-    options = ["--limit", "10", "--seed", "4", "--shuffle-seed", "5", "--batch-size", "3"]
+    options = ["--limit", "10", "--seed", "4", "--set", "shuffle_seed=5", "--batch-size", "3"]
     assert invoke("run", "q_bench/perception", *options, "--output", tmp_path).exit_code == 0
     (task,) = read_results(tmp_path).tasks
     assert (task.scores["n"], task.settings["limit"]) == (10, 10)

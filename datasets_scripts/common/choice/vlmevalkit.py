@@ -40,7 +40,7 @@ def read_table(path: str, *, images: bool = True) -> list[Row]:
         MissingFileError: The file is not there.
         BadAnnotationError: It cannot be read, or a column is missing.
     """
-    rows = read_tsv_rows(path, ("index", "question", "A"), "image", images=images)
+    rows = read_tsv_rows(path, ("index", "question", "A"), images=images)
     good = [raw for _, raw in rows if ROW_ERROR not in raw]
     cells = {clean_text(raw["index"]): raw.get("image") for raw in reversed(good)}
     private = not any(_text(raw, "answer") for raw in good)

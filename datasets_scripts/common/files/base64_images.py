@@ -2,16 +2,20 @@
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass
 from typing import Any
 
+from eyechart.datasets_scripts.common.files.image_cells import ImageCell
+
 SHORT_CELL = 64
 """A cell of at most this many characters is no image; MMBench writes the index of another row there."""
+_LONGEST_PATH = 4096
 
 
 @dataclass(frozen=True)
-class Base64Cell:
-    """Where a base64 image is in a text file; small, so that lists of rows stay small."""
+class Base64Cell(ImageCell):
+    """Where a base64 image is in a text file."""
 
     path: str
     """The text file."""
@@ -23,20 +27,32 @@ class Base64Cell:
     """Why the cell cannot be decoded; empty if it can."""
 
     def load(self) -> dict[str, Any]:
-        """Return the `{"bytes", "path"}` value of the image."""
+        """Read and decode the cell."""
         with open(self.path, "rb") as file:
             file.seek(self.offset)
             return {"bytes": decode_base64(file.read(self.length)), "path": None}
 
 
+def is_base64(cell: bytes | str) -> bool:
+    """Tell a cell that holds an image from a short text or a path: paths have a full stop, base64 has none.
+
+    Examples:
+        >>> is_base64("12"), is_base64("photos/" * 20 + "1.jpg"), is_base64("iVBORw0KGgo=" * 20)
+        (False, False, True)
+    """
+    stop = "." if isinstance(cell, str) else b"."
+    return len(cell) > (_LONGEST_PATH if stop in cell else SHORT_CELL)  # type: ignore[operator]
+
+
 def decode_base64(cell: bytes | str) -> bytes:
-    """Decode a cell; blanks and line breaks inside it are allowed, anything else is not.
+    """Decode a cell or a data URL; blanks and line breaks inside it are allowed, anything else is not.
 
     Raises:
         ValueError: Not base64.
     """
     try:
         data = cell.encode("ascii") if isinstance(cell, str) else cell
+        data = re.sub(rb"^data:[^,]*;base64,", b"", data)
         return base64.b64decode(data.translate(None, b" \t\r\n"), validate=True)
     except (UnicodeEncodeError, binascii.Error) as error:
         raise ValueError(f"the image is not base64: {error}") from error

@@ -8,24 +8,46 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
-from eyechart.datasets_scripts.common.files.base64_images import SHORT_CELL, base64_problem, decode_base64
+from eyechart.datasets_scripts.common.files.base64_images import base64_problem, decode_base64, is_base64
+from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import Row
 
 
-@dataclass(frozen=True)
-class ParquetCell:
-    """Where an encoded image is; small, so that lists of rows stay small."""
+class ParquetImages:
+    """One image column of a Parquet file; keeps the last row group, which is enough for rows in file order."""
 
-    path: str
-    """The Parquet file."""
-    column: str
-    """The image column."""
+    def __init__(self, path: str, column: str) -> None:
+        """Read nothing yet."""
+        self._path = path
+        self._column = column
+        self._group: int | None = None
+        self._values: pa.ChunkedArray | None = None
+
+    def value(self, group: int, index: int) -> Any:
+        """The bytes, base64 text or `{"bytes", "path"}` value in one row of a row group."""
+        if self._values is None or group != self._group:
+            with pq.ParquetFile(self._path) as file:
+                self._values = file.read_row_group(group, columns=[self._column]).column(self._column)
+            self._group = group
+        return self._values[index].as_py()
+
+
+@dataclass(frozen=True)
+class ParquetCell(ImageCell):
+    """Where an encoded image is in a Parquet file."""
+
+    images: ParquetImages
     group: int
     """Row group of the file."""
     index: int
     """Row within the group."""
     problem: str = ""
     """Why the image cannot be decoded from base64; empty if it can, or is not base64."""
+
+    def load(self) -> Any:
+        """Read the image, with its row group unless that was the last one read."""
+        value = self.images.value(self.group, self.index)
+        return {"bytes": decode_base64(value), "path": None} if isinstance(value, str) else value
 
 
 def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) -> list[Row]:
@@ -43,11 +65,12 @@ def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) 
                 if name not in found:
                     raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, found)}", path=path)
             plain = [name for name in found if name not in image_columns]
+            images = {column: ParquetImages(path, column) for column in image_columns}
             rows = []
             for group in range(file.num_row_groups):
                 columns = file.read_row_group(group, columns=plain).to_pylist()
                 for column in image_columns:
-                    for index, cell in enumerate(_cells(file, path, group, column)):
+                    for index, cell in enumerate(_cells(file, path, group, column, images[column])):
                         columns[index][column] = cell
                 rows += columns
     except (pa.ArrowException, OSError) as error:
@@ -55,28 +78,9 @@ def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) 
     return list(enumerate(rows, 1))
 
 
-class ParquetCells:
-    """Loads images from `ParquetCell`s, keeping the last row group, which is enough for rows in file order."""
-
-    def __init__(self) -> None:
-        """Start with nothing loaded."""
-        self._key: tuple[str, str, int] | None = None
-        self._column: pa.ChunkedArray | None = None
-
-    def load(self, image: Any) -> Any:
-        """Return the `{"bytes", "path"}` value of a cell; anything else is returned as it is."""
-        if not isinstance(image, ParquetCell):
-            return image
-        key = (image.path, image.column, image.group)
-        if self._column is None or key != self._key:
-            with pq.ParquetFile(image.path) as file:
-                self._column = file.read_row_group(image.group, columns=[image.column]).column(image.column)
-            self._key = key
-        value = self._column[image.index].as_py()
-        return {"bytes": decode_base64(value), "path": None} if isinstance(value, str) else value
-
-
-def _cells(file: pq.ParquetFile, path: str, group: int, column: str) -> Iterator[ParquetCell | str | None]:
+def _cells(
+    file: pq.ParquetFile, path: str, group: int, column: str, images: ParquetImages
+) -> Iterator[ParquetCell | str | None]:
     """Say for every row of a group where its image is, without keeping the image."""
     values = file.read_row_group(group, columns=[column]).column(column)
     if pa.types.is_struct(values.type) and "bytes" in [field.name for field in values.type]:
@@ -92,8 +96,7 @@ def _cells(file: pq.ParquetFile, path: str, group: int, column: str) -> Iterator
         if not value.is_valid:
             yield None
         elif not is_text:
-            yield ParquetCell(path, column, group, index)
+            yield ParquetCell(images, group, index)
         else:
             text = value.as_py()
-            problem = base64_problem(text)
-            yield text if len(text) <= SHORT_CELL else ParquetCell(path, column, group, index, problem)
+            yield ParquetCell(images, group, index, base64_problem(text)) if is_base64(text) else text

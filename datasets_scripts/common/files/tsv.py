@@ -5,11 +5,12 @@ cannot say where in the file a field was. So the fields are split here, by its r
 quotation mark ends at the next single one, holds tabs and line breaks, and writes a quotation mark as two.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
-from eyechart.datasets_scripts.common.files.base64_images import SHORT_CELL, Base64Cell, base64_problem
+from eyechart.datasets_scripts.common.files.base64_images import Base64Cell, base64_problem, is_base64
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, check_header, clean_text
 
 _Field = tuple[int, bytes]
@@ -17,29 +18,52 @@ _Field = tuple[int, bytes]
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_tsv_rows(path: str, required: Sequence[str], image_column: str, *, images: bool = True) -> list[Row]:
-    """Read a tab-separated table with a header; rows carry the number of their last line (the header is line 1).
+def read_tsv_header(path: str, delimiter: bytes = b"\t") -> list[str]:
+    """Return the column names of a separated table.
 
-    Texts are given as they are. In the image column, a cell that is too short for an image is given as text, any other
-    one as a `Base64Cell`: no image is kept. A row with another number of fields than the header, or that is not UTF-8,
-    becomes a `ROW_ERROR`.
+    Raises:
+        MissingFileError: The file is not there.
+        BadAnnotationError: No header, or not UTF-8.
+    """
+    with _opened(path) as file:
+        return _header(path, next(_records(file, path, delimiter), (1, []))[1], ())
+
+
+def read_tsv_rows(
+    path: str,
+    required: Sequence[str],
+    image_columns: Collection[str] = ("image",),
+    *,
+    images: bool = True,
+    delimiter: bytes = b"\t",
+) -> list[Row]:
+    """Read a separated table with a header; rows carry the number of their last line (the header is line 1).
+
+    Texts are given as they are. In the image columns, a cell of base64 is given as a `Base64Cell`, so that no image is
+    kept. A row with another number of fields than the header, or that is not UTF-8, becomes a `ROW_ERROR`.
 
     Args:
         path: The file.
-        required: Columns that must be there besides the image column; others are kept.
-        image_column: Column of base64 images.
-        images: Whether to read the image column; without, it may be missing.
+        required: Columns that must be there besides the image columns; others are kept.
+        image_columns: Columns of base64 images, of indices of other rows or of paths.
+        images: Whether to read the image columns; without, they may be missing.
+        delimiter: The byte between two fields.
 
     Raises:
         MissingFileError: The file is not there.
         BadAnnotationError: No header, a required column is missing, or a quotation does not end well.
     """
+    with _opened(path) as file:
+        records = _records(file, path, delimiter)
+        header = _header(path, next(records, (1, []))[1], [*required, *(image_columns if images else [])])
+        return [(number, _row(path, header, fields, image_columns, images)) for number, fields in records]
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
     try:
         with open(path, "rb") as file:
-            records = _records(file, path)
-            header = _header(path, next(records, (1, []))[1], [*required, *([image_column] if images else [])])
-            unread = None if images else image_column
-            return [(number, _row(path, header, fields, image_column, unread)) for number, fields in records]
+            yield file
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is not there", path=path) from error
     except OSError as error:
@@ -55,14 +79,16 @@ def _header(path: str, fields: list[_Field], required: Sequence[str]) -> list[st
     return header
 
 
-def _row(path: str, header: list[str], fields: list[_Field], image_column: str, unread: str | None) -> dict[str, Any]:
+def _row(
+    path: str, header: list[str], fields: list[_Field], image_columns: Collection[str], images: bool
+) -> dict[str, Any]:
     if len(fields) != len(header):
         return {ROW_ERROR: f"{len(fields)} field(s) where the header has {len(header)}"}
     row: dict[str, Any] = {}
     for column, (offset, value) in zip(header, fields, strict=True):
-        if column == unread:
+        if column in image_columns and not images:
             continue
-        if column == image_column and len(value) > SHORT_CELL:
+        if column in image_columns and is_base64(value):
             row[column] = Base64Cell(path, offset, len(value), base64_problem(value))
             continue
         try:
@@ -72,7 +98,7 @@ def _row(path: str, header: list[str], fields: list[_Field], image_column: str, 
     return row
 
 
-def _records(file: BinaryIO, path: str) -> Iterator[tuple[int, list[_Field]]]:
+def _records(file: BinaryIO, path: str, delimiter: bytes) -> Iterator[tuple[int, list[_Field]]]:
     """Split a file into records with the number of their last line; blank lines between them are left out."""
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
@@ -97,7 +123,7 @@ def _records(file: BinaryIO, path: str) -> Iterator[tuple[int, list[_Field]]]:
                 quoted, position = False, close + 1
                 fields.append((begin, b"".join(parts).replace(b'""', b'"')))
             else:
-                tab = line.find(b"\t", position, end)
+                tab = line.find(delimiter, position, end)
                 close = end if tab < 0 else tab
                 fields.append((offset + position, line[position:close]))
                 position = close
@@ -105,7 +131,7 @@ def _records(file: BinaryIO, path: str) -> Iterator[tuple[int, list[_Field]]]:
                 yield number, fields
                 fields = []
                 break
-            if not line.startswith(b"\t", position):
+            if not line.startswith(delimiter, position):
                 raise BadAnnotationError("text follows a closing quotation mark", path=path, row=number)
             position += 1
         offset += len(line)

@@ -13,7 +13,7 @@ import numpy as np
 from datasets.utils import tqdm
 
 from eyechart.datasets_scripts.common.errors import BadImageError, UsageError
-from eyechart.datasets_scripts.common.files.parquet import ParquetCells
+from eyechart.datasets_scripts.common.files.image_cells import load_image
 from eyechart.datasets_scripts.common.images import open_image
 from eyechart.datasets_scripts.common.pairs.pairing import Pools, pools_of_intervals
 from eyechart.datasets_scripts.common.pairs.sampling import coarse_sample, draw, rescale
@@ -158,11 +158,10 @@ def _coarse(
 
 def _measure(rows: Rows, bad: Callable[[BadImageError], None]) -> list[tuple[dict[str, Any], list[float]]]:
     """Return the rows whose images can be decoded, each with its spatial information and colourfulness."""
-    cells = ParquetCells()
     measured = []
     for row in tqdm(rows, desc="Measuring what images show", unit=" images", delay=2):
         try:
-            pixels = np.asarray(open_image(cells.load(row["image"])))
+            pixels = np.asarray(open_image(load_image(row["image"])))
         except BadImageError as error:
             bad(BadImageError(error.reason, path=error.path, row=row["id"]))
             continue

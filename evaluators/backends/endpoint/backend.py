@@ -15,8 +15,8 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, S
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.pool import map_unordered
 from eyechart.evaluators.backends.endpoint.prefill import Way, continued, find_way
+from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.backends.endpoint.words import find_words
 from eyechart.evaluators.requests.types import OutputType, Request, Response
 

@@ -17,7 +17,13 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators.backends.local.engine import Engine, Found, Job
 from eyechart.evaluators.backends.local.errors import UnsharableError
-from eyechart.evaluators.backends.local.image_groups import Preparer, Unit, default_workers, respond, split_units
+from eyechart.evaluators.backends.local.image_groups import (
+    PreparedRequests,
+    Preparer,
+    default_workers,
+    group_by_image,
+    respond,
+)
 from eyechart.evaluators.backends.local.loading import (
     TASK,
     LoadOptions,
@@ -173,7 +179,7 @@ class TransformersBackend:
             kinds.setdefault(kind, []).append(request)
         for (output_type, words, *_, length), group in kinds.items():
             tokens = self._renderer.first_tokens(group[0]) if words else {}
-            windows = self._preparer.windows(split_units(group), _BATCHES_PLANNED * self._batch_size)
+            windows = self._preparer.windows(group_by_image(group), _BATCHES_PLANNED * self._batch_size)
             # Closed at once, whatever happens here, so that no thread goes on.
             with contextlib.closing(windows):
                 for window in windows:
@@ -181,7 +187,7 @@ class TransformersBackend:
                     job = Job(window.prompts, window.inputs, output_type, length, list(tokens.values()))
                     yield from self._answer_window(window, job, list(tokens))
 
-    def _answer_window(self, window: Unit, job: Job, words: Sequence[str]) -> Iterator[Response]:
+    def _answer_window(self, window: PreparedRequests, job: Job, words: Sequence[str]) -> Iterator[Response]:
         losses: dict[int, list[Loss | DataError | None]] = {}
         for prompt, found in self._found(window, job):
             request = prompt.request
@@ -195,7 +201,7 @@ class TransformersBackend:
                 failed = [loss for loss in of_request if isinstance(loss, DataError)]
                 yield respond(prompt, failed[0] if failed else tuple(of_request), window)
 
-    def _found(self, window: Unit, job: Job) -> "Iterator[tuple[Prompt, Any]]":
+    def _found(self, window: PreparedRequests, job: Job) -> "Iterator[tuple[Prompt, Any]]":
         """What is found for each sequence, or why it cannot be."""
 
         def run(prompts: Sequence[Prompt]) -> list[Found]:
@@ -205,7 +211,7 @@ class TransformersBackend:
 
         yield from each_alone(job.prompts, run)
 
-    def _run(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+    def _run(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
         placed = [place for place, prompt in enumerate(job.prompts) if prompt.is_placed]
         apart = [place for place, prompt in enumerate(job.prompts) if not prompt.is_placed]
         if apart and self._engine is not None and not self._apart:
@@ -218,10 +224,10 @@ class TransformersBackend:
                 found += [(places[index], result) for index, result in run(window, part, batch_size)]
         return found
 
-    def _run_whole(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+    def _run_whole(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
         return self._plain.run(job, window.sources, batch_size)
 
-    def _run_shared(self, window: Unit, job: Job, batch_size: int) -> list[Found]:
+    def _run_shared(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
         if self._engine is not None:
             try:
                 planned = plan(job.prompts)
@@ -233,7 +239,7 @@ class TransformersBackend:
                 self._stop_sharing(error)
         return self._run_whole(window, job, batch_size)
 
-    def _compare(self, window: Unit, job: Job, planned: Plan) -> None:
+    def _compare(self, window: PreparedRequests, job: Job, planned: Plan) -> None:
         """Hold the engine's logits of two sequences against plain ones, whatever the architecture.
 
         They share a prefix where any do.

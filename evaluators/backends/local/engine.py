@@ -3,18 +3,18 @@
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+import torch
+from transformers import PreTrainedModel
 
 from eyechart.evaluators.backends.local.features import Features, ImageFeatures
-from eyechart.evaluators.backends.local.kv_cache import Chunk, Past, Reader, restrict_lm_head
+from eyechart.evaluators.backends.local.kv_cache import KVCache
 from eyechart.evaluators.backends.local.planning import Node, Plan
 from eyechart.evaluators.backends.local.positions import Positions
+from eyechart.evaluators.backends.local.reader import Chunk, Reader, restrict_lm_head
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.types import Loss, OutputType
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 _Item = TypeVar("_Item")
 Found = tuple[int, str | list[float] | Loss]
@@ -53,7 +53,7 @@ class Engine:
 
     def __init__(
         self,
-        model: "PreTrainedModel",
+        model: PreTrainedModel,
         *,
         pad_token_id: int,
         end_token_ids: Iterable[int],
@@ -85,8 +85,6 @@ class Engine:
         Raises:
             UnsharableError: The model turns out not to allow sharing.
         """
-        import torch
-
         narrow = restrict_lm_head(self.reader.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
         with torch.inference_mode(), narrow as is_narrow:
             runner = _Run(self, job, batch_size, bool(is_narrow))
@@ -109,15 +107,17 @@ class _Run:
         for batch in _batches(by_length, self._batch_size):
             yield from self._finish(None, [(0, index) for index in batch], 0)
 
-    def nodes(self, nodes: Sequence[Node], past: Past | None = None, rows: Sequence[int] = ()) -> Iterator[Found]:
-        """Run prefixes, each going on from a row of the past, and all that follow them."""
+    def nodes(
+        self, nodes: Sequence[Node], kv_cache: KVCache | None = None, rows: Sequence[int] = ()
+    ) -> Iterator[Found]:
+        """Run prefixes, each going on from a row of the cache, and all that follow them."""
         # Prefixes with as many sequences below them stand together, so that those fill their batches.
         order = sorted(range(len(nodes)), key=lambda place: (len(nodes[place].sequences()), nodes[place].end))
         per_batch = max(1, self._batch_size // max((len(node.sequences()) for node in nodes), default=1))
         for batch in _batches(order, per_batch):
             part = [nodes[place] for place in batch]
-            pieces = [self._piece(node.first, node.start, node.end) for node in part]
-            read, _ = self._extend(past, [rows[place] for place in batch] if past else [], pieces, keep=1)
+            chunks = [self._chunk(node.first, node.start, node.end) for node in part]
+            read, _ = self._extend(kv_cache, [rows[place] for place in batch] if kv_cache else [], chunks, keep=1)
             leaves = [(row, index) for row, node in enumerate(part) for index in node.leaves]
             start = {index: node.end for node in part for index in node.leaves}
             leaves.sort(key=lambda leaf: len(self._job.prompts[leaf[1]].ids) - start[leaf[1]])
@@ -128,34 +128,32 @@ class _Run:
                 yield from self.nodes([child for _, child in children], read, [row for row, _ in children])
 
     def _finish(
-        self, past: Past | None, leaves: Sequence[tuple[int, int]], start: Mapping[int, int] | int
+        self, kv_cache: KVCache | None, leaves: Sequence[tuple[int, int]], start: Mapping[int, int] | int
     ) -> Iterator[Found]:
-        """Run the rest of sequences, each going on from a row of the past."""
+        """Run the rest of sequences, each going on from a row of the cache."""
         indices = [index for _, index in leaves]
         prompts = [self._job.prompts[index] for index in indices]
         begins = [start if isinstance(start, int) else start[index] for index in indices]
-        pieces = [
-            self._piece(index, begin, len(prompt.ids))
+        chunks = [
+            self._chunk(index, begin, len(prompt.ids))
             for index, begin, prompt in zip(indices, begins, prompts, strict=True)
         ]
         keep = max(prompt.kept for prompt in prompts)
-        read, logits = self._extend(past, [row for row, _ in leaves], pieces, keep=keep)
+        read, logits = self._extend(kv_cache, [row for row, _ in leaves], chunks, keep=keep)
         if self._job.output_type is OutputType.LOGITS:
             columns = slice(None) if self._is_narrow else list(self._job.tokens)
             yield from zip(indices, logits[:, -1, columns].float().tolist(), strict=True)
         elif self._job.output_type is OutputType.LOSSES:
             yield from zip(indices, map(continuation_loss, prompts, logits), strict=True)
         else:
-            texts = self._generate(read, logits[:, -1], pieces)
+            texts = self._generate(read, logits[:, -1], chunks)
             yield from zip(indices, map(self._engine.decode, texts), strict=True)
 
-    def _generate(self, past: Past, logits: "torch.Tensor", pieces: Sequence[Chunk]) -> list[list[int]]:
+    def _generate(self, kv_cache: KVCache, logits: torch.Tensor, chunks: Sequence[Chunk]) -> list[list[int]]:
         """Greedy continuations, without the token that ends them."""
-        import torch
-
-        texts: list[list[int]] = [[] for _ in pieces]
-        live = list(range(len(pieces)))
-        positions = torch.stack([piece.positions[:, -1].max().expand(piece.positions.shape[0]) for piece in pieces], 1)
+        texts: list[list[int]] = [[] for _ in chunks]
+        live = list(range(len(chunks)))
+        positions = torch.stack([chunk.positions[:, -1].max().expand(chunk.positions.shape[0]) for chunk in chunks], 1)
         for step in range(self._job.max_new_tokens):
             tokens = logits.argmax(dim=-1).tolist()
             kept = [row for row, token in enumerate(tokens) if token not in self._engine.ends]
@@ -164,22 +162,22 @@ class _Run:
             if not kept or step == self._job.max_new_tokens - 1:
                 break
             if len(kept) < len(live):
-                past, live = past.select(kept, self._job.max_new_tokens - step), [live[row] for row in kept]
+                kv_cache, live = kv_cache.select(kept, self._job.max_new_tokens - step), [live[row] for row in kept]
                 positions = positions[:, kept]
             positions = positions + 1
-            past, last = self._engine.reader.follow(past, [tokens[row] for row in kept], positions)
+            kv_cache, last = self._engine.reader.follow(kv_cache, [tokens[row] for row in kept], positions)
             logits = last[:, -1]
         return texts
 
     def _extend(
-        self, past: Past | None, rows: Sequence[int], pieces: Sequence[Chunk], keep: int
-    ) -> "tuple[Past, torch.Tensor]":
-        keys = [key for piece in pieces for key in piece.images]
+        self, kv_cache: KVCache | None, rows: Sequence[int], chunks: Sequence[Chunk], keep: int
+    ) -> tuple[KVCache, torch.Tensor]:
+        keys = [key for chunk in chunks for key in chunk.images]
         features: Features = self._engine.features.prepare(self._job.inputs, keys, self._batch_size)
         room = self._job.max_new_tokens if self._job.output_type is OutputType.TEXT else 0
-        return self._engine.reader.extend(past, rows, pieces, features, keep=keep, room=room)
+        return self._engine.reader.extend(kv_cache, rows, chunks, features, keep=keep, room=room)
 
-    def _piece(self, index: int, start: int, end: int) -> Chunk:
+    def _chunk(self, index: int, start: int, end: int) -> Chunk:
         prompt = self._job.prompts[index]
         places = zip(prompt.images, prompt.begins, strict=True)
         return Chunk(
@@ -190,10 +188,8 @@ class _Run:
         )
 
 
-def continuation_loss(prompt: Prompt, logits: "torch.Tensor") -> Loss:
+def continuation_loss(prompt: Prompt, logits: torch.Tensor) -> Loss:
     """Loss of the last tokens of a sequence, given the logits of its last tokens, shape (at least scored + 1, all)."""
-    import torch
-
     before = logits[-prompt.kept : -1].float().log_softmax(dim=-1)
     tokens = torch.as_tensor(prompt.ids[-prompt.scored :], device=logits.device)
     total = -before.gather(1, tokens[:, None]).sum()

@@ -2,14 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
 
 from eyechart.evaluators.backends.local.errors import UnsharableError
 from eyechart.evaluators.backends.local.rendering import ImageInputs
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 _KNOWN_OUTPUTS = frozenset({"last_hidden_state", "pooler_output", "hidden_states", "attentions"})
 
@@ -22,7 +21,7 @@ class ImageFeatures:
         capacity: Bytes of features to keep.
     """
 
-    def __init__(self, model: "PreTrainedModel", *, capacity: int) -> None:
+    def __init__(self, model: PreTrainedModel, *, capacity: int) -> None:
         """Start without features."""
         self._model = model
         self._capacity = capacity
@@ -62,10 +61,8 @@ class ImageFeatures:
             self._keep(key, found[key])
         return Features(found, listed=self._listed)
 
-    def _encode(self, images: Sequence[ImageInputs]) -> "list[torch.Tensor]":
+    def _encode(self, images: Sequence[ImageInputs]) -> list[torch.Tensor]:
         """Features of images whose inputs have the same shapes, (tokens, width) each."""
-        import torch
-
         model = self._model
         tensors = {}
         for name in images[0].tensors:
@@ -85,7 +82,7 @@ class ImageFeatures:
         # Copies, as views would keep the whole batch.
         return [part.clone() for part in joined.split(sizes)]
 
-    def _keep(self, key: str, features: "torch.Tensor") -> None:
+    def _keep(self, key: str, features: torch.Tensor) -> None:
         self._kept[key] = features
         self._bytes += features.nbytes
         while self._bytes > self._capacity:
@@ -101,14 +98,13 @@ class Features:
         listed: Whether the model takes a list, or else a batch, of the features of each image.
     """
 
-    def __init__(self, by_key: "Mapping[str, torch.Tensor]", *, listed: bool) -> None:
+    def __init__(self, by_key: Mapping[str, torch.Tensor], *, listed: bool) -> None:
         """Keep them."""
         self._by_key = by_key
         self._listed = listed
 
     def encoder_outputs(self, keys: Sequence[str]) -> dict[str, Any] | None:
         """Features of images in this order, in the form of the model's `mm_encoder_outputs`; None without images."""
-        import torch
         from transformers.modeling_outputs import BaseModelOutputWithPooling
 
         if not keys:

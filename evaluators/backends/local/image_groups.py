@@ -1,4 +1,4 @@
-"""Rendering ahead of the model: units of requests that begin with the same image, prepared in worker threads."""
+"""Rendering ahead of the model: groups of requests that begin with the same image, prepared in worker threads."""
 
 import math
 import os
@@ -21,7 +21,7 @@ _MOST_BYTES = 2**30
 
 
 @dataclass
-class Unit:
+class PreparedRequests:
     """Requests ready for the model.
 
     Attributes:
@@ -42,7 +42,7 @@ class Unit:
         return sum(tensor.nbytes for inputs in self.inputs.values() for tensor in inputs.tensors.values())
 
 
-class UnitRenderer(Protocol):
+class RequestRenderer(Protocol):
     """What makes sequences of requests, and pixels of images; each thread has its own."""
 
     def image(self, image: Image.Image) -> ImageInputs:
@@ -62,69 +62,69 @@ def default_workers(device_type: str) -> int:
     return 1 if device_type == "cpu" else min(8, os.cpu_count() or 1)
 
 
-def split_units(requests: Sequence[Request]) -> list[list[Request]]:
+def group_by_image(requests: Sequence[Request]) -> list[list[Request]]:
     """Requests by their first image, similar lengths near each other.
 
-    Requests without an image are a unit each.
+    Requests without an image are a group each.
     """
-    units: dict[object, list[Request]] = {}
+    groups: dict[object, list[Request]] = {}
     # Requests about the same row hold the same image object, which is read once.
     keys: dict[int, object] = {}
     for request in requests:
         place = id(request.images[0]) if request.images else id(request)
         if place not in keys:
             keys[place] = _first_image(request)
-        units.setdefault(keys[place], []).append(request)
-    return sorted(units.values(), key=lambda unit: max(map(_length, unit)))
+        groups.setdefault(keys[place], []).append(request)
+    return sorted(groups.values(), key=lambda group: max(map(_length, group)))
 
 
 class Preparer:
-    """Prepares units in threads.
+    """Prepares groups in threads.
 
     Args:
         make_renderer: Makes a renderer; there are as many as threads.
         workers: Number of threads.
     """
 
-    def __init__(self, make_renderer: Callable[[], UnitRenderer], *, workers: int) -> None:
+    def __init__(self, make_renderer: Callable[[], RequestRenderer], *, workers: int) -> None:
         """Start no thread yet."""
         self._make_renderer = make_renderer
         self._workers = workers
-        self._idle: list[UnitRenderer] = []
+        self._idle: list[RequestRenderer] = []
 
-    def windows(self, units: Iterable[list[Request]], least: int) -> Generator[Unit]:
-        """Prepared units, joined to windows of at least so many sequences; the next ones are prepared meanwhile.
+    def windows(self, groups: Iterable[list[Request]], least: int) -> Generator[PreparedRequests]:
+        """Prepared groups, joined to windows of at least so many sequences; the next ones are prepared meanwhile.
 
         Args:
-            units: The units.
+            groups: The groups.
             least: Sequences to wait for before the model runs, unless their pixels fill 1 GiB.
         """
-        waiting: deque[Future[Unit]] = deque()
-        left = iter(units)
-        window = Unit()
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="eyechart-prepare") as pool:
+        waiting: deque[Future[PreparedRequests]] = deque()
+        left = iter(groups)
+        window = PreparedRequests()
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="eyechart-prepare") as thread_pool:
             try:
                 while True:
                     # Enough for the next window, bounded so that a long run does not hold all of its images.
                     while len(waiting) < least + self._workers and not (
                         waiting and _bytes_ready(waiting) > _MOST_BYTES
                     ):
-                        if (unit := next(left, None)) is None:
+                        if (group := next(left, None)) is None:
                             break
-                        waiting.append(pool.submit(self._prepare, unit))
+                        waiting.append(thread_pool.submit(self._prepare, group))
                     if not waiting:
                         break
                     _add(window, waiting.popleft().result())
                     if len(window.prompts) + len(window.failed) >= least or window.nbytes > _MOST_BYTES:
                         yield window
-                        window = Unit()
+                        window = PreparedRequests()
                 if window.prompts or window.failed:
                     yield window
             finally:
                 for future in waiting:
                     future.cancel()
 
-    def _prepare(self, requests: list[Request]) -> Unit:
+    def _prepare(self, requests: list[Request]) -> PreparedRequests:
         # Each thread takes one for itself, as tokenizers must not be shared; they are kept, as copying one takes long.
         try:
             renderer = self._idle.pop()
@@ -137,36 +137,36 @@ class Preparer:
             self._idle.append(renderer)
 
 
-def _bytes_ready(waiting: Iterable[Future[Unit]]) -> int:
+def _bytes_ready(waiting: Iterable[Future[PreparedRequests]]) -> int:
     """Size of the pixels that are prepared and wait."""
     ready = (future for future in waiting if future.done() and not future.exception())
     return sum(future.result().nbytes for future in ready)
 
 
-def prepare(requests: Sequence[Request], renderer: UnitRenderer) -> Unit:
+def prepare(requests: Sequence[Request], renderer: RequestRenderer) -> PreparedRequests:
     """Decode and render requests; those that fail become error responses."""
-    unit = Unit()
+    group = PreparedRequests()
     by_source: dict[int, str] = {}
     images: dict[str, Image.Image] = {}
     for request in requests:
         try:
             for source in request.images:
                 if id(source) not in by_source:
-                    by_source[id(source)] = _prepare_image(source, unit, images, renderer)
+                    by_source[id(source)] = _prepare_image(source, group, images, renderer)
             keys = tuple(by_source[id(source)] for source in request.images)
-            sizes = [unit.inputs[key].tokens for key in keys]
-            unit.prompts += renderer.prompts(request, [images[key] for key in keys], keys, sizes)
+            sizes = [group.inputs[key].tokens for key in keys]
+            group.prompts += renderer.prompts(request, [images[key] for key in keys], keys, sizes)
         except BadImageError as error:
-            unit.failed.append(Response(request, error=error))
+            group.failed.append(Response(request, error=error))
         except EyechartError:
             raise
         # Processors raise whatever the input led them to; one bad item must not take the others along.
         except Exception as error:
-            unit.failed.append(Response(request, error=model_failure(error)))
-    return unit
+            group.failed.append(Response(request, error=model_failure(error)))
+    return group
 
 
-def respond(prompt: Prompt, found: Any, window: Unit, words: Sequence[str] = ()) -> Response:
+def respond(prompt: Prompt, found: Any, window: PreparedRequests, words: Sequence[str] = ()) -> Response:
     """The response to a sequence's request.
 
     Args:
@@ -197,20 +197,22 @@ def respond(prompt: Prompt, found: Any, window: Unit, words: Sequence[str] = ())
     return replace(told, logits=dict(zip(words, found, strict=True)))
 
 
-def _prepare_image(source: object, unit: Unit, images: dict[str, Image.Image], renderer: UnitRenderer) -> str:
+def _prepare_image(
+    source: object, group: PreparedRequests, images: dict[str, Image.Image], renderer: RequestRenderer
+) -> str:
     """Decode and preprocess an image, unless an equal one was; gives its key."""
     key = image_digest(source)
     if key not in images:
         images[key] = decode_image(source)
-        unit.sources[key], unit.inputs[key] = source, renderer.image(images[key])
+        group.sources[key], group.inputs[key] = source, renderer.image(images[key])
     return key
 
 
-def _add(window: Unit, unit: Unit) -> None:
-    window.prompts += unit.prompts
-    window.sources |= unit.sources
-    window.inputs |= unit.inputs
-    window.failed += unit.failed
+def _add(window: PreparedRequests, group: PreparedRequests) -> None:
+    window.prompts += group.prompts
+    window.sources |= group.sources
+    window.inputs |= group.inputs
+    window.failed += group.failed
 
 
 def _first_image(request: Request) -> object:

@@ -1,27 +1,19 @@
-"""Sequences that a model has read, and reading on from them.
+"""Keys and values of tokens that a model has read, copied with room to grow: one more token copies nothing old."""
 
-`Reader.extend` is the one operation: it takes rows of what was read before, each as often as wanted, appends tokens to
-each, and gives the logits of the last ones. Rows are padded on the left of what is appended, that is, between the
-prefix and its continuation; mask and positions leave the padding out, so that a row's result is that of its sequence
-alone.
-"""
-
-import contextlib
-import inspect
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from eyechart.evaluators.backends.local.errors import UnsharableError
-from eyechart.evaluators.backends.local.features import Features
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import DynamicCache, PreTrainedModel
 
 
 @dataclass
-class Past:
+class KVCache:
     """Rows of sequences that were read.
 
     Attributes:
@@ -30,183 +22,85 @@ class Past:
         types: Token types, likewise; zeros for models that have none.
     """
 
-    cache: "DynamicCache"
-    mask: "torch.Tensor"
-    types: "torch.Tensor"
+    cache: DynamicCache
+    mask: torch.Tensor
+    types: torch.Tensor
 
-    def select(self, rows: Sequence[int], room: int) -> "Past":
+    def select(self, rows: Sequence[int], room: int) -> "KVCache":
         """A copy with these rows, in this order, each as often as it is named.
 
         Args:
             rows: The rows.
             room: How many tokens are to be appended.
         """
-        import torch
-
-        from eyechart.evaluators.backends.local.cache import copy_rows
-
         index = torch.as_tensor(rows, device=self.mask.device)
-        return Past(copy_rows(self.cache, rows, room), self.mask[index], self.types[index])
+        return KVCache(copy_rows(self.cache, rows, room), self.mask[index], self.types[index])
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """What is appended to a row.
-
-    Attributes:
-        ids: Tokens, at least one.
-        positions: Position of each, shape (kinds of position, tokens).
-        types: Type of each; None for models that have none.
-        images: Keys of the images whose tokens are among them, in order.
-    """
-
-    ids: Sequence[int]
-    positions: "torch.Tensor"
-    types: Sequence[int] | None = None
-    images: Sequence[str] = ()
-
-
-class Reader:
-    """A model that reads sequences on.
+class PreallocatedLayer(DynamicLayer):
+    """A layer that writes what is appended behind what it holds, as long as there is room.
 
     Args:
-        model: The model.
-        pad_token_id: Token to pad with; any will do.
+        layer: The layer whose rows are copied.
+        rows: Which of its rows, each as often as it is named.
+        room: How many tokens may be appended.
     """
 
-    def __init__(self, model: "PreTrainedModel", pad_token_id: int) -> None:
-        """Look up what the model takes."""
-        parameters = inspect.signature(model.forward).parameters
-        missing = {"mm_encoder_outputs", "position_ids", "past_key_values", "logits_to_keep"} - set(parameters)
-        if missing or not hasattr(model, "get_image_features"):
-            raise UnsharableError(f"its architecture takes no {', '.join(sorted(missing)) or 'image features'}")
-        self.model = model
-        self._pad = pad_token_id
-        self._takes_types = "token_type_ids" in parameters
-        self._window = _smallest_window(model.config.get_text_config(decoder=True))
+    def __init__(self, layer: DynamicLayer, rows: Sequence[int], room: int) -> None:
+        """Copy the rows."""
+        super().__init__()
+        self.is_initialized, self.dtype, self.device = True, layer.dtype, layer.device
+        self._stores = [_copied(tensor, rows, room) for tensor in (layer.keys, layer.values)]
+        self._show(layer.keys.shape[-2])
 
-    def extend(
-        self,
-        past: Past | None,
-        rows: Sequence[int],
-        pieces: Sequence[Chunk],
-        features: Features | None = None,
-        *,
-        keep: int = 1,
-        room: int = 0,
-    ) -> "tuple[Past, torch.Tensor]":
-        """Append a piece to each of some rows.
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
+        """Append keys and values of shape (rows, heads, tokens, width); gives all of them."""
+        begin = self.keys.shape[-2]
+        end = begin + key_states.shape[-2]
+        if end > self._stores[0].shape[-2]:
+            self._stores = [_copied(store, range(len(store)), end) for store in (self.keys, self.values)]
+        for store, states in zip(self._stores, (key_states, value_states), strict=True):
+            store[..., begin:end, :] = states
+        self._show(end)
+        return self.keys, self.values
 
-        Args:
-            past: What was read before; None for nothing. It is left as it is.
-            rows: For each piece the row of `past` that it goes on from; ignored without a past.
-            pieces: What to append.
-            features: Features of the pieces' images.
-            keep: How many last tokens to give logits for.
-            room: How many tokens will follow these.
-
-        Returns:
-            The longer sequences, and the logits of the last `keep` tokens, shape (pieces, keep, vocabulary).
-
-        Raises:
-            UnsharableError: The model's cache, or the length, does not allow it.
-        """
-        import torch
-
-        width = max(len(piece.ids) for piece in pieces)
-        before = None if past is None else past.select(rows, width + room)
-        return self._read(torch, before, pieces, features, keep, room)
-
-    def follow(self, past: Past, tokens: Sequence[int], positions: "torch.Tensor") -> "tuple[Past, torch.Tensor]":
-        """Append one token to every row; `past` is used up.
-
-        Args:
-            past: What was read before.
-            tokens: A token for each row.
-            positions: Its position, shape (kinds of position, rows).
-
-        Returns:
-            The longer sequences and the logits, shape (rows, 1, vocabulary).
-        """
-        import torch
-
-        pieces = [Chunk([token], positions[:, [row]]) for row, token in enumerate(tokens)]
-        return self._read(torch, past, pieces, None, 1, 0)
-
-    def _read(
-        self, torch: Any, past: Past | None, pieces: Sequence[Chunk], features: Features | None, keep: int, room: int
-    ) -> "tuple[Past, torch.Tensor]":
-        from eyechart.evaluators.backends.local.cache import check_cache
-
-        device = self.model.device
-        width = max(len(piece.ids) for piece in pieces)
-        kinds = pieces[0].positions.shape[0]
-        ids = torch.full((len(pieces), width), self._pad)
-        mask = torch.zeros((len(pieces), width), dtype=torch.long)
-        types = torch.zeros((len(pieces), width), dtype=torch.long)
-        positions = torch.zeros((kinds, len(pieces), width), dtype=torch.long)
-        for row, piece in enumerate(pieces):
-            begin = width - len(piece.ids)
-            ids[row, begin:] = torch.as_tensor(piece.ids)
-            mask[row, begin:] = 1
-            positions[:, row, begin:] = piece.positions
-            if piece.types is not None:
-                types[row, begin:] = torch.as_tensor(piece.types)
-        ids, mask, types, positions = (value.to(device) for value in (ids, mask, types, positions))
-        if past is not None:
-            mask, types = torch.cat([past.mask, mask], dim=1), torch.cat([past.types, types], dim=1)
-        images = [key for piece in pieces for key in piece.images]
-        self._check_window(mask, room)
-        arguments: dict[str, Any] = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "position_ids": positions[0] if kinds == 1 else positions,
-            "past_key_values": None if past is None else past.cache,
-            "mm_encoder_outputs": features.encoder_outputs(images) if features is not None else None,
-            "use_cache": True,
-            "logits_to_keep": keep,
-        }
-        if self._takes_types and images:
-            # Those before count too: they are read by place in the whole sequence.
-            arguments["token_type_ids"] = types
-        output = self.model(**arguments)
-        check_cache(output.past_key_values)
-        return Past(output.past_key_values, mask, types), output.logits
-
-    def _check_window(self, mask: "torch.Tensor", room: int) -> None:
-        # Padding in the middle shifts what a sliding window sees, and a window that moves on drops what is shared.
-        if self._window is not None and mask.shape[1] + room > self._window:
-            raise UnsharableError(f"its attention slides over {self._window} tokens, and a prompt is longer")
+    def _show(self, length: int) -> None:
+        self.keys, self.values = (store[..., :length, :] for store in self._stores)
 
 
-@contextlib.contextmanager
-def restrict_lm_head(model: "PreTrainedModel", tokens: Sequence[int]) -> Iterator[bool]:
-    """Compute logits of these tokens only, in this order; gives False where the output projection is of another kind.
+def copy_rows(cache: DynamicCache, rows: Sequence[int], room: int) -> DynamicCache:
+    """A cache of its own with some rows of another.
 
-    What the model does with its logits afterwards, such as scaling them, is done as ever.
+    Args:
+        cache: The other, which stays as it is.
+        rows: Which rows, each as often as it is named.
+        room: How many tokens are to be appended; more are possible, and slower.
     """
-    import torch
-    from torch import nn
-
-    head = model.get_output_embeddings()
-    plain = type(head) is nn.Linear and type(head.weight.data) is torch.Tensor
-    if not plain or hasattr(head, "_hf_hook") or head.weight.is_meta:
-        yield False
-        return
-    narrow = nn.Linear(head.in_features, len(tokens), bias=head.bias is not None, device="meta")
-    narrow.weight = nn.Parameter(head.weight[list(tokens)], requires_grad=False)
-    if head.bias is not None:
-        narrow.bias = nn.Parameter(head.bias[list(tokens)], requires_grad=False)
-    model.set_output_embeddings(narrow)
-    try:
-        yield True
-    finally:
-        model.set_output_embeddings(head)
+    copied = copy.copy(cache)
+    copied.layers = [_copied_layer(layer, rows, room) for layer in cache.layers]
+    return copied
 
 
-def _smallest_window(config: Any) -> int | None:
-    """The shortest sliding window among the layers; None where all attend to everything."""
-    kinds = getattr(config, "layer_types", None)
-    window = getattr(config, "sliding_window", None) or getattr(config, "attention_chunk_size", None)
-    slides = kinds is None or any(kind in ("sliding_attention", "chunked_attention") for kind in kinds)
-    return window if slides and getattr(config, "use_sliding_window", True) is not False else None
+def check_cache(cache: Any) -> None:
+    """Raise `UnsharableError` for a cache whose rows `copy_rows` cannot copy."""
+    kinds = {type(layer) for layer in getattr(cache, "layers", [])}
+    if type(cache) is not DynamicCache or not kinds <= {DynamicLayer, DynamicSlidingWindowLayer, PreallocatedLayer}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "no layers"
+        raise UnsharableError(f"its cache is a {type(cache).__name__} of {names}")
+
+
+def _copied_layer(layer: DynamicLayer, rows: Sequence[int], room: int) -> DynamicLayer:
+    if isinstance(layer, DynamicSlidingWindowLayer):
+        # Never past its window here, where it would drop tokens, but it counts them itself.
+        own = copy.copy(layer)
+        own.batch_select_indices(torch.as_tensor(rows, device=layer.device))
+        return own
+    return PreallocatedLayer(layer, rows, room)
+
+
+def _copied(tensor: torch.Tensor, rows: Sequence[int], room: int) -> torch.Tensor:
+    _, heads, length, width = tensor.shape
+    copied = tensor.new_empty((len(rows), heads, length + room, width))
+    for place, row in enumerate(rows):
+        copied[place, :, :length] = tensor[row]
+    return copied

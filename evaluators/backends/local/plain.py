@@ -3,16 +3,15 @@
 import contextlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, ProcessorMixin
 
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.engine import Found, Job, continuation_loss
 from eyechart.evaluators.backends.local.rendering import Prompt
 from eyechart.evaluators.requests.types import Loss, OutputType
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel, ProcessorMixin
 
 
 class PlainRunner:
@@ -23,7 +22,7 @@ class PlainRunner:
         processor: Its processor.
     """
 
-    def __init__(self, model: "PreTrainedModel", processor: "ProcessorMixin") -> None:
+    def __init__(self, model: PreTrainedModel, processor: ProcessorMixin) -> None:
         """Keep them."""
         self._model = model
         self._processor = processor
@@ -39,8 +38,6 @@ class PlainRunner:
         Returns:
             What was found for each sequence, in any order.
         """
-        import torch
-
         found: list[Found] = []
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
         for start in range(0, len(by_length), batch_size):
@@ -51,7 +48,7 @@ class PlainRunner:
         return found
 
     def _answers(
-        self, job: Job, batch: Sequence[int], inputs: "dict[str, torch.Tensor]"
+        self, job: Job, batch: Sequence[int], inputs: dict[str, torch.Tensor]
     ) -> "list[str] | list[list[float]] | list[Loss]":
         if job.output_type is OutputType.TEXT:
             return self._generate(inputs, job.max_new_tokens)
@@ -64,14 +61,14 @@ class PlainRunner:
             return logits[:, -1, list(job.tokens)].float().tolist()
         return [continuation_loss(prompt, row) for prompt, row in zip(prompts, logits, strict=True)]
 
-    def _generate(self, inputs: "dict[str, torch.Tensor]", max_new_tokens: int) -> list[str]:
+    def _generate(self, inputs: dict[str, torch.Tensor], max_new_tokens: int) -> list[str]:
         tokenizer = self._processor.tokenizer
         with _plain_greedy(self._model, tokenizer.pad_token_id):
             output = self._model.generate(**inputs, max_new_tokens=max_new_tokens)
         texts = tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
-    def _inputs(self, prompts: Sequence[Prompt], sources: Mapping[str, Any]) -> "dict[str, torch.Tensor]":
+    def _inputs(self, prompts: Sequence[Prompt], sources: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         bos = self._processor.tokenizer.bos_token
         special = {"add_special_tokens": False} if bos is not None and prompts[0].text.startswith(bos) else {}
         shown = [[decode_image(sources[key]) for key in prompt.images] for prompt in prompts]
@@ -87,7 +84,7 @@ class PlainRunner:
 
 
 @contextlib.contextmanager
-def _plain_greedy(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
+def _plain_greedy(model: PreTrainedModel, pad_token_id: int) -> Iterator[None]:
     """Generate by plain argmax: what the model's folder says of sampling, penalties or beams is put aside meanwhile."""
     from transformers import GenerationConfig
 
@@ -100,7 +97,7 @@ def _plain_greedy(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]
         model.generation_config = own
 
 
-def _takes_plain_positions(model: "PreTrainedModel") -> bool:
+def _takes_plain_positions(model: PreTrainedModel) -> bool:
     """Whether a token has one position; Qwen2-VL and its like compute three of them from the image's grid."""
     inner = getattr(model, "model", model)
     return "position_ids" in inspect.signature(model.forward).parameters and not hasattr(inner, "get_rope_index")

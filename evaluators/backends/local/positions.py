@@ -2,13 +2,11 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import torch
+from transformers import PreTrainedModel
 
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
 
 
 class Positions:
@@ -18,20 +16,18 @@ class Positions:
         model: The model.
     """
 
-    def __init__(self, model: "PreTrainedModel") -> None:
+    def __init__(self, model: PreTrainedModel) -> None:
         """Look up how the model counts."""
         self._index = getattr(getattr(model, "model", model), "get_rope_index", None)
         self._named = set(inspect.signature(self._index).parameters) if self._index else set()
 
-    def of(self, prompt: Prompt, inputs: Mapping[str, ImageInputs]) -> "torch.Tensor":
+    def of(self, prompt: Prompt, inputs: Mapping[str, ImageInputs]) -> torch.Tensor:
         """Positions of a sequence's tokens, shape (1 or 3, tokens), on the CPU.
 
         Args:
             prompt: The sequence.
             inputs: Pixels of its images, by key; they may be missing where positions are counted one by one.
         """
-        import torch
-
         if self._index is None:
             return torch.arange(len(prompt.ids))[None]
         arguments = {

@@ -66,7 +66,7 @@ def _read_xlsx(path: str) -> list[Row]:
 
 
 def _read_tsv(path: str) -> list[Row]:
-    return read_tsv_rows(path, (), "image", images=False)
+    return read_tsv_rows(path, (), images=False)
 
 
 def _read_csv(path: str) -> list[Row]:

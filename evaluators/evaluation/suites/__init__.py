@@ -67,13 +67,13 @@ def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
     return [
         SubTask(
             task.name,
-            data=f"mini:{subset}" if is_mini else subset,
-            subset=task.config,
-            split=task.splits[0],
+            data=f"mini:{dataset}" if is_mini else dataset,
+            subset=task.data.config,
+            split=task.data.splits[0],
             args_for_task={},
         )
         for task in suite_tasks(name)
-        for subset in task.default_subsets
+        for dataset in task.data.default_datasets
     ]
 
 

@@ -1,315 +1,330 @@
-"""CircularEval: each multiple-choice question is asked in several passes, its options in another order in each."""
+"""CircularEval: a question counts only if it is answered right in every pass over it (MMBench, Sec. 3.1).
 
-from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import replace
+Each pass shows the options in another order. A pass without an answer leaves a question that has a wrong pass wrong;
+any other such question is an error, or is left out and counted where bad rows are skipped.
+"""
+
+from collections.abc import Sequence
 from string import ascii_uppercase
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
+from pydantic.dataclasses import dataclass
+
+from eyechart.datasets_scripts.common.choice.passes import MAIN, QuestionPass, passes_of
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
-from eyechart.evaluators.evaluation.waves import explain_item
-from eyechart.evaluators.judging.memory import RememberingJudge
+from eyechart.evaluators.answer_files.mmbench import cell_text
 from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.choice.blind_run import BlindRun, read_blind_run
-from eyechart.evaluators.protocols.choice.circular_answer_file import answer_file_facts, answer_files
-from eyechart.evaluators.protocols.choice.human_letters import HumanLetters, read_human_letters
-from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoiceEvaluator, shown_options
-from eyechart.evaluators.protocols.choice.passes import (
-    MAIN,
-    OPEN,
-    asked_pass,
-    count_asked,
-    decision_columns,
-    observed,
-    pass_counts,
-    passes_of,
+from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
+from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
+from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
+from eyechart.evaluators.protocols.choice.passes import OPEN, asked_pass, observed
+from eyechart.evaluators.protocols.choice.questions import CHOICE_COLUMNS, add_choices, check_question, shown_options
+from eyechart.evaluators.protocols.protocol import (
+    CONFIG,
+    Count,
+    Definition,
+    PromptFunction,
+    Protocol,
+    Scored,
+    columns_of,
+    flat_items,
 )
-from eyechart.evaluators.protocols.options import TaskOptions
-from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
-from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.scoring.choices.decisions import Decisions, Extraction, decide
-from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter
-from eyechart.metrics.scoring.judging.replies import Judge
+from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
+from eyechart.metrics.scoring.choices.circular import add_circular, circular_scores
+from eyechart.metrics.scoring.choices.circular_passes import find_questions
+from eyechart.metrics.scoring.choices.extraction import moved_letter, moved_reply, unplaced_reply
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
+from eyechart.metrics.scoring.judging.lexical import lexical
+from eyechart.metrics.scoring.judging.replies import Judge, judge_name
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 WITHOUT_BLIND = "without blind-solvable questions"
-MARKING = "marking of open answers"
+GRADES = "grades of open answers"
+"""Variants that settings ask for."""
 RELEASE_PASSES, ROTATIONS = "release", "rotations"
-"""Values of the setting `passes`: the release's own, or made by turning the options."""
+"""Values of the setting `passes`: the release's own, or made by rotating the options."""
+_GRADE_COLUMNS = ("judge_score", "rounds", "exact_match", "empty_prediction")
 
 
-class CircularEvaluator(MultipleChoiceEvaluator):
-    """Runs a task under CircularEval (MMBench, Sec. 3.1).
+@dataclass(frozen=True, config=CONFIG)
+class CircularEval(Protocol):
+    """Questions asked once for each order of their options; right only if every answer is.
 
-    A question has the passes that its release holds. Where that holds first passes alone, a question with N options has
-    N passes, in each of which its options are turned by one more place. Where each request is paid for, a question is
-    asked no further after a wrong pass; what is wrong is decided as the metric decides it, so that neither CircularEval
-    nor VanillaEval changes. Questions whose answers are private are asked in all passes. A pass that a predictions file
-    lacks leaves a question that has a wrong pass wrong; another such question is an error, or has no part in
-    CircularEval, and is counted, where bad rows are skipped. There the same holds for a pass that a server does not
-    answer.
+    The passes are the release's own where the rows have them, else one rotation for each option. Under early stop a
+    question is asked no further after a wrong answer, which changes no score; private questions are asked in full.
     """
 
-    takes: ClassVar[tuple[str, ...]] = (
-        *("blind", "without_blind", "marking", "human_letters"),
-        *("early_stop", "fallback", "rounds", "max_new_tokens"),
-    )
+    name: ClassVar[str] = "circular_eval"
+    metric: ClassVar[str] = "circular_eval"
+    kind: ClassVar[str] = "multiple choice"
+    columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
 
-    def __init__(
-        self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None
-    ) -> None:
-        """As every evaluator.
+    blind_prompt: Definition[PromptFunction | None] = None
+    """The prompt without images."""
+    open_prompt: Definition[PromptFunction | None] = None
+    """The prompt without options, for answers that a judge grades."""
+    split: Definition[str] = ""
+    """Split of the data, which the answer file names."""
+    max_new_tokens: Count = 32
+    """The longest reply, in tokens; 4,096 suits models that reason."""
+    blind: bool = False
+    """Ask without the image (MMBench, Appendix B)."""
+    exclude_blind_solved: BlindRunFolder | None = None
+    """Folder of a finished blind run: a second score leaves out the questions that it solved (Appendix B)."""
+    grade_open_answers: bool = False
+    """Ask without the options too, and have a judge grade these answers from 1 to 5 (Appendix D.2)."""
+    human_labels: HumanLabelFile | None = None
+    """CSV or JSON Lines with id, pass and the letter that people read in the reply: gives the agreement (Sec. 3.3)."""
+    early_stop: bool | None = None
+    """Ask no further passes over a question after a wrong one; by default where each request is billed."""
+    fallback: Fallback = "wrong"
+    """What a reply becomes that names no option: wrong, or a random choice (Sec. 3.2, step 3)."""
+    rounds: Count = 1
+    """Replies asked of the judge for each answer; the paper asks once."""
+
+    def __post_init__(self) -> None:
+        """Refuse open questions without the image.
 
         Raises:
-            UsageError: An option that the task does not take, or marking in a blind run.
+            UsageError: Settings that do not go together.
         """
-        super().__init__(task, seed=seed, options=options, judge=judge)
-        if self.options.blind and self.options.marking:
-            raise UsageError("blind and marking are both given; open questions need the image, so leave out one")
-        if self.options.blind:
-            self.definition = replace(task, note=f"{task.note} Asked without the images.".strip())
-        self._prompt, self._prompt_id = task.worded("blind" if self.options.blind else None)
-        self._needs_images = not self.options.blind
-        self._early_stop = bool(self.options.early_stop)
-        self._missing = "error"
-        self._blind_run: BlindRun | None = None
-        self._letters: HumanLetters | None = None
+        Protocol.__post_init__(self)
+        if self.blind and self.grade_open_answers:
+            raise UsageError("blind and grade_open_answers are both given; open questions need the image")
+        if (self.blind and self.blind_prompt is None) or (self.grade_open_answers and self.open_prompt is None):
+            raise UsageError("blind and grade_open_answers need prompts of their own, which this task does not have")
 
-    def requests(self, row: Row) -> list[Request]:
-        """All passes, or the first alone where it may be the last; and the open question."""
-        passes = self._passes(row)
-        if self._early_stop and not self.is_private(row):
-            passes = passes[:1]
-        return [*passes, self._open_request(row)] if self.options.marking else passes
+    @property
+    def is_judged(self) -> bool:
+        """A judge reads replies that exact matching does not."""
+        return True
 
-    def check_row(self, row: Row) -> None:
-        """As for other questions, in every pass; the release's own passes have numbers of which 0 is the first."""
-        super().check_row(row)
+    @property
+    def full_prompt_id(self) -> str:
+        """Names the prompt in use."""
+        return f"{self.prompt_id}/blind" if self.blind else Protocol.full_prompt_id.fget(self)  # type: ignore[attr-defined]
+
+    def check(self, row: Row) -> None:
+        """Each pass must be a sound question; the release's own have different numbers, among them 0."""
+        check_question(row)
         numbers = [one["rotation"] for one in row.get("passes") or ()]
         if numbers and (0 not in numbers or len(set(numbers)) < len(numbers)):
             raise DataError(f"its passes have the rotations {numbers}; expected different numbers, among them 0")
         for one in row.get("passes") or ():
-            super().check_row({**row, **one})
+            check_question({**row, **one})
+        if self.exclude_blind_solved is not None and not self.skip_bad:
+            self.exclude_blind_solved.check_asked(row)
 
-    def next_wave(self, answered: Sequence[RowResponses]) -> list[Request]:
-        """With early stop, the next pass over each question that no pass so far found wrong."""
-        if not self._early_stop:
+    def requests(self, row: Row) -> list[Request]:
+        """All passes, or the first alone where it may be the last; and the open question."""
+        passes = [self._request(row, one) for one in passes_of(row)]
+        if self.early_stop and not self.is_private(row):
+            passes = passes[:1]
+        return [*passes, self._open_request(row)] if self.grade_open_answers else passes
+
+    def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
+        """With early stop, the next pass if no answer so far is wrong."""
+        asked = [response for response in responses if response.request.pass_name != OPEN]
+        if self.is_private(row) or any(response.item.get("correct") is False for response in asked):
             return []
-        going_on = [item for item in answered if not self.is_private(item.row)]
-        wrong = self._wrong(going_on)
-        following = [(self._passes(item.row), count_asked(item)) for item in going_on if item.row["id"] not in wrong]
-        return [request for of_row, asked in following for request in of_row[asked : asked + 1]]
+        return [self._request(row, one) for one in passes_of(row)[len(asked) : len(asked) + 1]]
 
-    def is_optional(self, request: Request) -> bool:
-        """All passes, as one wrong pass is enough, whichever it is; not the open pass, nor then the first one."""
-        # An open answer alone would leave the question out of CircularEval without a word.
-        return request.pass_name not in ((OPEN, MAIN) if self.options.marking else (OPEN,))
+    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
+        """Options and right letter as shown, the letter read, by which step, whether it is right; grades."""
+        items: list[dict[str, Any]] = [{} for _ in responses]
+        of_open = [place for place, response in enumerate(responses) if response.request.pass_name == OPEN]
+        asked = [place for place, response in enumerate(responses) if response.request.pass_name != OPEN]
+        passes = [asked_pass(rows[place], responses[place]) for place in asked]
+        for place, one in zip(asked, passes, strict=True):
+            shown = shown_options(responses[place])
+            answer = moved_letter(one.answer, one.options, shown) if one.answer else ""
+            count = len(passes_of(rows[place]))
+            items[place].update(options=list(shown), answer=answer, pass_count=count)
+        there = [number for number, place in enumerate(asked) if responses[place].error is None]
+        places = [asked[number] for number in there]
+        add_choices(
+            [items[place] for place in places],
+            [rows[place] for place in places],
+            [_reply(responses[asked[number]], passes[number]) for number in there],
+            self._extraction(),
+            self.judge,
+            questions=[passes[number].question for number in there],
+            rotations=[passes[number].number for number in there],
+        )
+        if of_open:
+            graded = self._graded([rows[place] for place in of_open], [responses[place] for place in of_open])
+            for place, item in zip(of_open, graded, strict=True):
+                items[place] = item
+        return items
 
-    def for_backend(self, backend: Backend) -> Self:
-        """With early stop where each request is paid for, unless the options say otherwise."""
-        bound = super().for_backend(backend)
-        if self.options.early_stop is None:
-            bound._early_stop = backend.billed_per_request
-        return bound
-
-    def for_data(self, loaded: LoadedData, *, skip_bad: bool, limit: int | None) -> "CircularEvaluator":
-        """With the files that the options name, checked against the data, and a memory of the judge's replies.
-
-        With `skip_bad`, questions of which passes are missing and none is wrong are left out of CircularEval, and those
-        that the blind run was not asked out of the score without blind-solvable questions.
-
-        Raises:
-            UsageError: The blind run is none of this task and split.
-            DataError: Something is wrong with the data, or with the files.
-        """
-        bound = copy(self)
-        bound._missing = "drop" if skip_bad else "error"
-        bound._remembering = None if self.judge is None else RememberingJudge(self.judge)
-        questions = dict(zip(loaded.dataset["id"][:limit], loaded.dataset["question"][:limit], strict=True))
-        if self.options.without_blind is not None:
-            counts = {row["id"]: len(passes_of(row)) for row in undecoded_rows(loaded.dataset, limit)}
-            bound._blind_run = read_blind_run(self.options.without_blind, self.definition.name, loaded.split, counts)
-            if not skip_bad:
-                bound._blind_run.check_covers(questions)
-        if self.options.human_letters is not None:
-            bound._letters = read_human_letters(self.options.human_letters)
-            bound._letters.check_known(questions)
-        return bound
-
-    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """One row for each pass that was answered: reply, letter and options as shown, question and number of the pass.
-
-        Raises:
-            DataError: A question lacks passes, none of the others is wrong, and bad rows are not skipped.
-        """
-        passes = observed(answered)
-        if self._missing == "error":
-            self._check_complete(answered)
-        return {
-            **decision_columns(passes),
-            "pass_counts": pass_counts(passes),
-            "groups": known_groups([row for row, _ in passes], self.definition.groups) or None,
-            **self.definition.metric_arguments,
-            "judge": self._remembering,
-            "rounds": self._rounds,
-            "fallback": self._fallback,
-            "missing": self._missing,
-            "seed": self.seed,
-        }
-
-    def lacking(self, answered: Sequence[RowResponses], scores: Mapping[str, Any]) -> str:
-        """Questions that CircularEval leaves out, as no pass is wrong and one is missing."""
-        dropped = scores.get("dropped")
-        if not dropped:
-            return ""
-        questions = f"{dropped} question{'s' if dropped > 1 else ''}"
-        return f"{questions} without answers to all passes, and with none that is wrong, left out of CircularEval."
-
-    def variants(self, answered: Sequence[RowResponses]) -> dict[str, dict[str, Any]]:
-        """CircularEval of the questions that need their image (Appendix B); marks of open answers (Appendix D.2)."""
-        found = {}
-        if self._blind_run is not None:
-            kept = [item for item in answered if self._blind_run.finds_unsolved(item.row)]
-            if kept:
-                found[WITHOUT_BLIND] = self.prepare_metric(None).compute(**self.metric_inputs(kept))
-        if self.options.marking:
-            found[MARKING] = self.prepare_metric("judge_answer").compute(**self._marking_inputs(answered))
-        return found
-
-    def extras(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Questions that were removed as solvable blind; agreement with human letters; what an answer file holds."""
-        found: dict[str, Any] = {}
-        public = [item for item in answered if not self.is_private(item.row)]
-        if self._blind_run is not None:
-            found["without_blind"] = self._blind_run.removal([item.row for item in public])
-        if self._letters is not None and public:
-            passes = observed(public)
-            decisions = self._decide(passes)
-            keys = [(row["id"], response.request.pass_name) for row, response in passes]
-            found["extractor_agreement"] = self._letters.agreement(keys, decisions.letters, decisions.steps)
+    def score(self, answered: Sequence[RowResponses]) -> Scored:
+        """CircularEval and VanillaEval; the variants that settings ask for; the file for the evaluation server."""
+        public = [one for one in answered if not self.is_private(one.row)]
+        diagnostics: dict[str, Any] = {}
+        if self.exclude_blind_solved is not None:
+            diagnostics["exclude_blind_solved"] = self.exclude_blind_solved.removal([one.row for one in public])
+        if self.human_labels is not None and public:
+            diagnostics["extractor_agreement"] = self.human_labels.agreement(observed(public))
+        files = {}
         if len(public) < len(answered):
-            found["answer_file"] = answer_file_facts(answered)
-        return found
-
-    def files(self, answered: Sequence[RowResponses], loaded: LoadedData) -> dict[str, bytes]:
-        """The file for the evaluation server, where answers are private."""
-        if not any(self.is_private(item.row) for item in answered):
-            return {}
-        return answer_files(answered, loaded)
+            passes, replies = _passes_and_replies(answered)
+            asked = sum(len(passes_of(one.row)) for one in answered)
+            changed = sum(cell_text(reply) != reply for reply in replies)
+            diagnostics["answer_file"] = {"passes": len(passes), "missing": asked - len(passes), "changed": changed}
+            files = {} if self.answer_file is None else dict(self.answer_file(passes, replies, split=self.split))
+        own = [bool(one.row.get("passes")) for one in answered]
+        settings = {"passes": RELEASE_PASSES if all(own) else "both" if any(own) else ROTATIONS}
+        if not public:
+            return Scored(flat_items(answered), diagnostics=diagnostics, files=files, settings=settings)
+        scores, circular = self._scores(public)
+        items = [
+            {**response.item, "circular_correct": circular.get(one.row["id"])}
+            if response.request.pass_name != OPEN
+            else dict(response.item)
+            for one in answered
+            for response in one.responses
+        ]
+        dropped = scores["dropped"]
+        caveats = (
+            f"{dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and with none that is "
+            "wrong, left out of CircularEval.",
+        )
+        return Scored(
+            items,
+            scores,
+            self._variants(public),
+            diagnostics,
+            files,
+            caveats if dropped else (),
+            settings=settings,
+            complete=not dropped,
+        )
 
     def settings(self) -> dict[str, Any]:
-        """Prompt, passes, extraction, length of the answer, seed, and the blind run whose questions are removed."""
+        """The settings; files by what they hold."""
+        found = Protocol.settings(self)
+        for name in ("exclude_blind_solved", "human_labels"):
+            value = getattr(self, name)
+            found[name] = None if value is None else value.settings()
+        return {**found, "missing": self._missing}
+
+    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
+        """What the metric module takes: one row for each pass that was answered."""
+        passes = observed(answered)
+        asked = [asked_pass(row, response) for row, response in passes]
+        items = [response.item for _, response in passes]
+        counts = {row["id"]: len(passes_of(row)) for row, _ in passes}
         return {
-            "prompt_id": self._prompt_id,
-            "blind": bool(self.options.blind),
-            "early_stop": self._early_stop,
-            "fallback": self._fallback,
-            "rounds": self._rounds,
+            "predictions": [_reply(response, one) for (_, response), one in zip(passes, asked, strict=True)],
+            "references": [item["answer"] for item in items],
+            "choices": [item["options"] for item in items],
+            "question_ids": [row["id"] for row, _ in passes],
+            "rotations": [one.number for one in asked],
+            "pass_counts": [counts[row["id"]] for row, _ in passes],
+            "groups": known_groups([row for row, _ in passes], self.groups) or None,
             "missing": self._missing,
-            "marking": bool(self.options.marking),
-            "without_blind": None if self._blind_run is None else self._blind_run.settings(),
-            "human_letters": None if self._letters is None else self._letters.settings(),
-            "max_new_tokens": self._max_new_tokens,
-            "seed": self.seed,
         }
 
-    def answer_settings(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Where the passes come from."""
-        own = [bool(item.row.get("passes")) for item in answered]
-        return {"passes": RELEASE_PASSES if all(own) else "both" if any(own) else ROTATIONS}
+    @property
+    def _missing(self) -> str:
+        return "drop" if self.skip_bad else "error"
 
-    def record(self, answered: RowResponses, response: Response) -> dict[str, Any]:
-        """Options as shown, the right letter ("" if private), the letter read, by which step, and if it is right.
+    def _extraction(self) -> ExtractionSettings:
+        judge = None if self.judge is None else judge_name(self.judge)
+        return ExtractionSettings(judge=judge, rounds=self.rounds, fallback=self.fallback, seed=self.seed)
 
-        Replies to private questions are read by exact matching alone, and open answers not at all.
-        """
-        row, options = answered.row, list(shown_options(response))
-        if response.request.pass_name == OPEN:
-            return {"reference": "" if self.is_private(row) else _right_text(row)}
-        if self.is_private(row):
-            return {"options": options, "answer": "", "extracted": extract_choice(response.text or "", options)}
-        shown = asked_pass(row, response)
-        known = {"options": options, "answer": moved_letter(shown.answer, shown.options, options)}
-        if response.error is not None:
-            return known
-        found = self._decide([(row, response)])
-        return {**known, "extracted": found.letters[0], "step": found.steps[0], "correct": bool(found.correct[0])}
+    def _scores(self, answered: Sequence[RowResponses]) -> tuple[dict[str, Any], dict[str, bool | None]]:
+        """The metric's scores, and whether each question is right in all passes, by id."""
+        inputs = self.metric_inputs(answered)
+        columns = columns_of([response.item for _, response in observed(answered)], *CHOICE_COLUMNS)
+        ids = inputs["question_ids"]
+        questions = find_questions(ids, inputs["rotations"], inputs["choices"], inputs["pass_counts"])
+        columns = add_circular(columns, questions, self._missing)
+        scores = circular_scores(
+            columns,
+            questions,
+            inputs["references"],
+            inputs["choices"],
+            inputs["groups"],
+            self._missing,
+            self._extraction(),
+        )
+        return scores, dict(zip(ids, columns["circular_correct"], strict=True))
+
+    def _variants(self, answered: Sequence[RowResponses]) -> dict[str, dict[str, Any]]:
+        found = {}
+        if self.exclude_blind_solved is not None:
+            kept = [one for one in answered if self.exclude_blind_solved.finds_unsolved(one.row)]
+            if kept:
+                found[WITHOUT_BLIND] = self._scores(kept)[0]
+        if self.grade_open_answers:
+            rows = [one.row for one in answered]
+            columns = columns_of([_of_open(one).item for one in answered], *_GRADE_COLUMNS)
+            judge = JudgeSettings(judge_name(self._grader), self.rounds, seed=self.seed)
+            found[GRADES] = answer_scores(columns, known_groups(rows, self.groups) or None, judge)
+        return found
 
     @property
-    def _rounds(self) -> int:
-        return self.options.rounds or self.definition.metric_arguments["rounds"]
+    def _grader(self) -> Judge:
+        grader: Judge = lexical if self.judge is None else self.judge
+        return grader
 
-    @property
-    def _fallback(self) -> str:
-        return self.options.fallback or "wrong"
-
-    def _passes(self, row: Row) -> list[Request]:
+    def _graded(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
+        """The right answer ("" if private) and the judge's grade of answers to open questions."""
+        references = ["" if self.is_private(row) else _right_text(row) for row in rows]
+        texts, questions = [response.text or "" for response in responses], [row["question"] for row in rows]
+        columns = read_answers(texts, references, questions, self._grader, self.rounds)
         return [
-            Request(
-                id=row["id"],
-                prompt=self._prompt({**row, "question": one.question, "hint": one.hint, "options": one.options}),
-                images=() if self.options.blind else tuple(row["images"]),
-                options=one.options,
-                max_new_tokens=self._max_new_tokens,
-                pass_name=one.name,
-            )
-            for one in passes_of(row)
+            {"reference": reference, **{name: column[number] for name, column in columns.items()}}
+            for number, reference in enumerate(references)
         ]
 
-    def _open_request(self, row: Row) -> Request:
-        assert self.definition.open_prompt is not None, "tasks under CircularEval have a prompt without options"
+    def _request(self, row: Row, one: QuestionPass) -> Request:
+        shown = {**row, "question": one.question, "hint": one.hint, "options": one.options}
+        prompt = self.blind_prompt if self.blind else self.prompts[self.prompt]
+        assert prompt is not None
         return Request(
             id=row["id"],
-            prompt=self.definition.open_prompt(row),
+            prompt=prompt(shown),
+            images=() if self.blind else tuple(row["images"]),
+            options=one.options,
+            max_new_tokens=self.max_new_tokens,
+            pass_name=one.name,
+            # One wrong pass is enough, whichever it is. An open answer alone would drop the question unseen.
+            optional=not (self.grade_open_answers and one.name == MAIN),
+        )
+
+    def _open_request(self, row: Row) -> Request:
+        assert self.open_prompt is not None
+        return Request(
+            id=row["id"],
+            prompt=self.open_prompt(row),
             images=tuple(row["images"]),
-            max_new_tokens=self._max_new_tokens,
+            max_new_tokens=self.max_new_tokens,
             pass_name=OPEN,
         )
 
-    def _decide(self, passes: Sequence[tuple[Row, Response]]) -> Decisions:
-        """What becomes of passes over public questions, as the metric decides it from `metric_inputs`."""
-        columns = decision_columns(passes)
-        extraction = Extraction(
-            questions=columns["questions"],
-            judge=self._remembering,
-            rounds=self._rounds,
-            fallback=self._fallback,
-            seed=self.seed,
-            question_ids=columns["question_ids"],
-            rotations=columns["rotations"],
-        )
-        return decide(columns["predictions"], columns["references"], columns["choices"], extraction)
 
-    def _wrong(self, answered: Sequence[RowResponses]) -> set[str]:
-        """Ids of the questions that have a wrong pass."""
-        passes = observed(answered)
-        if not passes:
-            return set()
-        right = self._decide(passes).correct
-        return {row["id"] for (row, _), is_right in zip(passes, right, strict=True) if not is_right}
+def _reply(response: Response, one: QuestionPass) -> str:
+    return unplaced_reply(response.text or "", list(shown_options(response)), one.options)
 
-    def _check_complete(self, answered: Sequence[RowResponses]) -> None:
-        incomplete = [item for item in answered if len(observed([item])) < len(passes_of(item.row))]
-        wrong = self._wrong(incomplete)
-        for item in incomplete:
-            if item.row["id"] not in wrong:
-                there = {response.request.pass_name for _, response in observed([item])}
-                lacking = [one.name for one in passes_of(item.row) if one.name not in there]
-                reason = f"there is no answer to {', '.join(lacking)}, and those to its other passes are right"
-                raise explain_item(item.row["id"], DataError(reason))
 
-    def _marking_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        replies = [item.of_pass(OPEN) for item in answered]
-        rows = [item.row for item in answered]
-        return {
-            "predictions": [(reply and reply.text) or "" for reply in replies],
-            "references": [_right_text(row) for row in rows],
-            "questions": [row["question"] for row in rows],
-            "groups": known_groups(rows, self.definition.groups) or None,
-            "judge": self._remembering,
-            "rounds": self._rounds,
-            "seed": self.seed,
-        }
+def _passes_and_replies(answered: Sequence[RowResponses]) -> tuple[list[Row], list[str]]:
+    """Each pass as its release shows it, and the reply in its letters."""
+    passes: list[Row] = []
+    replies = []
+    for row, response in observed(answered):
+        one = asked_pass(row, response)
+        passes.append({**row, "index": one.index, "question": one.question, "hint": one.hint, "options": one.options})
+        replies.append(moved_reply(response.text or "", shown_options(response), one.options))
+    return passes, replies
+
+
+def _of_open(answered: RowResponses) -> Response:
+    response = answered.of_pass(OPEN)
+    assert response is not None, "the open question is asked of every row"
+    return response
 
 
 def _right_text(row: Row) -> str:

@@ -7,37 +7,11 @@ all tokens ("sum") is an addition.
 
 from collections.abc import Sequence
 
-from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.requests.types import Loss
-from eyechart.evaluators.tasks.task import Task
 
 CLOSED_SET = "closed-set"
 LOSSES = ("mean", "sum")
 """Ways to take an option's loss, the default first."""
-_INFERENCES = ("options", CLOSED_SET)
-_ABOUT_REPLIES = ("as_published", "wording", "fallback", "rounds", "max_new_tokens")
-
-
-def check_inference(task: Task, options: TaskOptions) -> None:
-    """Refuse settings that do not go together.
-
-    Raises:
-        UsageError: A multiple-choice task has no such inference, or one of the settings has no effect with it.
-    """
-    if options.inference not in (None, *_INFERENCES):
-        raise unknown_name(f"inference of {task.name}", options.inference, _INFERENCES)
-    if options.inference != CLOSED_SET:
-        if options.loss is not None:
-            raise UsageError(f"loss={options.loss!r} is about inference='{CLOSED_SET}'; give both, or leave it out")
-        return
-    if task.open_prompt is None:
-        raise UsageError(f"task {task.name} has no prompt without options, which inference='{CLOSED_SET}' needs")
-    for name in _ABOUT_REPLIES:
-        if (value := getattr(options, name)) is not None:
-            raise UsageError(
-                f"{name}={value!r} is about replies, and inference='{CLOSED_SET}' asks for none; leave one of them out"
-            )
 
 
 def loss_value(loss: Loss, kind: str) -> float:

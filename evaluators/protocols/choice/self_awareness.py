@@ -1,133 +1,196 @@
 """Multiple-choice questions that can be refused, and those that were, asked again without the refusal (QL-Bench)."""
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, ClassVar, Literal
+
+from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoiceEvaluator, shown_options
+from eyechart.evaluators.protocols.breakdown import known_groups
+from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
+from eyechart.evaluators.protocols.choice.questions import (
+    CHOICE_COLUMNS,
+    add_choices,
+    check_question,
+    ordered_options,
+    right_letter,
+    shown_options,
+)
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Protocol, Scored, Seed, columns_of, flat_items
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
-from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter, moved_reply
-from eyechart.metrics.scoring.choices.self_awareness import without_refusal
+from eyechart.metrics.scoring.choices.extraction import moved_letter, moved_reply, unplaced_reply
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.self_awareness import read_forced, self_awareness_scores, without_refusal
+from eyechart.metrics.scoring.judging.replies import judge_name
 
 FORCED = "forced"
-"""Name of the pass without the refusal option."""
+"""The pass without the refusal option."""
+_FORCED_COLUMNS = ("forced_choice", "forced_step", "forced_judge_failed_rounds", "outcome")
 
 
-@dataclass(frozen=True)
-class _ForcedRequest(Request):
-    """A question without the refusal option."""
+@dataclass(frozen=True, config=CONFIG)
+class SelfAwareness(Protocol):
+    """Questions with a refusal among their options (QL-Bench, Sec. III).
 
-    is_refused: bool = True
-    """Whether the first answer is the refusal, and not one of which only a judge or chance tells what it is."""
-
-
-class SelfAwarenessEvaluator(MultipleChoiceEvaluator):
-    """Runs a task whose questions have a refusal option (QL-Bench, Sec. III).
-
-    A question is asked a second time, with the other options in the same order, where the first answer is the refusal
-    by the same exact matching that the metric begins with. Where that finds no option, and a judge or a random choice
-    is to decide, the second answer may be needed and is asked for too; the metric reads it only if the first is then
-    found to be the refusal.
-
-    Answers made elsewhere need the second one of every refused question. One to an undecided question may be missing,
-    and with `skip_bad` any: a refused question without it counts as refused without a readable second answer
-    (`forced_unmatched`). Leaving it out would leave out refusals alone, and change the answer rate.
+    A question that is refused is asked a second time, with the other options in the same order. A refused question
+    whose second answer is missing is an error; where bad rows are skipped it counts as refused without a readable
+    second answer, as leaving it out would leave out refusals alone and change the answer rate.
     """
 
-    required_columns = ("id", "images", "answer", "question", "options", "refusal")
-    takes = ("shuffle_seed", "fallback", "rounds", "max_new_tokens")
-    _skip_bad = False
+    name: ClassVar[str] = "self_awareness"
+    metric: ClassVar[str] = "self_awareness"
+    kind: ClassVar[str] = "multiple choice"
+    columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options", "refusal")
 
-    def for_data(self, loaded: LoadedData, *, skip_bad: bool, limit: int | None) -> "SelfAwarenessEvaluator":
-        """With what becomes of refused questions that have no second answer."""
-        bound = copy(self)
-        bound._skip_bad = skip_bad
-        return bound
+    max_new_tokens: Count = 32
+    """The longest reply, in tokens; 4,096 suits models that reason."""
+    shuffle_seed: Seed | None = None
+    """Shuffles the options of each question, by its id; by default they stand as released."""
+    fallback: Fallback = "wrong"
+    """What a reply becomes that names no option: wrong, or a random choice."""
+    rounds: Count = 5
+    """Replies asked of the judge for each answer."""
+    unreadable_forced: Literal["apart", "wrong"] = "apart"
+    """What a second answer is that names no option: counted apart, or wrong (Eq. 3)."""
 
-    def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
-        """The question without the refusal option, if it was refused or may turn out to be."""
-        first = responses[0]
-        text, options = first.text or "", shown_options(first)
-        letter = extract_choice(text, options)
-        is_refused = letter == _refusal(row, options)
-        judged = self.judge is not None and bool(text.strip())
-        if not is_refused and (letter is not None or not (judged or self.options.fallback == "random")):
-            return []
-        asked = first.request
-        left = tuple(without_refusal(asked.options, _refusal(row, asked.options)))
-        return [
-            _ForcedRequest(
-                id=asked.id,
-                prompt=self._prompt({**row, "options": left}),
-                images=asked.images,
-                options=left,
-                prefill=asked.prefill,
-                max_new_tokens=asked.max_new_tokens,
-                pass_name=FORCED,
-                is_refused=is_refused,
-            )
-        ]
+    @property
+    def is_judged(self) -> bool:
+        """A judge reads replies that exact matching does not."""
+        return True
 
-    def is_optional(self, request: Request) -> bool:
-        """A second answer with `skip_bad`, or where only a judge or chance may find the first to be a refusal."""
-        return isinstance(request, _ForcedRequest) and (self._skip_bad or not request.is_refused)
-
-    def check_row(self, row: Row) -> None:
-        """As for other questions; the refusal must be the letter of an option, and not of the right one."""
-        super().check_row(row)
+    def check(self, row: Row) -> None:
+        """The refusal must be the letter of an option, and not of the right one."""
+        check_question(row)
         check_texts(row, "refusal")
-        letters = ascii_uppercase[: len(row["options"])]
-        refusal = row["refusal"]
+        letters, refusal = ascii_uppercase[: len(row["options"])], row["refusal"]
         if len(refusal) != 1 or refusal not in letters or refusal == row["answer"] or len(letters) < 2:
             raise DataError(
                 f"its refusal is {refusal!r}; expected one of {', '.join(letters)}, other than its answer "
-                f"{row['answer']!r}, beside at least one more option"
+                f"{row['answer']!r}, and at least one more option"
             )
 
+    def requests(self, row: Row) -> list[Request]:
+        """The question with all its options."""
+        return [self._request(row, ordered_options(row, self.shuffle_seed), "main")]
+
+    def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
+        """The question without the refusal option, if it was refused."""
+        first = responses[0]
+        if first.item.get("choice") != _refusal(row, first):
+            return []
+        asked = first.request.options
+        left = without_refusal(asked, moved_letter(row["refusal"], row["options"], asked))
+        return [self._request(row, tuple(left), FORCED)]
+
+    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
+        """Options and right letter as shown, the letter read, by which step; second answers are read in `score`."""
+        items: list[dict[str, Any]] = [
+            {"options": list(shown_options(response)), "answer": right_letter(row, shown_options(response))}
+            for row, response in zip(rows, responses, strict=True)
+        ]
+        first = [place for place, response in enumerate(responses) if response.request.pass_name != FORCED]
+        for place in first:
+            items[place]["refusal"] = _refusal(rows[place], responses[place])
+        add_choices(
+            [items[place] for place in first],
+            [rows[place] for place in first],
+            [_first_reply(responses[place]) for place in first],
+            self._extraction(),
+            self.judge,
+        )
+        return items
+
+    def score(self, answered: Sequence[RowResponses]) -> Scored:
+        """Right answers and right refusals."""
+        public = [one for one in answered if not self.is_private(one.row)]
+        again = [response for one in answered if (response := one.of_pass(FORCED)) is not None]
+        missing = sum(response.error is not None for response in again)
+        diagnostics = {"forced_asked": len(again), "forced_missing": missing}
+        caveat = f"{missing} of {len(again)} refused questions have no second answer, and so are not refused rightly."
+        if not public:
+            return Scored(flat_items(answered), diagnostics=diagnostics)
+        inputs = self.metric_inputs(public)
+        references, choices = inputs["references"], inputs["choices"]
+        columns = self._read_forced(public, inputs)
+        scores = self_awareness_scores(
+            columns, references, choices, inputs["groups"], self._extraction(), self.unreadable_forced
+        )
+        forced = {
+            one.row["id"]: {name: columns[name][number] for name in _FORCED_COLUMNS}
+            for number, one in enumerate(public)
+        }
+        items = [
+            {**response.item, **(forced.get(one.row["id"], {}) if response.request.pass_name != FORCED else {})}
+            for one in answered
+            for response in one.responses
+        ]
+        caveats = (caveat,) if missing else ()
+        return Scored(items, scores, diagnostics=diagnostics, caveats=caveats, complete=not missing)
+
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Raw texts of both passes, letters and options, in the order in which the first pass showed the options."""
-        return super().metric_inputs(answered) | {
-            "refusals": [_refusal(item.row, shown_options(item.responses[0])) for item in answered],
-            "forced_predictions": [_forced_text(item) for item in answered],
+        """What the metric module takes for rows with public answers."""
+        items = [one.responses[0].item for one in answered]
+        return {
+            "predictions": [_first_reply(one.responses[0]) for one in answered],
+            "references": [item["answer"] for item in items],
+            "choices": [item["options"] for item in items],
+            "refusals": [_refusal(one.row, one.responses[0]) for one in answered],
+            "forced_predictions": [_forced_reply(one) for one in answered],
+            "groups": known_groups([one.row for one in answered], self.groups) or None,
         }
 
-    def lacking(self, answered: Sequence[RowResponses], scores: Mapping[str, Any]) -> str:
-        """Refused questions without the answer that they were asked for again."""
-        again = [response for item in answered if (response := item.of_pass(FORCED)) is not None]
-        lost = sum(r.error is not None and getattr(r.request, "is_refused", True) for r in again)
-        if not lost:
-            return ""
-        return f"{lost} of {len(again)} refused questions have no second answer, and so are not refused rightly."
+    def _read_forced(self, answered: Sequence[RowResponses], inputs: Mapping[str, Any]) -> dict[str, list[Any]]:
+        items = [one.responses[0].item for one in answered]
+        columns = columns_of(items, *CHOICE_COLUMNS, *_FORCED_COLUMNS)
+        if all("outcome" in item for item in items):
+            return columns
+        return read_forced(
+            {name: columns[name] for name in CHOICE_COLUMNS},
+            inputs["forced_predictions"],
+            inputs["references"],
+            inputs["choices"],
+            inputs["refusals"],
+            self._extraction(),
+            self.unreadable_forced,
+            questions=[one.row["question"] for one in answered],
+            judge=self.judge,
+            ids=[one.row["id"] for one in answered],
+        )
 
-    def extras(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """How many questions were asked again, and of how many of these there is no second answer."""
-        again = [response for item in answered if (response := item.of_pass(FORCED)) is not None]
-        return {"forced_asked": len(again), "forced_missing": sum(response.error is not None for response in again)}
+    def _extraction(self) -> ExtractionSettings:
+        judge = None if self.judge is None else judge_name(self.judge)
+        return ExtractionSettings(judge=judge, rounds=self.rounds, fallback=self.fallback, seed=self.seed)
 
-    def settings(self) -> dict[str, Any]:
-        """Those of other questions, and what an undecided answer becomes."""
-        return {**super().settings(), "fallback": self.options.fallback or "wrong"}
+    def _request(self, row: Row, options: tuple[str, ...], pass_name: str) -> Request:
+        return Request(
+            id=row["id"],
+            prompt=self.prompt_of({**row, "options": options}),
+            images=tuple(row["images"]),
+            options=options,
+            max_new_tokens=self.max_new_tokens,
+            pass_name=pass_name,
+            optional=self.skip_bad and pass_name == FORCED,
+        )
 
 
-def _refusal(row: Row, options: Sequence[str]) -> str:
+def _first_reply(response: Response) -> str:
+    return unplaced_reply(response.text or "", shown_options(response), response.request.options)
+
+
+def _refusal(row: Row, response: Response) -> str:
     """The refusal's letter among the options as they were shown."""
-    return moved_letter(row["refusal"], row["options"], options)
+    return moved_letter(row["refusal"], row["options"], shown_options(response))
 
 
-def _forced_text(answered: RowResponses) -> str | None:
+def _forced_reply(answered: RowResponses) -> str | None:
     """The answer to the pass without the refusal, its letters those of the first pass's order; None if not asked."""
     forced = answered.of_pass(FORCED)
-    if forced is None:
-        return None
-    if forced.error is not None:
-        return ""
-    first = shown_options(answered.responses[0])
-    expected, shown = without_refusal(first, _refusal(answered.row, first)), list(shown_options(forced))
-    # Answers made elsewhere may have seen the options in another order, in which a letter means another one.
+    if forced is None or forced.error is not None:
+        return None if forced is None else ""
+    first = answered.responses[0]
+    expected = without_refusal(shown_options(first), _refusal(answered.row, first))
+    # Precomputed predictions may have seen the options in another order, in which a letter means another one.
     # A model's empty reply is one that cannot be read; "" stands for none.
-    return moved_reply(forced.text or " ", shown, expected)
+    return moved_reply(forced.text or " ", list(shown_options(forced)), expected)

@@ -1,24 +1,23 @@
 """Quality assessment against opinion scores: logits of words after a prefilled reply, numbers in replies, or scores.
 
-What a model is asked follows from the options:
-
-- by default, the next-token logits of all words of the task's pairs, in one request an image. One pair makes the scores
-  (Q-Bench, Eq. 1 or 4); the others, the argmax of Table 9 and the other way with ties are `variants` of them. A backend
-  that has made scores of its own gives these instead (`Response.score`), and has no variants;
-- wording "numerical" (Sec. 2.4.1): a reply, whose number is the score;
-- inference "top-token" (Sec. 2.4.1): the one token that goes on with the prefilled reply. Which words are frequent
-  there chooses the pair of words (Eq. 3), and that is all it is for: such answers give no score.
+- By default, the next-token logits of all words of the task's pairs are asked for, in one request an image. One pair
+  makes the scores (Q-Bench, Eq. 1 or 4); the others, the argmax of Table 9 and the other way with ties are variants. A
+  backend that has scores of its own gives these instead (`Response.score`), and has no variants.
+- `prompt="numerical"` (Sec. 2.4.1): a reply, whose number is the score.
+- `inference="top-token"` (Sec. 2.4.1): the one token that follows the prefilled reply. Which words are frequent there
+  chooses the pair of words (Eq. 3); such answers give no score.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from eyechart import metrics
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.evaluation.base import Evaluator
 from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of, flat_items
 from eyechart.evaluators.protocols.quality.ratings import read_rating
 from eyechart.evaluators.protocols.quality.variants import (
     AVERAGED,
@@ -32,201 +31,226 @@ from eyechart.evaluators.protocols.quality.variants import (
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair, find_pair, likeliest_pair, words_of
 from eyechart.evaluators.protocols.validation import check_number
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row, RowResponses
-from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE
+from eyechart.metrics.scoring.quality.pooling import PoolingSettings, read_logits, read_scores
+from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
 
 NUMERICAL = "numerical"
 TOP_TOKEN = "top-token"
-_LOGITS_ONLY = ("words", "temperature", "ties")
+READ_NUMBER = "number in the reply"
+PRECOMPUTED = "precomputed score"
+_POOLING = ("word_pair", "temperature", "ties")
 _TOKENS_KEPT = 20
 _LONGEST_TOKEN = 40
 
 
-class QualityAssessmentEvaluator(Evaluator):
-    """Runs a task that scores images by softmax pooling (Q-Bench, Eq. 1)."""
+@dataclass(frozen=True, config=CONFIG)
+class QualityAssessment(Protocol):
+    """Images scored by softmax pooling of two words' logits (Q-Bench, Eq. 1)."""
 
-    required_columns = ("id", "image", "quality")
-    takes = ("inference", "wording", "max_new_tokens", *_LOGITS_ONLY)
+    name: ClassVar[str] = "quality_assessment"
+    metric: ClassVar[str] = "softmax_iqa"
+    kind: ClassVar[str] = "quality"
+    columns: ClassVar[tuple[str, ...]] = ("id", "image", "quality")
 
-    def __init__(
-        self, task: Task, *, seed: int = 0, options: TaskOptions | None = None, judge: Judge | None = None
-    ) -> None:
-        """Keep and check the settings.
+    prefill: Definition[str] = ""
+    """How the reply begins, given to the model."""
+    word_pairs: Definition[tuple[WordPair, ...]] = (WordPair(("good",), ("poor",)),)
+    """Pairs of words or of word sets, positive before negative, the task's own first."""
+    max_new_tokens: Count = 32
+    """The longest reply, in tokens, where a number is read."""
+    inference: Literal["logits", "top-token"] = "logits"
+    """"logits" pools those of two words; "top-token" counts the likeliest tokens, which chooses the words."""
+    word_pair: str | None = None
+    """Words whose logits give the score, such as high/low; by default the task's first pair."""
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 100.0
+    """What logits are divided by before the softmax."""
+    ties: Literal["exact", "released"] = "exact"
+    """How equal differences of logits are ranked: tied, or as the released code's rounding does."""
+
+    def __post_init__(self) -> None:
+        """Refuse a pair of words that the task does not have.
 
         Raises:
-            UsageError: An option that the task does not take, or that has no effect beside another.
+            UsageError: There is no such pair or prompt.
         """
-        super().__init__(task, seed=seed, options=options, judge=judge)
-        self._is_top_token = self.options.inference is not None
-        self._is_numerical = self.options.wording == NUMERICAL
-        self._prompt, self._prompt_id = task.worded(self.options.wording)
-        self._prefill = "" if self._is_numerical else task.prefill
-        self._pair = find_pair(self.options.words, task.word_pairs)
-
-    @classmethod
-    def taken(cls, options: TaskOptions) -> tuple[str, ...]:
-        """Words and how they are pooled have no effect on texts, nor the longest reply on anything else."""
-        if options.wording == NUMERICAL:
-            return ("wording", "max_new_tokens")
-        if options.inference == TOP_TOKEN:
-            return ("wording", "inference")
-        return ("wording", *_LOGITS_ONLY)
+        Protocol.__post_init__(self)
+        find_pair(self.word_pair, self.word_pairs)
 
     @property
     def output_type(self) -> OutputType:
         """Logits, unless a text is to be read."""
-        return OutputType.TEXT if self._is_top_token or self._is_numerical else OutputType.LOGITS
+        return OutputType.TEXT if self.is_top_token or self.is_numerical else OutputType.LOGITS
+
+    @property
+    def is_numerical(self) -> bool:
+        """Whether the number in the reply is the score."""
+        return self.prompt == NUMERICAL
+
+    @property
+    def is_top_token(self) -> bool:
+        """Whether the likeliest tokens are counted."""
+        return self.inference == TOP_TOKEN and not self.is_numerical
+
+    def unused_settings(self) -> tuple[str, ...]:
+        """How words are pooled has no effect on texts, nor the longest reply on logits."""
+        if self.is_numerical:
+            return ("inference", *_POOLING)
+        return (*_POOLING, "max_new_tokens") if self.is_top_token else ("max_new_tokens",)
+
+    def check(self, row: Row) -> None:
+        """The quality must be finite or absent."""
+        check_number(row, "quality", private=True)
 
     def requests(self, row: Row) -> list[Request]:
         """One request: for the logits of all words, or for a text."""
         is_text = self.output_type is OutputType.TEXT
-        others = tuple(word for word in words_of(self.definition.word_pairs) if word not in self._pair.words)
+        others = tuple(word for word in words_of(self.word_pairs) if word not in self._pair.words)
         return [
             Request(
                 id=row["id"],
-                prompt=self._prompt(row),
+                prompt=self.prompt_of(row),
                 images=(row["image"],),
                 prefill=self._prefill,
                 words=() if is_text else self._pair.words,
                 optional_words=() if is_text else others,
-                max_new_tokens=self._max_new_tokens if is_text else 0,
+                max_new_tokens=self._longest if is_text else 0,
             )
         ]
 
-    def check_row(self, row: Row) -> None:
-        """The quality must be finite or absent."""
-        check_number(row, "quality", private=True)
+    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
+        """The opinion score, and the rating or score where the answer is one."""
+        items: list[dict[str, Any]] = [{"quality": row["quality"]} for row in rows]
+        for item, response in zip(items, responses, strict=True):
+            if self.is_numerical:
+                item["quality_score"] = None if response.text is None else read_rating(response.text)
+            elif response.score is not None:
+                item["quality_score"] = response.score
+        return items
 
-    def is_private(self, row: Row) -> bool:
-        """Whether the row has no opinion score."""
-        return row["quality"] is None
-
-    def unusable(self, answered: RowResponses) -> str:
-        """A reply without a number has no part in the scores."""
-        if self._is_numerical and _rating(answered) is None:
-            return "its reply gives no number from 1 to 5, or several"
-        return ""
-
-    def why_unscored(self, answered: Sequence[RowResponses]) -> str:
-        """The likeliest tokens choose the words and give no score."""
-        if not self._is_top_token:
-            return ""
-        pair = self._suggested(answered)
-        advice = f"go on with words={pair.name!r} (--words {pair.name})" if pair else "none of them is a known word"
-        return f"The likeliest tokens choose the pair of words and give no score: {advice}."
-
-    def metric_config(self, answered: Sequence[RowResponses]) -> str:
-        """That for scores where a number is the answer, else that for logits."""
-        return "scores" if self._is_numerical or have_scores(answered) else "logits"
+    def score(self, answered: Sequence[RowResponses]) -> Scored:
+        """Correlations with opinion scores; variants; word statistics."""
+        public = [one for one in answered if not self.is_private(one.row)]
+        unread = [one for one in public if self.is_numerical and one.responses[0].item["quality_score"] is None]
+        left_out = {one.row["id"]: "its reply gives no number from 1 to 5, or several" for one in unread}
+        used = [one for one in public if one.row["id"] not in left_out]
+        diagnostics = self._diagnostics(answered)
+        given_scores = self.output_type is OutputType.LOGITS and have_scores(answered)
+        settings = {}
+        if given_scores:
+            settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": PRECOMPUTED}
+        if self.is_top_token:
+            pair = self._suggested(answered)
+            advice = f"go on with --set word_pair={pair.name}" if pair else "none of them is a known word"
+            caveat = f"The likeliest tokens choose the pair of words and give no score: {advice}."
+            return Scored(flat_items(answered), diagnostics=diagnostics, caveats=(caveat,), settings=settings)
+        if not used:
+            return Scored(flat_items(answered), diagnostics=diagnostics, left_out=left_out, settings=settings)
+        if given_scores:
+            self._check_given_for_scores()
+        groups = large_groups(self._groups(used))
+        pooling = None if self.is_numerical or given_scores else PoolingSettings("softmax", self.temperature, self.ties)
+        read = [one.responses[0].item for one in used]
+        if all("rank_score" in item for item in read):
+            columns = columns_of(read, "quality_score", "rank_score")
+        elif pooling is None:
+            columns = read_scores([item["quality_score"] for item in read])
+        else:
+            columns = read_logits(pooled_logits(used, self._pair), pooling)
+        average_over = AVERAGED if AVERAGED in groups else None
+        scoring = QualitySettings(average_over=average_over, seed=self.seed, pooling=pooling)
+        references = [one.row["quality"] for one in used]
+        scores = quality_scores(columns, references, groups, scoring)
+        by_id = {
+            one.row["id"]: {name: column[number] for name, column in columns.items()} for number, one in enumerate(used)
+        }
+        items = [{**response.item, **by_id.get(one.row["id"], {})} for one in answered for response in one.responses]
+        variants = {} if pooling is None else self._variants(used, pooling)
+        return Scored(items, scores, variants, diagnostics, left_out=left_out, settings=settings)
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Rows of two pooled logits, positive first, or scores; qualities; groups of enough images."""
+        """What the metric module takes for rows with opinion scores: pairs of logits, or scores."""
+        if self.is_numerical or have_scores(answered):
+            predictions: Any = [one.responses[0].item["quality_score"] for one in answered]
+        else:
+            predictions = pooled_logits(answered, self._pair)
         groups = large_groups(self._groups(answered))
-        shared = {
+        return {
+            "predictions": predictions,
+            "references": [one.row["quality"] for one in answered],
             "groups": groups or None,
-            "average_over": AVERAGED if AVERAGED in groups else None,
-            **self._shared_inputs(answered),
-            **self.definition.metric_arguments,
         }
-        if self._is_numerical:
-            return {"predictions": [_rating(item) for item in answered], **shared}
-        if have_scores(answered):
-            self._check_given_for_scores()
-            return {"predictions": [item.responses[0].score for item in answered], **shared}
-        return {"predictions": pooled_logits(answered, self._pair), **self._pooling(), **shared}
 
-    def variants(self, answered: Sequence[RowResponses]) -> dict[str, dict[str, Any]]:
+    def settings(self) -> dict[str, Any]:
+        """The settings in use, and what is read."""
+        found = Protocol.settings(self)
+        for name in self.unused_settings():
+            del found[name]
+        if "word_pair" in found:
+            found["word_pair"] = self._pair.name
+        reads = READ_NUMBER if self.is_numerical else "likeliest token" if self.is_top_token else "logits"
+        return {**found, "prefill": self._prefill, "prediction": reads}
+
+    @property
+    def _pair(self) -> WordPair:
+        return find_pair(self.word_pair, self.word_pairs)
+
+    @property
+    def _prefill(self) -> str:
+        return "" if self.is_numerical else self.prefill
+
+    @property
+    def _longest(self) -> int:
+        return 1 if self.is_top_token else self.max_new_tokens
+
+    def _check_given_for_scores(self) -> None:
+        """Refuse pooling settings where there is nothing to pool."""
+        for name in ("word_pair", "temperature"):
+            value = getattr(self, name)
+            if value != getattr(QualityAssessment, name):
+                raise UsageError(f"{name}={value!r} is for logits of words, and the answers are scores; leave it out")
+
+    def _variants(self, answered: Sequence[RowResponses], pooling: PoolingSettings) -> dict[str, dict[str, Any]]:
         """Every other pair of words that can be had, the argmax of Table 9, and the other way with ties."""
-        if self.metric_config(answered) == "scores":
-            return {}
         groups = self._groups(answered)
-        halves = {AVERAGED: groups[AVERAGED]} if AVERAGED in groups else None
-        shared = {"groups": halves, "average_over": AVERAGED if halves else None, **self._shared_inputs(answered)}
-        ways = variant_ways(answered, self._pair, self.definition.word_pairs, self._pooling())
-        return score_variants(metrics.load(self.definition.metric, "logits"), ways, shared)
+        halves = {AVERAGED: groups[AVERAGED]} if AVERAGED in groups else {}
+        references = [one.row["quality"] for one in answered]
+        ways = variant_ways(answered, self._pair, self.word_pairs, pooling)
+        return score_variants(ways, references, halves, seed=self.seed)
 
-    def extras(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
+    def _diagnostics(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
         """Counts of tokens or numbers in replies; words without a logit; groups that are too small to score."""
-        if self._is_top_token:
+        if self.is_top_token:
             return self._token_shares(answered)
-        if self._is_numerical:
-            ratings = [_rating(item) for item in answered]
+        if self.is_numerical:
+            ratings = [one.responses[0].item["quality_score"] for one in answered]
             counts = Counter(f"{rating:g}" for rating in ratings if rating is not None)
             return {"ratings": dict(sorted(counts.items())), "unread": ratings.count(None), "replies": len(ratings)}
         found: dict[str, Any] = {}
-        if not have_scores(answered):
-            missing = missing_words(answered, self.definition.word_pairs)
-            if missing:
-                found["words_missing"] = missing
+        missing = {} if have_scores(answered) else missing_words(answered, self.word_pairs)
+        if missing:
+            found["words_missing"] = missing
         groups = self._groups(answered)
         small = sorted(groups.keys() - large_groups(groups).keys())
         if small:
             found["groups_left_out"] = {name: f"a value has fewer than {SMALL_SAMPLE} images" for name in small}
         return found
 
-    def settings(self) -> dict[str, Any]:
-        """Prompt, prefilled reply, what is read, words, longest reply, seed."""
-        settings: dict[str, Any] = {"prompt_id": self._prompt_id, "prefill": self._prefill, "seed": self.seed}
-        if self._is_top_token:
-            return {**settings, "prediction": "likeliest token", "max_new_tokens": self._max_new_tokens}
-        if self._is_numerical:
-            return {**settings, "prediction": "number in the reply", "max_new_tokens": self._max_new_tokens}
-        return {**settings, "prediction": "pooled logits of words", "words": self._pair.name, **self._pooling()}
-
-    def answer_settings(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Scores made elsewhere come of no prompt and no words."""
-        if self.output_type is OutputType.TEXT or not have_scores(answered):
-            return {}
-        no_part = dict.fromkeys(("prompt_id", "prefill", "words", *self._pooling()))
-        published: dict[str, Any] = {"as_published": {}} if self.options.as_published else {}
-        return {**no_part, **published, "prediction": "score made elsewhere"}
-
-    def record(self, answered: RowResponses, response: Response) -> dict[str, Any]:
-        """The opinion score, and the number that was read."""
-        rating = _rating(answered) if self._is_numerical else None
-        return {"quality": answered.row["quality"], "extracted": None if rating is None else f"{rating:g}"}
-
-    @property
-    def _max_new_tokens(self) -> int:
-        return 1 if self._is_top_token else self.options.max_new_tokens or self.definition.max_new_tokens
-
-    def _check_given_for_scores(self) -> None:
-        for name in _LOGITS_ONLY:
-            value = getattr(self.options, name)
-            # What the paper did with logits is nothing to refuse scores for.
-            if value is not None and not (self.options.as_published and name == "ties"):
-                raise UsageError(f"{name}={value!r} is for logits of words, and the answers are scores; leave it out")
-
-    def _pooling(self) -> dict[str, Any]:
-        """The metric's arguments that only logits have."""
-        temperature = self.options.temperature
-        return {"temperature": 100.0 if temperature is None else temperature, "ties": self.options.ties or "exact"}
-
-    def _shared_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        return {"references": [item.row["quality"] for item in answered], "seed": self.seed}
-
     def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:
-        return known_groups([item.row for item in answered], self.definition.groups)
+        return known_groups([one.row for one in answered], self.groups)
 
     def _suggested(self, answered: Sequence[RowResponses]) -> WordPair | None:
-        return likeliest_pair(Counter(_first_word(item) for item in answered), self.definition.word_pairs)
+        return likeliest_pair(Counter(_first_word(one) for one in answered), self.word_pairs)
 
     def _token_shares(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
         """How often which token was the likeliest: Q-Bench, Sec. 2.4.1."""
-        counts = Counter(_first_word(item)[:_LONGEST_TOKEN] for item in answered)
+        counts = Counter(_first_word(one)[:_LONGEST_TOKEN] for one in answered)
         frequent = counts.most_common(_TOKENS_KEPT)
         pair = self._suggested(answered)
         return {
             "top_tokens": {token: count / len(answered) for token, count in frequent},
             "other_tokens": 1 - sum(count for _, count in frequent) / len(answered),
-            "suggested_words": None if pair is None else pair.name,
+            "suggested_word_pair": None if pair is None else pair.name,
         }
-
-
-def _rating(answered: RowResponses) -> float | None:
-    text = answered.responses[0].text
-    return None if text is None else read_rating(text)
 
 
 def _first_word(answered: RowResponses) -> str:

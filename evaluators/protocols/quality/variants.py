@@ -3,28 +3,28 @@
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair, words_of
 from eyechart.evaluators.requests.types import RowResponses
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
-from eyechart.metrics.scoring.quality.pooling import ensemble_logits
-from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE
+from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, ensemble_logits, read_logits
+from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
 
 AVERAGED = "subset"
 """The column of CGIQA-6K's two halves, whose scores are averaged: Q-Bench, A.2.3."""
 VARIANT_RESAMPLES = 200
 """Bootstrap resamples of each variant, which its result tells; with all 1,000, seven variants of a score take six times
 as long as the score itself."""
-_OTHER_TIES = {"exact": "released", "released": "exact"}
+_OTHER_TIES: dict[Ties, Ties] = {"exact": "released", "released": "exact"}
 
 
 def have_scores(answered: Sequence[RowResponses]) -> bool:
-    """Whether the answers are scores made elsewhere."""
+    """Whether the answers are precomputed scores."""
     return all(item.responses[0].score is not None for item in answered)
 
 
@@ -57,51 +57,62 @@ def pooled_logits(answered: Sequence[RowResponses], pair: WordPair) -> list[list
 
 
 def variant_ways(
-    answered: Sequence[RowResponses], chosen: WordPair, pairs: Sequence[WordPair], pooling: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """The ways to score logits beside the chosen one.
+    answered: Sequence[RowResponses], chosen: WordPair, pairs: Sequence[WordPair], pooling: PoolingSettings
+) -> dict[str, tuple[list[list[float]], PoolingSettings]]:
+    """Other ways to score logits than the chosen one.
 
     Args:
         answered: Rows with logits.
         chosen: The pair that makes the scores.
         pairs: All pairs; those with a word that some image has no logit of are left out.
-        pooling: The metric's arguments `temperature` and `ties` for the scores.
+        pooling: How the scores are pooled.
 
     Returns:
-        The metric's arguments by the variant's name: every other pair, "argmax" (Table 9) and the other way with ties
-        of the chosen one.
+        Pairs of logits and how they are pooled, by the variant's name: every other pair, "argmax" (Table 9) and the
+        other way with ties of the chosen one.
     """
     missing = missing_words(answered, pairs)
     others = [pair for pair in pairs if pair != chosen and not missing.keys() & set(pair.words)]
-    ways = {pair.name: {"predictions": pooled_logits(answered, pair), **pooling} for pair in others}
-    own = {"predictions": pooled_logits(answered, chosen), **pooling}
-    ties = _OTHER_TIES[pooling["ties"]]
-    return {**ways, "argmax": {**own, "strategy": "argmax"}, f"ties={ties}": {**own, "ties": ties}}
+    ways = {pair.name: (pooled_logits(answered, pair), pooling) for pair in others}
+    own, ties = pooled_logits(answered, chosen), _OTHER_TIES[pooling.ties]
+    return {
+        **ways,
+        "argmax": (own, replace(pooling, strategy="argmax")),
+        f"ties={ties}": (own, replace(pooling, ties=ties)),
+    }
 
 
 def score_variants(
-    metric: evaluate.EvaluationModule, ways: Mapping[str, Mapping[str, Any]], shared: Mapping[str, Any]
+    ways: Mapping[str, tuple[list[list[float]], PoolingSettings]],
+    references: Sequence[float],
+    halves: Mapping[str, Sequence[str]],
+    *,
+    seed: int,
 ) -> dict[str, dict[str, Any]]:
     """Score every variant.
 
     Args:
-        metric: `softmax_iqa` for logits.
         ways: From `variant_ways`.
-        shared: The metric's arguments that are the same for all of them.
+        references: Opinion scores.
+        halves: The group whose scores are averaged; empty where there is none.
+        seed: Of the bootstrap.
 
     Returns:
-        Exactly what the metric returned, by the variant's name; nan where a score is undefined, as those of a constant
-        argmax. The metric's warnings are not repeated for each variant.
+        What `softmax_iqa` returns, by the variant's name; nan where a score is undefined, as those of a constant
+        argmax. Warnings are not repeated for each variant.
 
     Warns:
         UserWarning: A variant is left out as its arithmetic overflows.
     """
     found = {}
-    for name, way in ways.items():
+    for name, (logits, pooling) in ways.items():
+        settings = QualitySettings(
+            average_over=AVERAGED if halves else None, resamples=VARIANT_RESAMPLES, seed=seed, pooling=pooling
+        )
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ScoringWarning)
-                found[name] = metric.compute(**way, **shared, resamples=VARIANT_RESAMPLES)
+                found[name] = quality_scores(read_logits(logits, pooling), references, halves, settings)
         # A small temperature leaves the range of the released arithmetic.
         except InputError as error:
             warnings.warn(f"variant {name} is left out: {error}", stacklevel=2)

@@ -62,7 +62,7 @@ def table(
 
 def parts(result: TaskResult, name: str, *, extras: bool = False) -> Mapping[str, Any]:
     """A breakdown of a result's scores, or of what else its answers tell; empty if it has none."""
-    found = (result.extras if extras else result.scores or {}).get(name)
+    found = (result.diagnostics if extras else result.scores or {}).get(name)
     return found if isinstance(found, Mapping) else {}
 
 

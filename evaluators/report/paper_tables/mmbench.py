@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, L2_CODES
-from eyechart.evaluators.protocols.choice.circular_eval import MARKING
+from eyechart.evaluators.protocols.choice.circular_eval import GRADES
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, decimal, formatted, parts, percent, table
 from eyechart.evaluators.report.paper_tables.mmbench_appendix import blind_runs, is_blind
 from eyechart.evaluators.report.runs import TaskKey, number
@@ -18,7 +18,7 @@ def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     if sighted:
         yield _extraction_steps(key, sighted)
         yield _both_evals(key, sighted)
-    marked = [(label, result) for label, result in sighted if MARKING in result.variants]
+    marked = [(label, result) for label, result in sighted if GRADES in result.variants]
     if marked:
         yield _marking(key, marked)
     if any(parts(result, "by_l2_category") for _, result in sighted):
@@ -58,7 +58,7 @@ def _both_evals(key: TaskKey, results: Results) -> PaperTable:
 
 def _marking(key: TaskKey, results: Results) -> PaperTable:
     """MMBench, Table 4: models across. The paper has answers to GQA, OK-VQA and Text-VQA."""
-    scores = [result.variants[MARKING] for _, result in results]
+    scores = [result.variants[GRADES] for _, result in results]
     rows = [
         ("Accuracy", *(percent(of_run, "exact_match", digits=1) for of_run in scores)),
         ("Average score (1 to 5)", *(decimal(2, of_run, "mean_score") for of_run in scores)),

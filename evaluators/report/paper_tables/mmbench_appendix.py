@@ -31,13 +31,15 @@ def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTabl
     for label, of_run in results:
         for key, result in of_run.items():
             if key.split in _SPLITS and not is_blind(result):
-                rows.setdefault((key.subset, label, key.repeat), {})[key.split] = result
+                rows.setdefault((key.dataset, label, key.repeat), {})[key.split] = result
     for subset in dict.fromkeys(subset for subset, _, _ in rows):
         own = [(label, by_split) for (of, label, _), by_split in rows.items() if of == subset]
         found = [result for _, by_split in own for result in by_split.values() if WITHOUT_BLIND in result.variants]
         if found:
             splits = dict.fromkeys(split for split in _SPLITS for _, by_split in own if split in by_split)
-            models = list(dict.fromkeys(str(result.extras.get("without_blind", {}).get("model")) for result in found))
+            models = list(
+                dict.fromkeys(str(result.diagnostics.get("exclude_blind_solved", {}).get("model")) for result in found)
+            )
             cells = [(label, *_both_ways(by_split)) for label, by_split in own]
             blind = models[0] if len(models) == 1 else "blind"
             columns = [head for name in _SPLITS.values() for head in (name, f"{name} w/o {blind}")]

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, ResultsByKey, decimal, table
 from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.q_bench import WORD_PAIRS
 
@@ -120,10 +120,10 @@ def _rows(results: ResultsByKey) -> list[_Row]:
     for label, of_run in results:
         rows: dict[str, _Row] = {}
         for key, result in of_run.items():
-            if key.subset in (*_DATABASES, AVERAGE):
+            if key.dataset in (*_DATABASES, AVERAGE):
                 shared = {name: value for name, value in result.settings.items() if name not in _OF_ONE_DATABASE}
                 row = rows.setdefault(json.dumps([key.split, shared], sort_keys=True), _Row(label, _words(result)))
-                row.results.setdefault(key.subset, result)
+                row.results.setdefault(key.dataset, result)
         if len(rows) > 1:
             for row in rows.values():
                 row.label = f"{label}, {_arrow(row.words)}" if row.words else label
@@ -133,7 +133,7 @@ def _rows(results: ResultsByKey) -> list[_Row]:
 
 def _words(result: TaskResult) -> str:
     """The words that make the scores; "" where these are numbers."""
-    words = result.settings.get("words")
+    words = result.settings.get("word_pair")
     return words if isinstance(words, str) else ""
 
 

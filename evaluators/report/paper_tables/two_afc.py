@@ -78,13 +78,15 @@ def _pairs_table(
     below = {
         tuple(average["over"]): average["weights"]
         for _, result in results
-        for average in result.extras.get("averages", ())
+        for average in result.diagnostics.get("averages", ())
         if set(average["over"]) <= found.keys()
     }
     rows = []
     for name in names:
         shown = _PAIR_NAMES.get(name, name)
-        rows.append((shown, *(decimal(3, result.extras, "table", name, s) for _, result in results for s in scores)))
+        rows.append(
+            (shown, *(decimal(3, result.diagnostics, "table", name, s) for _, result in results for s in scores))
+        )
         for over, weights in below.items():
             if name == max(over, key=names.index, default=None):
                 own = [_average_over(result, over) for _, result in results]
@@ -112,5 +114,5 @@ def _by_aggregator(result: TaskResult) -> dict[str, Any]:
 
 
 def _average_over(result: TaskResult, over: tuple[str, ...]) -> dict[str, Any]:
-    averages = result.extras.get("averages", ())
+    averages = result.diagnostics.get("averages", ())
     return next((average for average in averages if tuple(average["over"]) == over), {})

@@ -16,13 +16,13 @@ BOARDS: tuple[Board, ...] = (
 )
 
 
-def find_board(task: str, subset: str, split: str | None = None) -> Board | None:
+def find_board(task: str, dataset: str, split: str | None = None) -> Board | None:
     """The board of a task's results on a data set; None if there is none.
 
     Args:
         task: The task.
-        subset: The data set.
+        dataset: The data set.
         split: Chooses between boards of several splits; without one of this split, the first board is returned.
     """
-    boards = [board for board in BOARDS if (board.task, board.subset) == (task, subset)]
+    boards = [board for board in BOARDS if (board.task, board.dataset) == (task, dataset)]
     return next((board for board in boards if board.split == split), boards[0] if boards else None)

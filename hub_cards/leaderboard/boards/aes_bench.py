@@ -16,7 +16,7 @@ from eyechart.hub_cards.leaderboard.columns import Column, broken_down, number
 _SOURCES = {"natural": "Natural", "artistic": "Artistic", "AI-generated": "AI-generated"}
 _BY_SOURCE = broken_down(ACCURACY, "by source", "by_image_source", _SOURCES)
 _BY_ALL_TYPES = broken_down(ACCURACY, "by type", "by_question_type", {**TYPES, "why": "Why"})
-_PRIVATE = "The answers are given on request: submissions come from those who hold them."
+_PRIVATE = "The answers are given on request: entries come from those who hold them."
 
 
 def _aesthetics(
@@ -28,7 +28,7 @@ def _aesthetics(
         title=title,
         about=about,
         task=f"aes_bench/{config}",
-        subset="aesbench",
+        dataset="aesbench",
         split="test",
         settings={**CHOICE, "data.config": (config,), "prompt_id": (prompt_id,)},
         score_settings=NO_GUESS,
@@ -55,7 +55,7 @@ BOARDS = (
         title="AesI interpretation",
         about="Reasons for a given aesthetic level, rated by a judge against experts' ones: three scores from 0 to 2.",
         task="aes_bench/interpretation",
-        subset="aesbench",
+        dataset="aesbench",
         split="test",
         settings={
             **RELEASE,

@@ -22,9 +22,9 @@ ACCURACY = percent("accuracy", "Accuracy", "accuracy_ci95")
 JUDGED = "Scores of different judges are not ranked together."
 
 
-def official_items(subset: str, config: str | None, split: str) -> int | None:
+def official_items(dataset: str, config: str | None, split: str) -> int | None:
     """How many items the present release of a split has; None where that is not known."""
-    return next(iter(official_counts(subset, config, split)), None)
+    return next(iter(official_counts(dataset, config, split)), None)
 
 
 def rated(*dimensions: str) -> tuple[Column, ...]:

@@ -33,7 +33,7 @@ def _circular(config: str, title: str, split: str = "dev") -> Board:
         title=title,
         about="Multiple choice; a question counts only if it is answered right in every pass over it.",
         task=f"mmbench/{config}",
-        subset="mmbench",
+        dataset="mmbench",
         split=split,
         settings={
             **RELEASE,

@@ -23,20 +23,20 @@ _CONCERNS = {
 _UNBIASED = Column("yes_no", "Yes/no, unbiased", ("yes_no", "mean"), scale=100, digits=2, unit="%")
 
 
-def _perception(name: str, title: str, about: str, subset: str, parts: tuple[Column, ...]) -> Board:
+def _perception(name: str, title: str, about: str, dataset: str, parts: tuple[Column, ...]) -> Board:
     return Board(
         name=name,
         benchmark="Q-Bench",
         title=title,
         about=about,
         task=name,
-        subset=subset,
+        dataset=dataset,
         split="dev",
         settings={**CHOICE, "prompt_id": ("q_bench_a1/2",)},
         score_settings=NO_GUESS,
         columns=(ACCURACY, _UNBIASED, *parts),
         count="n",
-        items=official_items(subset, None, "dev"),
+        items=official_items(dataset, None, "dev"),
     )
 
 
@@ -63,7 +63,7 @@ _DESCRIPTION = Board(
     title="A2 description",
     about="Descriptions of images, rated by a judge against experts' texts: three scores from 0 to 2 and their sum.",
     task="q_bench/description",
-    subset="lldescribe",
+    dataset="lldescribe",
     split="test",
     settings={**RELEASE, "prompt_id": ("q_bench_a2/2",), "prefill": ("",), "max_new_tokens": (512,)},
     score_settings={"template": ("q_bench",), "wording": ("published",), "rounds": (5,)},
@@ -71,7 +71,7 @@ _DESCRIPTION = Board(
     count="n",
     items=official_items("lldescribe", None, "test"),
     judged=True,
-    note=f"{JUDGED} The experts' texts are private: submissions come from those who hold them.",
+    note=f"{JUDGED} The experts' texts are private: entries come from those who hold them.",
 )
 _DATABASES = {
     "koniq10k": "KonIQ-10k",
@@ -87,7 +87,7 @@ _QUALITY: Settings = {
     "prompt_id": ("q_bench_a3/2",),
     "prefill": ("The quality of the image is",),
     "prediction": ("pooled logits of words",),
-    "words": ("good/poor",),
+    "word_pair": ("good/poor",),
     "temperature": (100.0,),
     "ties": ("exact",),
 }
@@ -99,7 +99,7 @@ _ASSESSMENT = (
         title="A3 assessment, average",
         about="Correlation of predicted and human quality, the plain mean over seven databases.",
         task="q_bench/assessment",
-        subset="average",
+        dataset="average",
         split="test",
         settings={**ALL, **_QUALITY, "average": ("plain mean over databases",), "databases": (list(_DATABASES),)},
         columns=(
@@ -118,7 +118,7 @@ _ASSESSMENT = (
             title=f"A3, {name}",
             about=f"Correlation of predicted and human quality on {name}.",
             task="q_bench/assessment",
-            subset=key,
+            dataset=key,
             split="test",
             settings={**RELEASE, **_QUALITY, "data.config": (None,)},
             columns=(

@@ -24,7 +24,7 @@ def _self_awareness(config: str, title: str) -> Board:
         title=title,
         about='Right answers and right refusals, in percent, where "I don\'t know" is among the options.',
         task=f"ql_bench/{config}",
-        subset="llsavisionqa",
+        dataset="llsavisionqa",
         split="dev",
         settings={
             **_without_options(CHOICE),

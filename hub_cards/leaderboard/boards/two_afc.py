@@ -22,7 +22,7 @@ def _pairs(config: str, title: str, about: str, weights: str) -> Board:
         title=title,
         about=about,
         task=f"two_afc/{config}",
-        subset="two_afc",
+        dataset="two_afc",
         split="test",
         settings={
             **ALL,

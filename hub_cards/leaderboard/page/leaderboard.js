@@ -133,11 +133,11 @@ function tableOf(board, withParts) {
   return tables.get(key);
 }
 
-function showStatus({ submissions, references }) {
-  const models = `${submissions} of ${board.rows.length} model${board.rows.length === 1 ? "" : "s"}`;
+function showStatus({ entries, references }) {
+  const models = `${entries} of ${board.rows.length} model${board.rows.length === 1 ? "" : "s"}`;
   at("status").textContent = references ? `${models}, ${references} rows of papers` : models;
-  at("empty").hidden = submissions + references > 0;
-  at("empty").textContent = board.rows.length ? "Nothing fits these filters." : "There is no submission yet.";
+  at("empty").hidden = entries + references > 0;
+  at("empty").textContent = board.rows.length ? "Nothing fits these filters." : "There is no entry yet.";
 }
 
 function showBoard() {
@@ -146,7 +146,7 @@ function showBoard() {
   at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
   at("papers-label").hidden = !board.references.length;
   at("parts-label").hidden = !board.columns.some((column) => column.part);
-  at("elsewhere").hidden = !board.rows.some((row) => row.made_elsewhere);
+  at("marks").hidden = !board.rows.some((row) => row.precomputed || row.unchecked);
   showJudges();
   at("legend").textContent =
     `Ranked by ${board.columns[0].label}, ${board.task} on ${board.split}` +
@@ -232,7 +232,7 @@ function apartTables() {
     const source = make("p", { className: "note" }, link(one.paper, one.url));
     return make("details", {}, summary, make("ul", { className: "note notes" }, ...notes), source, scroll);
   });
-  return [make("h3", {}, "Published tables that are not to be set beside this one"), ...details];
+  return [make("h3", {}, "Published tables that are not comparable with this one"), ...details];
 }
 
 start();

@@ -51,7 +51,7 @@ export class BoardTable {
    * Order and choose the rows.
    *
    * @param setBusy called with whether rows are still to come
-   * @returns how many submissions and rows of papers are shown
+   * @returns how many models and rows of papers are shown
    */
   show({ sort, order, query, judge, papers }, setBusy) {
     for (const [name, heading] of this.headings) {
@@ -68,7 +68,7 @@ export class BoardTable {
     this.body.replaceChildren(...visible.slice(0, STEP).map((entry) => this.#row(entry)));
     this.#showRest(visible, STEP, setBusy);
     const references = visible.filter((entry) => entry.isReference).length;
-    return { submissions: visible.length - references, references };
+    return { entries: visible.length - references, references };
   }
 
   /** Let rows that are still to come be. */
@@ -145,7 +145,8 @@ export class BoardTable {
     element.append(isReference ? make("td", { className: "rank" }, "paper") : rankCell(row));
     const name = named(row.model);
     if (row.model_url) name.replaceChildren(link(row.model, row.model_url));
-    element.append(make("th", { scope: "row", className: "model" }, name, ...(row.made_elsewhere ? [elsewhereMark()] : [])));
+    const marks = [row.precomputed && "precomputed predictions", row.unchecked].filter(Boolean).map(mark);
+    element.append(make("th", { scope: "row", className: "model" }, name, ...marks));
     for (const column of this.columns) element.append(this.#scoreCell(row, column));
     element.append(make("td", {}, typeof row.n === "number" ? row.n.toLocaleString("en") : ""));
     if (this.hasJudge) element.append(make("td", { className: "judge" }, named(row.judge ?? "")));
@@ -193,11 +194,11 @@ function rankCell(row) {
   return cell;
 }
 
-/** What tells that no prompt of the board was shown; the page's note of the same name says more. */
-function elsewhereMark() {
-  const mark = make("small", { className: "elsewhere" }, "answers made elsewhere");
-  mark.setAttribute("aria-describedby", "elsewhere");
-  return mark;
+/** A caveat of a row; the page's notes say more. */
+function mark(text) {
+  const element = make("small", { className: "mark" }, text);
+  element.setAttribute("aria-describedby", "marks");
+  return element;
 }
 
 function runCell(row) {

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eyechart.metrics.scoring.choices.decisions import Decisions, extraction_shares
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares
 from eyechart.metrics.scoring.choices.text import comparison_key
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, map_groups
+from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
 NO_LETTER = "none"
@@ -99,56 +100,63 @@ def choice_distribution(
 
 
 def choice_scores(
-    decisions: Decisions,
+    items: ItemColumns,
     references: Sequence[str],
     choices: Sequence[Sequence[str]],
-    groups: Mapping[str, Sequence[str]],
+    groups: Mapping[str, Sequence[str]] | None = None,
+    settings: ExtractionSettings | None = None,
 ) -> dict[str, Any]:
-    """All scores of `choice_accuracy`, overall and by group.
+    """All that `choice_accuracy` returns, overall and by group.
 
     Args:
-        decisions: What became of the n rows.
+        items: `choice`, `step`, `correct` and `judge_failed_rounds` of n rows, from `read_choices`.
         references: Letters of the correct options.
         choices: Option texts of each row.
         groups: Group name to one value per row.
+        settings: Those with which the items were read.
 
     Returns:
-        The scores as plain Python, with `by_<group name>` for each group. `yes_no` is there where an answer is yes or
-        no; in a group only where both occur.
+        The scores as plain Python, with `by_<group name>` for each group, and the settings. `yes_no` is there where an
+        answer is yes or no; in a group only where both occur.
+
+    Raises:
+        InputError: The lengths differ, or there are no rows.
 
     Warns:
         UndefinedScoreWarning: All yes/no rows have the same answer.
     """
-    scores = _scores_of(range(len(references)), decisions, references, choices)
+    check_lengths(references=references, choices=choices, correct=items["correct"])
+    settings = settings or ExtractionSettings()
+    scores = _scores_of(range(len(references)), items, references, choices)
     if "yes_no" in scores and not (scores["yes_no"]["n_yes"] and scores["yes_no"]["n_no"]):
         warnings.warn(
             "yes_no: only one of the two answers occurs, so the other's accuracy and the mean are nan",
             UndefinedScoreWarning,
             stacklevel=2,
         )
-    by_group = map_groups(groups, lambda part, rows: _scores_of(rows, decisions, references, choices))
+    by_group = map_groups(groups or {}, lambda part, rows: _scores_of(rows, items, references, choices))
     for values in by_group.values():
         for part in values.values():
             if "yes_no" in part and not (part["yes_no"]["n_yes"] and part["yes_no"]["n_no"]):
                 del part["yes_no"]
-    return scores | by_group
+    return scores | by_group | settings.applying(items["judge_failed_rounds"])
 
 
 def _scores_of(
-    rows: Sequence[int], decisions: Decisions, references: Sequence[str], choices: Sequence[Sequence[str]]
+    rows: Sequence[int], items: ItemColumns, references: Sequence[str], choices: Sequence[Sequence[str]]
 ) -> dict[str, Any]:
-    n, flags = len(rows), decisions.correct[list(rows)]
+    n, flags = len(rows), [items["correct"][row] for row in rows]
     answers = [choices[row][ascii_uppercase.index(references[row])] for row in rows]
     yes_no = yes_no_scores(flags, answers)
     return {
         "accuracy": accuracy(flags),
-        "accuracy_ci95": list(wilson_interval(int(flags.sum()), n)),
+        "accuracy_ci95": list(wilson_interval(sum(flags), n)),
         "random_guess": random_guess([len(choices[row]) for row in rows]),
         "n": n,
         **({} if yes_no is None else {"yes_no": yes_no}),
-        "extraction": extraction_shares([decisions.steps[row] for row in rows]),
+        "extraction": extraction_shares([items["step"][row] for row in rows]),
         "choice_distribution": choice_distribution(
-            [decisions.letters[row] for row in rows],
+            [items["choice"][row] for row in rows],
             [references[row] for row in rows],
             max(len(choices[row]) for row in rows),
         ),

@@ -10,6 +10,7 @@ Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). The 
   and the extraction steps are those of rotation 0, which is always asked.
 """
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,9 +20,11 @@ from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution
 from eyechart.metrics.scoring.choices.circular_passes import FloatArray, Questions
-from eyechart.metrics.scoring.choices.decisions import Decisions, extraction_shares
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import check_member, map_groups
+from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
+from eyechart.metrics.scoring.items import ItemColumns, Items
+from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
 MISSING = ("error", "drop")
@@ -80,66 +83,137 @@ def _lacking(question: int, questions: Questions) -> str:
     )
 
 
-def circular_scores(
-    decisions: Decisions,
-    questions: Questions,
+def read_circular(
+    predictions: Sequence[str],
     references: Sequence[str],
     choices: Sequence[Sequence[str]],
-    groups: Mapping[str, Sequence[str]],
+    passes: Questions,
     missing: str = "error",
-) -> dict[str, Any]:
-    """All scores of `circular_eval`, overall and by group.
+    settings: ExtractionSettings | None = None,
+    *,
+    questions: Sequence[str] | None = None,
+    judge: Judge | None = None,
+) -> Items:
+    """Read the replies to n passes.
 
     Args:
-        decisions: What became of the n rows.
-        questions: The questions that the rows ask.
+        predictions: As for `read_choices`.
         references: Letters of the correct options, as shown.
-        choices: Option texts of each row, as shown.
-        groups: Group name to one value per row, as `check_question_groups` has passed them.
+        choices: Option texts of each pass, as shown.
+        passes: The questions that the rows ask; a random choice is drawn from question and rotation.
+        missing: As for `circular_outcomes`.
+        settings: How replies become choices.
+        questions: As for `read_choices`.
+        judge: As for `read_choices`.
+
+    Returns:
+        The items of `read_choices`, and those of `add_circular`.
+
+    Raises:
+        InputError: As for `read_choices` and `circular_outcomes`.
+    """
+    if judge is not None:
+        # Incomplete questions that exact matching finds right are found before a judge is asked, who may cost money.
+        add_circular(read_choices(predictions, references, choices), passes, missing)
+    items = read_choices(
+        predictions,
+        references,
+        choices,
+        settings,
+        questions=questions,
+        judge=judge,
+        ids=[passes.ids[number] for number in passes.of_row.tolist()],
+        rotations=passes.rotations.tolist(),
+    )
+    return add_circular(items, passes, missing)
+
+
+def add_circular(items: Items, passes: Questions, missing: str = "error") -> Items:
+    """The items with the column `circular_correct`.
+
+    Args:
+        items: Of n passes, from `read_choices`.
+        passes: The questions that they ask.
         missing: As for `circular_outcomes`.
 
     Returns:
-        The scores as plain Python, with `by_<group name>` for each group.
+        The items, and whether the question of each row is right in every pass; None where it is dropped.
 
     Raises:
         InputError: As for `circular_outcomes`.
+    """
+    outcomes = circular_outcomes(np.array(items["correct"], dtype=bool), passes, missing).tolist()
+    found = [None if math.isnan(outcome) else bool(outcome) for outcome in outcomes]
+    return {**items, "circular_correct": [found[number] for number in passes.of_row.tolist()]}
+
+
+def circular_scores(
+    items: ItemColumns,
+    passes: Questions,
+    references: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    groups: Mapping[str, Sequence[str]] | None = None,
+    missing: str = "error",
+    settings: ExtractionSettings | None = None,
+) -> dict[str, Any]:
+    """All that `circular_eval` returns, overall and by group.
+
+    Args:
+        items: Of n passes, from `read_circular`.
+        passes: The questions that the rows ask.
+        references: Letters of the correct options, as shown.
+        choices: Option texts of each row, as shown.
+        groups: Group name to one value per row, as `check_question_groups` has passed them.
+        missing: What became of incomplete questions, "error" or "drop"; for the result.
+        settings: Those with which the items were read.
+
+    Returns:
+        The scores as plain Python, with `by_<group name>` for each group, and the settings.
+
+    Raises:
+        InputError: The lengths differ.
 
     Warns:
         UndefinedScoreWarning: A score is nan, because every question was dropped or no question has its rotation 0.
     """
-    outcomes = circular_outcomes(decisions.correct, questions, missing)
-    first = np.zeros(len(questions.of_row), dtype=bool)
-    first[questions.first_rows] = True
-    complete = bool(questions.n_passes.sum() == len(questions.of_row))
+    check_lengths(references=references, choices=choices, circular_correct=items["circular_correct"])
+    right = np.array(items["correct"], dtype=bool)
+    # None becomes nan.
+    outcomes = np.array(items["circular_correct"], dtype=np.float64)[passes.first_rows]
+    first = np.zeros(len(passes.of_row), dtype=bool)
+    first[passes.first_rows] = True
+    complete = bool(passes.n_passes.sum() == len(passes.of_row))
     letters, steps, correct = (
-        np.array(column, dtype=object) for column in (decisions.letters, decisions.steps, references)
+        np.array(column, dtype=object) for column in (items["choice"], items["step"], references)
     )
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         of_part = np.asarray(rows, dtype=np.int64)
-        unrotated = of_part[questions.rotations[of_part] == 0]
+        unrotated = of_part[passes.rotations[of_part] == 0]
         # All rows of a question are in the same part.
-        numbers = questions.of_row[of_part[first[of_part]]]
+        numbers = passes.of_row[of_part[first[of_part]]]
         scored = numbers[~np.isnan(outcomes[numbers])]
         listed = of_part if complete else unrotated
         scores = {
             **_share(where, "circular", outcomes[scored]),
-            **_share(where, "vanilla", decisions.correct[unrotated]),
-            "random_guess": circular_random_guess(questions.chance[scored]),
+            **_share(where, "vanilla", right[unrotated]),
+            "random_guess": circular_random_guess(passes.chance[scored]),
             "n_questions": len(scored),
             "n_vanilla": len(unrotated),
             "n_passes": len(of_part),
             "dropped": len(numbers) - len(scored),
             "extraction": extraction_shares(steps[listed].tolist()),
             "choice_distribution": choice_distribution(
-                letters[listed].tolist(), correct[listed].tolist(), int(questions.n_options[numbers].max())
+                letters[listed].tolist(), correct[listed].tolist(), int(passes.n_options[numbers].max())
             ),
         }
         return scores if where == "overall" else scores | {"n": len(scored)}
 
-    whole = part("overall", range(len(questions.of_row)))
+    whole = part("overall", range(len(passes.of_row)))
     whole["distribution_over"] = "all passes" if complete else "rotation 0"
-    return whole | map_groups(groups, part)
+    settings = settings or ExtractionSettings()
+    applying = settings.applying(items["judge_failed_rounds"])
+    return whole | map_groups(groups or {}, part) | {"missing": missing} | applying
 
 
 def _share(where: str, name: str, right: NDArray[Any]) -> dict[str, Any]:

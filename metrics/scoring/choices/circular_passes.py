@@ -53,7 +53,7 @@ def find_questions(
     Args:
         question_ids: Identifier of each row's question, strings or whole numbers.
         rotations: Number of each row's pass, from 0, the first pass.
-        choices: Option texts of each row, as shown, that `decisions.check_rows` has passed.
+        choices: Option texts of each row, as shown, that `reading.check_replies` has passed.
         pass_counts: How many passes the question of each row has. Where None, it has as many as there are options that
             change their place between the rows given, and one for each option where a single row is given; never fewer
             than are given.

@@ -12,45 +12,21 @@ leaves open:
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution, random_guess
-from eyechart.metrics.scoring.choices.decisions import (
-    Decisions,
-    Extraction,
-    check_rows,
-    decide_checked,
-    extraction_shares,
-)
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, check_letter, check_member, map_groups
+from eyechart.metrics.scoring.items import ItemColumns, Items
+from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
 UNREADABLE_FORCED = ("apart", "wrong")
-
-
-@dataclass(frozen=True)
-class Passes:
-    """What became of n questions.
-
-    Attributes:
-        first: Of the replies given with the refusal option.
-        refused: Whether each of them is the refusal, shape (n,).
-        forced: Of the replies given without it, to the refused questions alone; their letters are those of the lists
-            without the refusal.
-        silent: Whether each of these is "", as of a request that failed, shape (n refused,).
-    """
-
-    first: Decisions
-    refused: NDArray[np.bool_]
-    forced: Decisions
-    silent: NDArray[np.bool_]
+OUTCOMES = ("right answer", "wrong answer", "right refusal", "wrong refusal", "unreadable")
 
 
 def without_refusal(options: Sequence[str], refusal: str) -> list[str]:
@@ -78,122 +54,179 @@ def forced_letter(letter: str, refusal: str) -> str:
     return ascii_uppercase[ascii_uppercase.index(letter) - (letter > refusal)]
 
 
-def decide_passes(
+def read_self_awareness(
     predictions: Sequence[str],
     references: Sequence[str],
     choices: Sequence[Sequence[str]],
     refusals: Sequence[str],
     forced_predictions: Sequence[str | None],
-    extraction: Extraction,
-) -> Passes:
-    """Decide every question, and the forced reply to every refused one.
+    settings: ExtractionSettings | None = None,
+    unreadable_forced: str = "apart",
+    *,
+    questions: Sequence[str] | None = None,
+    judge: Judge | None = None,
+    ids: Sequence[object] | None = None,
+) -> Items:
+    """Read the replies to n questions: `read_choices`, then `read_forced`, whose arguments and items these are.
+
+    Raises:
+        InputError: An argument is malformed; the message names it and the first offending row.
+    """
+    check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
+    if judge is not None:
+        # What can be refused is refused before a judge is asked, whose replies may cost money.
+        by_rule = read_choices(predictions, references, choices)
+        _check_refusals(by_rule, refusals, forced_predictions, references, choices)
+    asking: Any = {"questions": questions, "judge": judge, "ids": ids}
+    first = read_choices(predictions, references, choices, settings, **asking)
+    return read_forced(first, forced_predictions, references, choices, refusals, settings, unreadable_forced, **asking)
+
+
+def read_forced(
+    items: Items,
+    forced_predictions: Sequence[str | None],
+    references: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    refusals: Sequence[str],
+    settings: ExtractionSettings | None = None,
+    unreadable_forced: str = "apart",
+    *,
+    questions: Sequence[str] | None = None,
+    judge: Judge | None = None,
+    ids: Sequence[object] | None = None,
+) -> Items:
+    """Read the forced reply to every refused question, and what became of each question.
 
     Args:
-        predictions: Raw replies to the questions with the refusal option; "" is a failed or empty response.
+        items: Of the n replies given with the refusal option, from `read_choices`.
+        forced_predictions: Raw replies to the same questions shown `without_refusal`; None where not asked. Only those
+            to refused questions are read. Where the refusal itself was drawn at random, a missing one is "".
         references: Letters of the correct options.
         choices: Option texts of each question, the refusal among them.
         refusals: Letters of the refusal options.
-        forced_predictions: Raw replies to the same questions shown `without_refusal`; None where not asked. Only those
-            to refused questions are read. Where the refusal itself was drawn at random, a missing one is "".
-        extraction: How replies become choices.
+        settings: How replies become choices.
+        unreadable_forced: What a forced reply that names no option is: "apart", neither right nor wrong, or "wrong", as
+            in Eq. 3, by which all that is not the right answer is wrong. "", which stands for a request that failed,
+            stays apart.
+        questions: As for `read_choices`.
+        judge: As for `read_choices`.
+        ids: As for `read_choices`.
+
+    Returns:
+        The items given, and `forced_choice` (a letter in `choices`), `forced_step` and `forced_judge_failed_rounds`,
+        None where the question was not refused, and `outcome`, one of `OUTCOMES`. "unreadable" is a reply to either
+        question that names no option.
 
     Raises:
         InputError: An argument is malformed; the message names it and the first offending row.
 
     Examples:
-        >>> options = [["Bright", "I don't know", "Dark"]] * 3
-        >>> replies, forced = ["Bright", "I don't know", "B"], [None, "B", "Bright"]
-        >>> found = decide_passes(replies, ["A", "C", "C"], options, ["B"] * 3, forced, Extraction())
-        >>> found.refused.tolist(), found.forced.letters, found.forced.correct.tolist()
-        ([False, True, True], ['B', 'A'], [True, False])
+        >>> given = {"references": ["A", "C", "C"], "choices": [["Bright", "I don't know", "Dark"]] * 3}
+        >>> first = read_choices(["Bright", "I don't know", "B"], **given)
+        >>> items = read_forced(first, [None, "B", "Bright"], **given, refusals=["B"] * 3)
+        >>> items["forced_choice"], items["outcome"]
+        ([None, 'C', 'A'], ['right answer', 'wrong refusal', 'right refusal'])
     """
-    check_rows(predictions, references, choices, extraction)
-    _check_refusals(predictions, references, choices, refusals, forced_predictions)
-    if extraction.judge is not None:
-        # What can be refused is refused before the judge is asked, whose replies may cost money.
-        by_rule = decide_checked(predictions, references, choices, replace(extraction, judge=None, fallback="wrong"))
-        _refused_rows(by_rule, refusals, forced_predictions)
-    first = decide_checked(predictions, references, choices, extraction)
-    rows = _refused_rows(first, refusals, forced_predictions)
-    shown = [without_refusal(choices[row], refusals[row]) for row in rows]
+    settings = settings or ExtractionSettings()
+    check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
+    _check_refusals(items, refusals, forced_predictions, references, choices)
+    n = len(references)
+    found: Items = {name: [None] * n for name in ("forced_choice", "forced_step", "forced_judge_failed_rounds")}
+    found["outcome"] = [
+        "right answer" if correct else "unreadable" if settings.is_unreadable(choice, step) else "wrong answer"
+        for choice, step, correct in zip(items["choice"], items["step"], items["correct"], strict=True)
+    ]
+    rows = [row for row, choice in enumerate(items["choice"]) if choice == refusals[row]]
+    if not rows:
+        return {**items, **found}
     replies = [forced_predictions[row] or "" for row in rows]
-    forced = decide_checked(
+    forced = read_choices(
         replies,
         [forced_letter(references[row], refusals[row]) for row in rows],
-        shown,
-        replace(
-            extraction,
-            questions=None if extraction.questions is None else [extraction.questions[row] for row in rows],
-            # A random choice depends on its row, not on how many were refused before it.
-            question_ids=[str(row) for row in rows],
-        ),
+        [without_refusal(choices[row], refusals[row]) for row in rows],
+        settings,
+        questions=None if questions is None else [questions[row] for row in rows],
+        judge=judge,
+        # A random choice depends on its row, not on how many were refused before it.
+        ids=[row if ids is None else ids[row] for row in rows],
     )
-    refused = np.zeros(len(predictions), dtype=bool)
-    refused[rows] = True
-    return Passes(first, refused, forced, np.array([not reply for reply in replies], dtype=bool))
+    for place, row in enumerate(rows):
+        choice, step = forced["choice"][place], forced["step"][place]
+        is_apart = unreadable_forced == "apart" or not replies[place]
+        found["forced_choice"][row] = choice and _letter_with_refusal(choice, refusals[row])
+        found["forced_step"][row] = step
+        found["forced_judge_failed_rounds"][row] = forced["judge_failed_rounds"][place]
+        if forced["correct"][place]:
+            found["outcome"][row] = "wrong refusal"
+        elif is_apart and settings.is_unreadable(choice, step):
+            found["outcome"][row] = "unreadable"
+        else:
+            found["outcome"][row] = "right refusal"
+    return {**items, **found}
 
 
 def self_awareness_scores(
-    passes: Passes,
+    items: ItemColumns,
     references: Sequence[str],
     choices: Sequence[Sequence[str]],
-    groups: Mapping[str, Sequence[str]],
+    groups: Mapping[str, Sequence[str]] | None = None,
+    settings: ExtractionSettings | None = None,
     unreadable_forced: str = "apart",
 ) -> dict[str, Any]:
-    """All scores of `self_awareness`, overall and by group.
+    """All that `self_awareness` returns, overall and by group.
 
     Args:
-        passes: What became of the n questions.
+        items: Of n questions, from `read_forced`.
         references: Letters of the correct options.
         choices: Option texts of each question, the refusal among them.
         groups: Group name to one value per question.
-        unreadable_forced: What a forced reply that names no option is: "apart", counted and not in score_rc, or
-            "wrong", as in Eq. 3, by which all that is not the right answer is wrong. "", which stands for a request
-            that failed, stays apart.
+        settings: Those with which the items were read.
+        unreadable_forced: As for `read_forced`; for the result.
 
     Returns:
-        The scores as plain Python, with `by_<group name>` for each group. `forced_extraction` is there where a question
-        was refused.
+        The scores as plain Python, with `by_<group name>` for each group, and the settings. `forced_extraction` is
+        there where a question was refused.
+
+    Raises:
+        InputError: The lengths differ, or there are no rows.
 
     Warns:
         UndefinedScoreWarning: `answer_accuracy` is nan, because every question was refused.
     """
-    check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
-    forced_row = np.cumsum(passes.refused) - 1
-    open_first, open_forced = _names_no_option(passes.first), _names_no_option(passes.forced)
-    apart = open_forced if unreadable_forced == "apart" else open_forced & passes.silent
+    check_lengths(references=references, choices=choices, outcome=items["outcome"])
+    settings = settings or ExtractionSettings()
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
-        of_part = np.asarray(rows, dtype=np.int64)
-        again = forced_row[of_part[passes.refused[of_part]]]
-        if len(again) == len(of_part):
+        refused = [row for row in rows if items["forced_step"][row] is not None]
+        if len(refused) == len(rows):
             message = f"{where}: answer_accuracy and answer_accuracy_ci95 are nan, as every question was refused"
             warnings.warn(message, UndefinedScoreWarning, stacklevel=4)
-        unknown = ~passes.forced.correct[again] & ~apart[again]
-        shares = awareness_shares(
-            n=len(of_part),
-            n_refused=len(again),
-            right=int(passes.first.correct[of_part].sum()),
-            rightly_refused=int(unknown.sum()),
-        )
-        steps = {"forced_extraction": extraction_shares([passes.forced.steps[row] for row in again])}
+        outcomes = Counter(items["outcome"][row] for row in rows)
+        shares = awareness_shares(len(rows), len(refused), outcomes["right answer"], outcomes["right refusal"])
+        steps = {"forced_extraction": extraction_shares([items["forced_step"][row] for row in refused])}
         return {
             **shares,
             "random_guess": random_guess([len(choices[row]) - 1 for row in rows]),
-            "n": len(of_part),
-            "n_refused": len(again),
-            "unmatched": int(open_first[of_part].sum()),
-            "forced_unmatched": int(open_forced[again].sum()),
-            "extraction": extraction_shares([passes.first.steps[row] for row in rows]),
-            **(steps if len(again) else {}),
+            "n": len(rows),
+            "n_refused": len(refused),
+            "unmatched": sum(settings.is_unreadable(items["choice"][row], items["step"][row]) for row in rows),
+            "forced_unmatched": sum(
+                settings.is_unreadable(items["forced_choice"][row], items["forced_step"][row]) for row in refused
+            ),
+            "extraction": extraction_shares([items["step"][row] for row in rows]),
+            **(steps if refused else {}),
             "choice_distribution": choice_distribution(
-                [passes.first.letters[row] for row in rows],
+                [items["choice"][row] for row in rows],
                 [references[row] for row in rows],
                 max(len(choices[row]) for row in rows),
             ),
         }
 
-    return part("overall", range(len(references))) | map_groups(groups, part)
+    failed_rounds = [*items["judge_failed_rounds"], *items["forced_judge_failed_rounds"]]
+    applying = settings.applying(failed_rounds)
+    if unreadable_forced == "wrong":
+        applying["unreadable_forced"] = "wrong"
+    return part("overall", range(len(references))) | map_groups(groups or {}, part) | applying
 
 
 def awareness_shares(n: int, n_refused: int, right: int, rightly_refused: int) -> dict[str, float | list[float]]:
@@ -238,39 +271,30 @@ def awareness_shares(n: int, n_refused: int, right: int, rightly_refused: int) -
     }
 
 
-def _names_no_option(decisions: Decisions) -> NDArray[np.bool_]:
-    """Rows without a letter, unless a judge's vote found them wrong without naming one."""
-    undecided = [
-        letter is None and step != "judge" for letter, step in zip(decisions.letters, decisions.steps, strict=True)
-    ]
-    return np.array(undecided, dtype=bool) | decisions.matches_none
-
-
-def _refused_rows(decisions: Decisions, refusals: Sequence[str], forced_predictions: Sequence[str | None]) -> list[int]:
-    """Rows that choose the refusal; all but those drawn at random need a forced reply."""
-    rows = [row for row, letter in enumerate(decisions.letters) if letter == refusals[row]]
-    for row in rows:
-        if forced_predictions[row] is None and decisions.steps[row] != "random":
-            raise InputError(
-                f"forced_predictions[{row}] is None, but predictions[{row}] chooses the refusal {refusals[row]!r}; "
-                "ask that question again without the refusal option"
-            )
-    return rows
-
-
 def _check_refusals(
-    predictions: Sequence[str],
-    references: Sequence[str],
-    choices: Sequence[Sequence[str]],
+    items: Items,
     refusals: Sequence[str],
     forced_predictions: Sequence[str | None],
+    references: Sequence[str],
+    choices: Sequence[Sequence[str]],
 ) -> None:
-    check_lengths(predictions=predictions, refusals=refusals, forced_predictions=forced_predictions)
+    """Refuse what is malformed, and a refused question without a forced reply that was not drawn at random."""
+    check_lengths(predictions=references, refusals=refusals, forced_predictions=forced_predictions)
     for row, (refusal, forced) in enumerate(zip(refusals, forced_predictions, strict=True)):
         check_letter("refusals", row, refusal, len(choices[row]))
         if refusal == references[row]:
             raise InputError(
                 f"references[{row}] and refusals[{row}] are both {refusal!r}; the refusal is never the correct option"
             )
+        if forced is None and items["choice"][row] == refusal and items["step"][row] != "random":
+            raise InputError(
+                f"forced_predictions[{row}] is None, but predictions[{row}] chooses the refusal {refusal!r}; "
+                "ask that question again without the refusal option"
+            )
         if forced is not None and not isinstance(forced, str):
             raise InputError(f"forced_predictions[{row}] is {forced!r}; it must be a string, or None where not asked")
+
+
+def _letter_with_refusal(letter: str, refusal: str) -> str:
+    """The letter among all options of one that is shown under `letter` where the refusal is left out."""
+    return ascii_uppercase[ascii_uppercase.index(letter) + (letter >= refusal)]

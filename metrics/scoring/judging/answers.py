@@ -16,17 +16,21 @@ import numpy as np
 from eyechart.metrics.scoring.choices.text import comparison_key
 from eyechart.metrics.scoring.errors import UndefinedScoreError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import map_groups
+from eyechart.metrics.scoring.items import ItemColumns, Items
+from eyechart.metrics.scoring.judging.prompts import template_version
+from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.rounds import (
-    Judging,
+    JudgeSettings,
     Rounds,
     ask_scores,
     bootstrap_scores,
     count_failed,
     is_scored,
     mean_of_frequencies,
+    mean_score,
     score_frequencies,
 )
-from eyechart.metrics.scoring.judging.texts import check_texts, rows_with_reference
+from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.statistics.intervals import interval_or_nan, part_generator, wilson_interval
 
 TEMPLATE = "mmbench_marking"
@@ -43,58 +47,92 @@ def matches_exactly(answer: str, reference: str) -> bool:
     return comparison_key(answer) == comparison_key(reference)
 
 
-def answer_scores(
-    predictions: Sequence[str],
-    references: Sequence[str],
-    questions: Sequence[str],
-    groups: Mapping[str, Sequence[str]],
-    judging: Judging,
-) -> dict[str, Any]:
-    """Marks of answers, overall and by group.
+def read_answers(
+    predictions: Sequence[str], references: Sequence[str], questions: Sequence[str], judge: Judge, rounds: int = 1
+) -> Items:
+    """Ask a judge about n answers.
 
     Args:
         predictions: Answers to n questions; "" for a failed or empty response.
         references: Correct answers; "" where it is private, and the row is left out.
         questions: The questions.
+        judge: `judge(messages, n)` returning n replies.
+        rounds: Replies asked for per answer.
+
+    Returns:
+        `judge_score`: the mean over usable rounds in [1, 5], higher is better; None without one. `rounds`: a list of
+        one list, the score in each round, None for a failed one. `exact_match`. `empty_prediction`: whether there was
+        no text to judge. None throughout for a row that is left out.
+
+    Raises:
+        InputError: An argument is malformed.
+
+    Examples:
+        >>> items = read_answers(["bicycle"], ["bike"], ["What does he ride?"], lambda messages, n: ["Score: 4"])
+        >>> items["judge_score"], items["rounds"], items["exact_match"]
+        ([4.0], [[[4]]], [False])
+    """
+    check_texts(predictions=predictions, references=references, questions=questions)
+    rows = [row for row, reference in enumerate(references) if reference.strip()]
+    fields = [
+        {"question": questions[row], "reference": references[row], "answer": predictions[row]}
+        if predictions[row].strip()
+        else None
+        for row in rows
+    ]
+    names = ("judge_score", "rounds", "exact_match", "empty_prediction")
+    items: Items = {name: [None] * len(references) for name in names}
+    for row, of_item, scores in zip(rows, fields, ask_scores(TEMPLATE, fields, SCALE, judge, rounds), strict=True):
+        items["judge_score"][row] = mean_score(scores)
+        items["rounds"][row] = [list(scores)]
+        items["exact_match"][row] = matches_exactly(predictions[row], references[row])
+        items["empty_prediction"][row] = of_item is None
+    return items
+
+
+def answer_scores(
+    items: ItemColumns, groups: Mapping[str, Sequence[str]] | None, settings: JudgeSettings
+) -> dict[str, Any]:
+    """All that `judge_answer` returns, overall and by group.
+
+    Args:
+        items: Of n answers, from `read_answers`.
         groups: Group name to one value per question.
-        judging: The judge, its rounds and the bootstrap.
+        settings: The judge's name and rounds, and the bootstrap.
 
     Returns:
         `mean_score` in [1, 5], higher is better, `mean_score_ci95`, `score_distribution` (score to share),
         `exact_match` in [0, 1], `exact_match_ci95`, `n`, `n_scored`, `failed_rounds`, `empty_predictions`,
-        `without_reference`; and `by_<group name>` for each group.
+        `without_reference`; `by_<group name>` for each group; and the settings.
 
     Raises:
-        InputError: An argument is malformed, or no row has a reference.
+        InputError: No row has a reference.
 
     Warns:
         UndefinedScoreWarning: The mean score is nan because every round failed.
         LeftOutWarning: Rows have no reference.
 
     Examples:
-        >>> judging = Judging(lambda messages, n: ["Score: 4"] * n, rounds=1)
-        >>> scores = answer_scores(["bicycle"], ["bike"], ["What does he ride?"], {}, judging)
+        >>> items = {"rounds": [[[4]]], "exact_match": [False], "empty_prediction": [False]}
+        >>> scores = answer_scores(items, None, JudgeSettings("me", rounds=1))
         >>> scores["mean_score"], scores["exact_match"]
         (4.0, 0.0)
     """
-    check_texts(predictions=predictions, references=references, questions=questions)
-    rows = rows_with_reference(references)
-    items = [
-        {"question": questions[row], "reference": references[row], "answer": predictions[row]}
-        if predictions[row].strip()
-        else None
-        for row in rows
-    ]
-    judged = ask_scores(TEMPLATE, items, SCALE, judging)
-    exact = [matches_exactly(predictions[row], references[row]) for row in rows]
-    empty = [item is None for item in items]
+    rows = kept_rows(items["rounds"])
+    judged = [items["rounds"][row][0] for row in rows]
+    exact, empty = ([items[name][row] for row in rows] for name in ("exact_match", "empty_prediction"))
 
     def part(where: str, of: Sequence[int]) -> dict[str, Any]:
-        return _part(where, judged, exact, empty, of, judging)
+        return _part(where, judged, exact, empty, of, settings)
 
-    kept = {name: [values[row] for row in rows] for name, values in groups.items()}
-    whole = part("overall", range(len(rows))) | {"without_reference": len(references) - len(rows)}
-    return whole | map_groups(kept, part)
+    kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
+    whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
+    return (
+        whole
+        | map_groups(kept, part)
+        | {"judge": settings.judge, "template": TEMPLATE, "template_version": template_version(TEMPLATE)}
+        | {"wording": "eyechart", "rounds": settings.rounds, "resamples": settings.resamples, "seed": settings.seed}
+    )
 
 
 def _part(
@@ -103,7 +141,7 @@ def _part(
     exact: Sequence[bool],
     empty: Sequence[bool],
     rows: Sequence[int],
-    judging: Judging,
+    settings: JudgeSettings,
 ) -> dict[str, Any]:
     """Marks of the answers in `rows`; `where` names them in warnings."""
     items, matched = [judged[row] for row in rows], [exact[row] for row in rows]
@@ -112,7 +150,7 @@ def _part(
     except UndefinedScoreError as error:
         warnings.warn(f"{where}: nan for mean_score: {error}", UndefinedScoreWarning, stacklevel=6)
         frequencies = dict.fromkeys(SCALE, float("nan"))
-    replicates = bootstrap_scores([items], judging, part_generator(judging.seed, where))
+    replicates = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where))
     return {
         "mean_score": mean_of_frequencies(frequencies),
         "mean_score_ci95": interval_or_nan(replicates[:, 0]),

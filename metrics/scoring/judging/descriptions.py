@@ -15,18 +15,21 @@ import numpy as np
 
 from eyechart.metrics.scoring.errors import UndefinedScoreError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_member, map_groups
+from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.judging.prompts import template_version
+from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.rounds import (
-    Judging,
+    JudgeSettings,
     Rounds,
     ask_scores,
     bootstrap_scores,
     count_failed,
     is_scored,
     mean_of_frequencies,
+    mean_score,
     score_frequencies,
 )
-from eyechart.metrics.scoring.judging.texts import check_texts, rows_with_reference
+from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.statistics.intervals import interval_or_nan, part_generator
 
 SCALE = (0, 1, 2)
@@ -38,60 +41,101 @@ DIMENSIONS = {
 WORDING = {"q_bench": "published", "aesbench": "eyechart"}
 
 
-def description_scores(
-    predictions: Sequence[str],
-    references: Sequence[str],
-    groups: Mapping[str, Sequence[str]],
-    judging: Judging,
-    template: str = "q_bench",
-) -> dict[str, Any]:
-    """Scores of descriptions, overall and by group.
+def read_descriptions(
+    predictions: Sequence[str], references: Sequence[str], judge: Judge, rounds: int = 5, template: str = "q_bench"
+) -> Items:
+    """Ask a judge about n descriptions.
 
     Args:
         predictions: Descriptions of n images; "" for a failed or empty response.
         references: Golden descriptions; "" where it is private, and the row is left out.
+        judge: `judge(messages, n)` returning n replies.
+        rounds: Replies asked for per image and dimension.
+        template: "q_bench" or "aesbench".
+
+    Returns:
+        For each of the template's `DIMENSIONS`, the mean over usable rounds in [0, 2], higher is better; None without
+        one. `rounds`: for each dimension in that order, the score in each round, None for a failed one.
+        `empty_prediction`: whether there was no text to judge. None throughout for a row that is left out.
+
+    Raises:
+        InputError: An argument is malformed.
+
+    Examples:
+        >>> items = read_descriptions(["It is dark."], ["It is dark."], lambda messages, n: ["Score: 1"] * n, rounds=2)
+        >>> items["completeness"], items["rounds"], items["empty_prediction"]
+        ([1.0], [[[1, 1], [1, 1], [1, 1]]], [False])
+    """
+    check_texts(predictions=predictions, references=references)
+    check_member("template", template, list(DIMENSIONS))
+    rows = [row for row, reference in enumerate(references) if reference.strip()]
+    # The templates that need no reference ignore it.
+    fields = [
+        {"description": predictions[row], "reference": references[row]} if predictions[row].strip() else None
+        for row in rows
+    ]
+    names = DIMENSIONS[template]
+    items: Items = {name: [None] * len(references) for name in (*names, "rounds", "empty_prediction")}
+    judged = [ask_scores(f"{template}_{name}", fields, SCALE, judge, rounds) for name in names]
+    for row, of_item, *scores in zip(rows, fields, *judged, strict=True):
+        items["rounds"][row], items["empty_prediction"][row] = [list(one) for one in scores], of_item is None
+        for name, one in zip(names, scores, strict=True):
+            items[name][row] = mean_score(one)
+    return items
+
+
+def description_scores(
+    items: ItemColumns,
+    groups: Mapping[str, Sequence[str]] | None,
+    settings: JudgeSettings,
+    template: str = "q_bench",
+) -> dict[str, Any]:
+    """All that `judge_description` returns, overall and by group.
+
+    Args:
+        items: Of n descriptions, from `read_descriptions`.
         groups: Group name to one value per image.
-        judging: The judge, its rounds and the bootstrap.
+        settings: The judge's name and rounds, and the bootstrap.
         template: "q_bench" or "aesbench".
 
     Returns:
         For each dimension `score` in [0, 2], higher is better, `score_ci95`, `p0`, `p1`, `p2` in [0, 1], `n` and
         `failed_rounds`; the `sum` of the scores in [0, 6] and their `mean`, with intervals; `n`, `failed_rounds`,
         `unscored`, `empty_predictions`, `without_reference`; `image_scores`, for each dimension the n means over usable
-        rounds in [0, 2], nan without one; and `by_<group name>` for each group.
+        rounds in [0, 2], nan without one; `by_<group name>` for each group; and the settings.
 
     Raises:
-        InputError: An argument is malformed, or no row has a reference.
+        InputError: No row has a reference.
 
     Warns:
         UndefinedScoreWarning: A score is nan because every round failed.
         LeftOutWarning: Rows have no reference.
 
     Examples:
-        >>> judging = Judging(lambda messages, n: ["Score: 1"] * n)
-        >>> scores = description_scores(["A dark picture."], ["It is dark."], {}, judging)
-        >>> scores["completeness"]["score"], scores["sum"], scores["n"], scores["image_scores"]["completeness"]
-        (1.0, 3.0, 1, [1.0])
+        >>> items = {"completeness": [1.0], "preciseness": [2.0], "relevance": [0.0], "empty_prediction": [False]}
+        >>> scores = description_scores({**items, "rounds": [[[1], [2], [0]]]}, None, JudgeSettings("me", rounds=1))
+        >>> scores["completeness"]["score"], scores["sum"], scores["n"], scores["judge"]
+        (1.0, 3.0, 1, 'me')
     """
-    check_texts(predictions=predictions, references=references)
-    check_member("template", template, list(DIMENSIONS))
-    rows = rows_with_reference(references)
-    # The templates that need no reference ignore it.
-    items = [
-        {"description": predictions[row], "reference": references[row]} if predictions[row].strip() else None
-        for row in rows
-    ]
-    judged = {
-        dimension: ask_scores(f"{template}_{dimension}", items, SCALE, judging) for dimension in DIMENSIONS[template]
-    }
-    empty = [item is None for item in items]
+    rows = kept_rows(items["rounds"])
+    names = DIMENSIONS[template]
+    judged = {name: [items["rounds"][row][place] for row in rows] for place, name in enumerate(names)}
+    empty = [items["empty_prediction"][row] for row in rows]
 
     def part(where: str, of: Sequence[int]) -> dict[str, Any]:
-        return _part(where, judged, empty, of, judging)
+        return _part(where, judged, empty, of, settings)
 
-    kept = {name: [values[row] for row in rows] for name, values in groups.items()}
-    whole = part("overall", range(len(rows))) | {"without_reference": len(references) - len(rows)}
-    return whole | {"image_scores": _image_scores(judged, rows, len(references))} | map_groups(kept, part)
+    kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
+    whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
+    means = {name: [float("nan") if mean is None else mean for mean in items[name]] for name in names}
+    return (
+        whole
+        | {"image_scores": means}
+        | map_groups(kept, part)
+        | {"judge": settings.judge}
+        | wording_settings(template)
+        | {"rounds": settings.rounds, "resamples": settings.resamples, "seed": settings.seed}
+    )
 
 
 def wording_settings(template: str) -> dict[str, Any]:
@@ -106,23 +150,16 @@ def wording_settings(template: str) -> dict[str, Any]:
     return {"template": template, "template_version": version, "wording": WORDING[template]}
 
 
-def _image_scores(judged: Mapping[str, Sequence[Rounds]], rows: Sequence[int], n: int) -> dict[str, list[float]]:
-    """The mean over rounds of each of the n images, nan for those that are not among `rows` or have no usable round."""
-    found = {dimension: [float("nan")] * n for dimension in judged}
-    for dimension, items in judged.items():
-        for row, rounds in zip(rows, items, strict=True):
-            given = [score for score in rounds if score is not None]
-            if given:
-                found[dimension][row] = sum(given) / len(given)
-    return found
-
-
 def _part(
-    where: str, judged: Mapping[str, Sequence[Rounds]], empty: Sequence[bool], rows: Sequence[int], judging: Judging
+    where: str,
+    judged: Mapping[str, Sequence[Rounds]],
+    empty: Sequence[bool],
+    rows: Sequence[int],
+    settings: JudgeSettings,
 ) -> dict[str, Any]:
     """Scores of the images in `rows`; `where` names them in warnings."""
     columns = {dimension: [scores[row] for row in rows] for dimension, scores in judged.items()}
-    replicates = bootstrap_scores(list(columns.values()), judging, part_generator(judging.seed, where))
+    replicates = bootstrap_scores(list(columns.values()), settings.resamples, part_generator(settings.seed, where))
     found: dict[str, Any] = {
         dimension: _dimension(items, interval_or_nan(values))
         for (dimension, items), values in zip(columns.items(), replicates.T, strict=True)

@@ -58,6 +58,11 @@ def judge_name(judge: Judge) -> str:
     return name if isinstance(name, str) else type(judge).__name__
 
 
+def name_or_none(judge: Judge | None) -> str | None:
+    """`judge_name`, or None where there is no judge."""
+    return None if judge is None else judge_name(judge)
+
+
 def ask(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:
     """Replies of a judge to one conversation, as `ask_all` gives them for several.
 

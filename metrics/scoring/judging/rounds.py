@@ -17,59 +17,78 @@ from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge, ask_all, check_judge, parse_score
 from eyechart.metrics.scoring.statistics.intervals import bootstrap_ratios, check_seed
 
-# Scores of one item: None is a failed round.
 Rounds = Sequence[int | None]
+"""Scores of one item in each round; None is a failed one."""
 
 
 @dataclass(frozen=True)
-class Judging:
-    """Who judges, how often, and how intervals are drawn.
+class JudgeSettings:
+    """Who judged, how often, and how intervals are drawn.
 
     Attributes:
-        judge: `judge(messages, n)` returning n replies.
+        judge: The judge's name.
         rounds: Replies asked for per item.
         resamples: Bootstrap resamples of the intervals.
         seed: Seed of the bootstrap.
+
+    Raises:
+        InputError: A setting is not allowed.
     """
 
-    judge: Judge
+    judge: str
     rounds: int = 5
     resamples: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuses wrong settings before a judge is asked, which may cost."""
-        check_judge(self.judge)
         check_count("rounds", self.rounds)
         check_count("resamples", self.resamples)
         check_seed(self.seed)
 
 
 def ask_scores(
-    template: str, items: Sequence[Mapping[str, str] | None], scale: Sequence[int], judging: Judging
+    template: str,
+    fields: Sequence[Mapping[str, str] | None],
+    scale: Sequence[int],
+    judge: Judge,
+    rounds: int,
 ) -> list[Rounds]:
     """Scores of every item in every round.
 
     Args:
         template: Name of the judge's template.
-        items: Fields of the template for each item; None for an item without a text to judge.
+        fields: Fields of the template for each item; None for an item without a text to judge.
         scale: The scores there are, lowest first.
-        judging: The judge and its rounds.
+        judge: `judge(messages, n)` returning n replies.
+        rounds: Replies asked for per item.
 
     Returns:
         `rounds` scores for each item, None for a failed round; the lowest score throughout for an item without a text.
 
     Examples:
-        >>> judging = Judging(lambda messages, n: ["Score: 2", "two"], rounds=2)
-        >>> ask_scores("q_bench_relevance", [{"description": "Dark and blurry."}, None], (0, 1, 2), judging)
+        >>> judge = lambda messages, n: ["Score: 2", "two"]
+        >>> ask_scores("q_bench_relevance", [{"description": "Dark and blurry."}, None], (0, 1, 2), judge, 2)
         [[2, None], [0, 0]]
     """
-    conversations = [render(template, fields) for fields in items if fields is not None]
-    replies = iter(ask_all(judging.judge, conversations, judging.rounds))
+    check_judge(judge)
+    conversations = [render(template, of_item) for of_item in fields if of_item is not None]
+    replies = iter(ask_all(judge, conversations, rounds))
     return [
-        [scale[0]] * judging.rounds if fields is None else [parse_score(reply, scale) for reply in next(replies)]
-        for fields in items
+        [scale[0]] * rounds if of_item is None else [parse_score(reply, scale) for reply in next(replies)]
+        for of_item in fields
     ]
+
+
+def mean_score(rounds: Rounds) -> float | None:
+    """Mean over the rounds that gave a score; None where none did.
+
+    Examples:
+        >>> mean_score([2, None, 1]), mean_score([None])
+        (1.5, None)
+    """
+    given = [score for score in rounds if score is not None]
+    return sum(given) / len(given) if given else None
 
 
 def score_frequencies(items: Sequence[Rounds], scale: Sequence[int]) -> dict[int, float]:
@@ -120,12 +139,12 @@ def is_scored(rounds: Rounds) -> bool:
     return any(score is not None for score in rounds)
 
 
-def bootstrap_scores(columns: Sequence[Sequence[Rounds]], judging: Judging, rng: np.random.Generator) -> FloatArray:
+def bootstrap_scores(columns: Sequence[Sequence[Rounds]], resamples: int, rng: np.random.Generator) -> FloatArray:
     """Bootstrap replicates of mean scores, over items, because the rounds of one item are not independent.
 
     Args:
         columns: For each of k questions to the judge, the scores of the same n items in each round.
-        judging: The number of resamples.
+        resamples: Number of resamples.
         rng: Source of the draws.
 
     Returns:
@@ -133,4 +152,4 @@ def bootstrap_scores(columns: Sequence[Sequence[Rounds]], judging: Judging, rng:
     """
     sums = [[sum(score for score in rounds if score is not None) for rounds in items] for items in columns]
     counts = [[sum(score is not None for score in rounds) for rounds in items] for items in columns]
-    return bootstrap_ratios(np.transpose(sums), np.transpose(counts), rng, judging.resamples)
+    return bootstrap_ratios(np.transpose(sums), np.transpose(counts), rng, resamples)

@@ -28,11 +28,11 @@ def check_texts(**columns: Sequence[str]) -> int:
     return n
 
 
-def rows_with_reference(references: Sequence[str]) -> list[int]:
-    """Rows whose reference is not empty; the others have a private reference and cannot be scored.
+def kept_rows(rounds: Sequence[object]) -> list[int]:
+    """Rows that a judge was to score; the others have a private reference.
 
     Args:
-        references: Reference texts, "" where there is none.
+        rounds: The item column `rounds`, None where the reference is empty.
 
     Returns:
         Row numbers, in order.
@@ -44,15 +44,15 @@ def rows_with_reference(references: Sequence[str]) -> list[int]:
         LeftOutWarning: Some rows have none.
 
     Examples:
-        >>> rows_with_reference(["It is dark.", "A noisy picture."])
+        >>> kept_rows([[[1, 1]], [[0, None]]])
         [0, 1]
     """
-    rows = [row for row, reference in enumerate(references) if reference.strip()]
+    rows = [row for row, scores in enumerate(rounds) if scores is not None]
     if not rows:
-        raise InputError(f"all {len(references)} references are empty; without one there is nothing to judge by")
-    if len(rows) < len(references):
-        first = next(row for row, reference in enumerate(references) if not reference.strip())
-        left_out = len(references) - len(rows)
-        message = f"{left_out} of {len(references)} rows are left out: references[{first}] is empty, the first of them"
-        warnings.warn(message, LeftOutWarning, stacklevel=5)
+        raise InputError(f"all {len(rounds)} references are empty; without one there is nothing to judge by")
+    if len(rows) < len(rounds):
+        first = next(row for row, scores in enumerate(rounds) if scores is None)
+        left_out = len(rounds) - len(rows)
+        message = f"{left_out} of {len(rounds)} rows are left out: references[{first}] is empty, the first of them"
+        warnings.warn(message, LeftOutWarning, stacklevel=4)
     return rows

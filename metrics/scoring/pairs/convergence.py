@@ -16,15 +16,14 @@ from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
-from eyechart.metrics.scoring.pairs.pools import Pairs, Pool, rank_pool, split_pools
-from eyechart.metrics.scoring.pairs.preferences import FIRST, NONE, SECOND, PositionArray, Preferences
+from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, Pool, WinnerArray, rank_pool, split_pools
 from eyechart.metrics.scoring.pairs.scores import PairSettings, pool_means
 from eyechart.metrics.scoring.quality import correlation
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE
 
 
-def judge_by_scores(first_scores: ArrayLike, second_scores: ArrayLike) -> Preferences:
+def winners_by_scores(first_scores: ArrayLike, second_scores: ArrayLike) -> WinnerArray:
     """What a judge prefers who sees each pair in both orders and picks the image with the higher score.
 
     Args:
@@ -32,29 +31,27 @@ def judge_by_scores(first_scores: ArrayLike, second_scores: ArrayLike) -> Prefer
         second_scores: Score of its second image, shape (n,).
 
     Returns:
-        Consistent preferences, but none in pairs of equal scores.
+        `FIRST` or `SECOND`; `NONE` in pairs of equal scores. Shape (n,).
 
     Raises:
         InputError: The lengths differ, there are none, or a score is not finite.
 
     Examples:
-        >>> judge_by_scores([3, 1, 2], [1, 2, 2]).winner.tolist()
+        >>> winners_by_scores([3, 1, 2], [1, 2, 2]).tolist()
         [0, 1, -1]
     """
     first, second = check_numbers("first_scores", first_scores), check_numbers("second_scores", second_scores)
     check_lengths(first_scores=first, second_scores=second)
-    forward = np.where(first > second, FIRST, np.where(first < second, SECOND, NONE)).astype(np.int8)
-    reverse = np.where(forward == NONE, NONE, np.where(forward == FIRST, SECOND, FIRST)).astype(np.int8)
-    return Preferences(forward, reverse)
+    return np.where(first > second, FIRST, np.where(first < second, SECOND, NONE)).astype(np.int8)
 
 
 def convergence(
-    preferences: Preferences, pairs: Pairs, rounds: Sequence[int], settings: PairSettings | None = None
+    winner: WinnerArray, pairs: Pairs, rounds: Sequence[int], settings: PairSettings | None = None
 ) -> list[dict[str, Any]]:
     """Correlations of the ranking from the first round, from the first two, and so on.
 
     Args:
-        preferences: What the replies to each of n pairs prefer.
+        winner: Which image of each of n pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n,).
         pairs: The pairs.
         rounds: The round in which each pair was drawn, n numbers; counted by size, however they are numbered.
         settings: How images are ranked, and pools averaged; its bootstrap is not used.
@@ -71,19 +68,18 @@ def convergence(
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
         >>> first, second, rounds = [1, 3, 5, 1, 2, 4], [2, 4, 6, 3, 5, 6], [0, 0, 0, 1, 1, 1]
         >>> pairs = check_pairs([str(i) for i in first], [str(i) for i in second], first, second)
-        >>> for part in convergence(judge_by_scores(first, second), pairs, rounds):
+        >>> for part in convergence(winners_by_scores(first, second), pairs, rounds):
         ...     part["rounds"], part["n_pairs"], part["n_images"], round(part["srcc"], 2)
         (1, 3, 6, 0.29)
         (2, 6, 6, 0.97)
     """
-    check_lengths(predictions=preferences.forward, first_ids=pairs.first_ids, rounds=rounds)
+    check_lengths(winner=winner, first_ids=pairs.first_ids, rounds=rounds)
     chosen, drawn = settings or PairSettings(), np.asarray(rounds)
     curve = []
     for count, last in enumerate(np.unique(drawn), 1):
         rows = np.flatnonzero(drawn <= last).tolist()
         pools = list(split_pools(pairs.select(rows)).values())
-        winner = preferences.select(rows).winner
-        parts = [_agreement(_ranks(pool, winner, chosen), pool.references, chosen.fit) for pool in pools]
+        parts = [_agreement(_ranks(pool, winner[rows], chosen), pool.references, chosen.fit) for pool in pools]
         sizes = [len(pool.image_ids) for pool in pools]
         curve.append({"rounds": count, "n_pairs": len(rows), "n_images": sum(sizes)} | pool_means(parts, sizes, chosen))
     return curve
@@ -121,7 +117,7 @@ def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSetting
     return {"n_images": sum(sizes)} | pool_means(parts, sizes, chosen)
 
 
-def _ranks(pool: Pool, winner: PositionArray, settings: PairSettings) -> FloatArray:
+def _ranks(pool: Pool, winner: WinnerArray, settings: PairSettings) -> FloatArray:
     """Scores of a pool's images, nan where there is no ranking."""
     try:
         return rank_pool(pool, winner[list(pool.rows)], settings.aggregator, settings.order_seed)

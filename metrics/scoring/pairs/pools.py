@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring import pair_ranking
 from eyechart.metrics.scoring.errors import InputError, UnboundedScoresError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_numbers, rows_by_value
 from eyechart.metrics.scoring.pair_ranking.comparisons import IndexArray
-from eyechart.metrics.scoring.pairs.preferences import FIRST, NONE, PositionArray
+
+FIRST, SECOND, NONE = 0, 1, -1
+"""Which image of a pair is preferred."""
+WinnerArray = NDArray[np.int8]
 
 AGGREGATORS = ("map", "mle", "mle_ridge", "perron", "trueskill")
 RIDGE = 0.01
@@ -150,7 +153,7 @@ def _pool(pairs: Pairs, rows: Sequence[int]) -> Pool:
 
 
 def rank_pool(
-    pool: Pool, winner: PositionArray, aggregator: str = "map", order_seed: int | None = None, ridge: float = RIDGE
+    pool: Pool, winner: WinnerArray, aggregator: str = "map", order_seed: int | None = None, ridge: float = RIDGE
 ) -> FloatArray:
     """Scores of a pool's images from its consistent pairs.
 

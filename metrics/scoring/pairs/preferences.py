@@ -9,86 +9,88 @@ Protocol: 2AFC, Sec. II-C (https://arxiv.org/abs/2402.01162). Departures:
   prints q(x) >= q(y), which makes the order of such a pair decide.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths
+from eyechart.metrics.scoring.inputs import check_lengths
+from eyechart.metrics.scoring.items import ItemColumns, Items
+from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, WinnerArray
 from eyechart.metrics.scoring.pairs.replies import read_preference
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
-FIRST, SECOND, NONE = 0, 1, -1
-_POSITIONS = {"first": FIRST, "second": SECOND, None: NONE}
-
 SHARES = ("consistency", "accuracy_consistent", "accuracy_all")
 
-PositionArray = NDArray[np.int8]
 
-
-@dataclass(frozen=True)
-class Preferences:
-    """What the two replies to each of n pairs prefer.
-
-    Attributes:
-        forward: Preferred position, `FIRST`, `SECOND` or `NONE`, where the pair was shown as given, shape (n,).
-        reverse: Preferred position where it was shown in reverse, shape (n,): `FIRST` is the pair's second image.
-    """
-
-    forward: PositionArray
-    reverse: PositionArray
-
-    @property
-    def winner(self) -> PositionArray:
-        """Which of the pair's images both replies prefer: `FIRST`, `SECOND`, or `NONE` where they do not agree."""
-        agree = (self.forward != NONE) & (self.reverse != NONE) & (self.forward != self.reverse)
-        return np.where(agree, self.forward, NONE).astype(np.int8)
-
-    def select(self, rows: Sequence[int]) -> "Preferences":
-        """The preferences in some of the pairs."""
-        return Preferences(self.forward[list(rows)], self.reverse[list(rows)])
-
-
-def read_preferences(predictions: Sequence[str], reversed_predictions: Sequence[str]) -> Preferences:
-    """Read the replies to each pair.
+def read_pairs(predictions: Sequence[str], reversed_predictions: Sequence[str], pairs: Pairs) -> Items:
+    """Read the two replies to each of n pairs.
 
     Args:
         predictions: Replies to the pairs as given; "" for a failed response, which prefers no image.
         reversed_predictions: Replies to the same pairs with the two images swapped.
+        pairs: The pairs.
+
+    Returns:
+        `choice`, `reversed_choice`: "first" or "second", the place of the preferred image as the pair was shown; None
+        where the reply prefers none. `consistent`: whether both prefer the same image. `correct`: whether both prefer
+        the image of higher quality; None where both are of equal quality.
 
     Raises:
         InputError: The lengths differ, there are none, or a reply is no string.
 
     Examples:
-        >>> found = read_preferences(["A", "The first image", "B"], ["B", "A", "?"])
-        >>> found.winner.tolist()
-        [0, -1, -1]
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> pairs = check_pairs(["a", "a", "a"], ["b", "b", "c"], [2, 2, 2], [1, 1, 2])
+        >>> items = read_pairs(["A", "The first image", "B"], ["B", "A", "?"], pairs)
+        >>> items["reversed_choice"], items["consistent"], items["correct"]
+        (['second', 'first', None], [True, False, False], [True, False, None])
     """
-    check_lengths(predictions=predictions, reversed_predictions=reversed_predictions)
+    check_lengths(predictions=predictions, reversed_predictions=reversed_predictions, first_ids=pairs.first_ids)
     # Most replies are one of few texts.
-    read: dict[str, int] = {}
-    positions = []
+    read: dict[str, str | None] = {}
     for name, replies in (("predictions", predictions), ("reversed_predictions", reversed_predictions)):
         for row, text in enumerate(replies):
             if not isinstance(text, str):
                 raise InputError(f'{name}[{row}] is {text!r}; it must be a string ("" if there is none)')
             if text not in read:
-                read[text] = _POSITIONS[read_preference(text)]
-        positions.append(np.array([read[text] for text in replies], dtype=np.int8))
-    return Preferences(*positions)
+                read[text] = read_preference(text)
+    choice, reverse = [read[text] for text in predictions], [read[text] for text in reversed_predictions]
+    agree = [
+        one is not None and {one, other} == {"first", "second"} for one, other in zip(choice, reverse, strict=True)
+    ]
+    better = np.sign(pairs.first_references - pairs.second_references).tolist()
+    correct = [
+        None if sign == 0 else is_same and one == ("first" if sign > 0 else "second")
+        for one, is_same, sign in zip(choice, agree, better, strict=True)
+    ]
+    return {"choice": choice, "reversed_choice": reverse, "consistent": agree, "correct": correct}
 
 
-def preference_scores(
-    preferences: Preferences, first_references: FloatArray, second_references: FloatArray
-) -> dict[str, float | int | list[float]]:
+def winners(items: ItemColumns) -> WinnerArray:
+    """Which of its images each pair's replies prefer: `FIRST`, `SECOND`, or `NONE` where they are not consistent.
+
+    Args:
+        items: From `read_pairs`.
+
+    Returns:
+        Shape (n,).
+
+    Examples:
+        >>> winners({"choice": ["first", "second", None], "consistent": [True, False, False]}).tolist()
+        [0, -1, -1]
+    """
+    is_first = np.array([choice == "first" for choice in items["choice"]], dtype=bool)
+    consistent = np.array(items["consistent"], dtype=bool)
+    return np.where(consistent, np.where(is_first, FIRST, SECOND), NONE).astype(np.int8)
+
+
+def preference_scores(items: ItemColumns) -> dict[str, float | int | list[float]]:
     """Consistency, accuracy and position bias.
 
     Args:
-        preferences: Those of n pairs.
-        first_references: Quality of each pair's first image, shape (n,), higher is better.
-        second_references: Quality of its second image, shape (n,).
+        items: Of n pairs, from `read_pairs`.
 
     Returns:
         `consistency`: share of pairs whose two replies prefer the same image (Eq. 3), in [0, 1]; 1 is best.
@@ -103,30 +105,30 @@ def preference_scores(
         `n_consistent`, `n_pairs`.
 
     Examples:
-        >>> pairs = read_preferences(["A", "A", "B", "A"], ["B", "A", "A", ""])
-        >>> found = preference_scores(pairs, np.array([3.0, 1, 1, 2]), np.array([1.0, 2, 0, 2]))
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> pairs = check_pairs(list("abcd"), list("efgh"), [3, 1, 1, 2], [1, 2, 0, 2])
+        >>> found = preference_scores(read_pairs(["A", "A", "B", "A"], ["B", "A", "A", ""], pairs))
         >>> found["consistency"], found["accuracy_consistent"], round(found["accuracy_all"], 3), found["equal_quality"]
         (0.5, 0.5, 0.333, 1)
         >>> found["first_rate"], found["second_rate"], found["draw_rate"], found["unmatched"]
         (0.625, 0.25, 0.125, 1)
     """
-    winner, n = preferences.winner, len(preferences.forward)
-    unequal = first_references != second_references
-    right = winner == np.where(first_references > second_references, FIRST, SECOND)
-    consistent = winner != NONE
-    n_right, n_unequal = int(np.sum(right & unequal)), int(unequal.sum())
-    replies = np.concatenate([preferences.forward, preferences.reverse])
-    counted = (int(consistent.sum()), n), (n_right, int(np.sum(consistent & unequal))), (n_right, n_unequal)
+    pairs = list(zip(*(items[name] for name in ("choice", "reversed_choice", "consistent", "correct")), strict=True))
+    replies = Counter(choice for pair in pairs for choice in pair[:2])
+    n, n_consistent = len(pairs), sum(consistent for _, _, consistent, _ in pairs)
+    unequal = [(consistent, correct) for _, _, consistent, correct in pairs if correct is not None]
+    n_right = sum(correct for _, correct in unequal)
+    counted = (n_consistent, n), (n_right, sum(consistent for consistent, _ in unequal)), (n_right, len(unequal))
     scores: dict[str, float | int | list[float]] = {}
     for name, (part, whole) in zip(SHARES, counted, strict=True):
         scores[name] = part / whole if whole else float("nan")
         scores[f"{name}_ci95"] = list(wilson_interval(part, whole)) if whole else [float("nan")] * 2
     return scores | {
-        "first_rate": float(np.mean(replies == FIRST)),
-        "second_rate": float(np.mean(replies == SECOND)),
-        "draw_rate": float(np.mean(replies == NONE)),
-        "unmatched": int(np.sum((preferences.forward == NONE) | (preferences.reverse == NONE))),
-        "equal_quality": n - n_unequal,
-        "n_consistent": int(consistent.sum()),
+        "first_rate": replies["first"] / (2 * n),
+        "second_rate": replies["second"] / (2 * n),
+        "draw_rate": replies[None] / (2 * n),
+        "unmatched": sum(None in pair[:2] for pair in pairs),
+        "equal_quality": n - len(unequal),
+        "n_consistent": n_consistent,
         "n_pairs": n,
     }

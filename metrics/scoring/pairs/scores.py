@@ -16,8 +16,9 @@ import numpy as np
 
 from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member
-from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, Pool, rank_pool, split_pools
-from eyechart.metrics.scoring.pairs.preferences import Preferences, preference_scores
+from eyechart.metrics.scoring.items import ItemColumns, select_rows
+from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, Pool, WinnerArray, rank_pool, split_pools
+from eyechart.metrics.scoring.pairs.preferences import preference_scores, winners
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled
 from eyechart.metrics.scoring.quality.scores import SCORES, SMALL_SAMPLE, Correlations, QualitySettings, correlate
@@ -87,11 +88,11 @@ class _Ranked:
     correlations: Correlations
 
 
-def pair_scores(preferences: Preferences, pairs: Pairs, settings: PairSettings) -> dict[str, Any]:
-    """All scores of `paired_comparison`.
+def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None = None) -> dict[str, Any]:
+    """All that `paired_comparison` returns.
 
     Args:
-        preferences: What the replies to each pair prefer.
+        items: Of n pairs, from `read_pairs`.
         pairs: The pairs.
         settings: Ranking, averaging, fit and bootstrap.
 
@@ -99,7 +100,8 @@ def pair_scores(preferences: Preferences, pairs: Pairs, settings: PairSettings) 
         The scores of `preference_scores`; `srcc`, `plcc`, `krcc` and `plcc_fitted` in [-1, 1] of the images' ranks with
         their references, with `srcc_ci95` and `plcc_ci95`; `n_images`; `scores`, image id to [0, 100].
         With pools, correlations are means over pools, `scores` maps each pool to its images' scores, and there are
-        `n_pools`, `n_undefined_pools` (pools without SRCC or PLCC), and `by_pool`, the same scores for each pool.
+        `n_pools`, `n_undefined_pools` (pools without SRCC or PLCC), and `by_pool`, the same scores for each pool. And
+        the settings.
 
     Raises:
         InputError: The lengths differ, an image has two references within a pool, or a setting needs pools.
@@ -110,25 +112,27 @@ def pair_scores(preferences: Preferences, pairs: Pairs, settings: PairSettings) 
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
-        >>> from eyechart.metrics.scoring.pairs.preferences import read_preferences
+        >>> from eyechart.metrics.scoring.pairs.preferences import read_pairs
         >>> number = list(range(30))
         >>> pairs = check_pairs(number, number[1:] + [99], number, number[1:] + [99])
-        >>> found = pair_scores(read_preferences(["B"] * 30, ["A"] * 30), pairs, PairSettings())
+        >>> found = pair_scores(read_pairs(["B"] * 30, ["A"] * 30, pairs), pairs)
         >>> found["accuracy_all"], found["n_images"], round(found["srcc"], 4), found["scores"][0], found["scores"][99]
         (1.0, 31, 1.0, 0.0, 100.0)
     """
-    check_lengths(predictions=preferences.forward, first_ids=pairs.first_ids)
+    settings = settings or PairSettings()
+    check_lengths(choice=items["choice"], first_ids=pairs.first_ids)
     for name in ("pool_weights", "undefined_pools"):
         if pairs.pool_ids is None and getattr(settings, name) != getattr(PairSettings, name):
             raise InputError(f"{name} is {getattr(settings, name)!r}; it needs pool_ids")
     pools = split_pools(pairs)
-    whole = preference_scores(preferences, pairs.first_references, pairs.second_references)
-    ranked = {pool: _rank(pool, members, preferences, settings) for pool, members in pools.items()}
+    whole, winner = preference_scores(items), winners(items)
+    ranked = {pool: _rank(pool, members, winner[list(members.rows)], settings) for pool, members in pools.items()}
     _warn(whole, ranked, settings)
     n_images = sum(part.correlations.n for part in ranked.values())
     if pairs.pool_ids is None:
         (only,) = ranked.values()
-        return {**whole, **_listed(only.correlations), "n_images": n_images, "scores": only.scores}
+        scores = {**whole, **_listed(only.correlations), "n_images": n_images, "scores": only.scores}
+        return scores | settings.applying(pools=False)
     return {
         **whole,
         **_average([part.correlations for part in ranked.values()], settings),
@@ -137,17 +141,17 @@ def pair_scores(preferences: Preferences, pairs: Pairs, settings: PairSettings) 
         "n_undefined_pools": sum(_is_undefined(part) for part in ranked.values()),
         "scores": {pool: part.scores for pool, part in ranked.items()},
         "by_pool": {
-            pool: _pool_preferences(members, preferences, pairs)
+            pool: preference_scores(select_rows(items, members.rows))
             | _listed(ranked[pool].correlations)
             | {"n_images": len(members.image_ids)}
             for pool, members in pools.items()
         },
+        **settings.applying(pools=True),
     }
 
 
-def _rank(name: str, pool: Pool, preferences: Preferences, settings: PairSettings) -> _Ranked:
+def _rank(name: str, pool: Pool, winner: WinnerArray, settings: PairSettings) -> _Ranked:
     try:
-        winner = preferences.select(pool.rows).winner
         scores = rank_pool(pool, winner, settings.aggregator, settings.order_seed, settings.ridge)
     except UndefinedScoreError as error:
         nothing = np.full(settings.resamples, np.nan)
@@ -162,11 +166,6 @@ def _rank(name: str, pool: Pool, preferences: Preferences, settings: PairSetting
 
 def _is_undefined(ranked: _Ranked) -> bool:
     return any(np.isnan(ranked.correlations.scores[name]) for name in _WITH_REPLICATES)
-
-
-def _pool_preferences(pool: Pool, preferences: Preferences, pairs: Pairs) -> dict[str, Any]:
-    rows = list(pool.rows)
-    return preference_scores(preferences.select(rows), pairs.first_references[rows], pairs.second_references[rows])
 
 
 def _listed(found: Correlations) -> dict[str, Any]:

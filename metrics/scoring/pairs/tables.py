@@ -13,8 +13,9 @@ from typing import Any
 
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 from eyechart.metrics.scoring.inputs import check_lengths, rows_by_value
+from eyechart.metrics.scoring.items import ItemColumns, select_rows
 from eyechart.metrics.scoring.pairs.pools import Pairs
-from eyechart.metrics.scoring.pairs.preferences import SHARES, Preferences
+from eyechart.metrics.scoring.pairs.preferences import SHARES
 from eyechart.metrics.scoring.pairs.scores import CORRELATIONS, PairSettings, pair_scores
 from eyechart.metrics.scoring.quality.averages import weighted_mean
 
@@ -23,12 +24,12 @@ _INTERVALS = tuple(f"{name}_ci95" for name in (*SHARES, "srcc", "plcc"))
 
 
 def part_scores(
-    preferences: Preferences, pairs: Pairs, parts: Sequence[str], settings: PairSettings | None = None
+    items: ItemColumns, pairs: Pairs, parts: Sequence[str], settings: PairSettings | None = None
 ) -> dict[str, dict[str, Any]]:
     """The scores of each part of the data.
 
     Args:
-        preferences: What the replies to each of n pairs prefer.
+        items: Of n pairs, from `read_pairs`.
         pairs: The pairs.
         parts: Which part each pair belongs to, n names; a part holds whole pools.
         settings: Ranking, averaging over a part's pools, fit and bootstrap.
@@ -42,18 +43,18 @@ def part_scores(
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
-        >>> from eyechart.metrics.scoring.pairs.preferences import read_preferences
+        >>> from eyechart.metrics.scoring.pairs.preferences import read_pairs
         >>> pairs = check_pairs(["a", "c"], ["b", "d"], [1, 3], [2, 4], ["sea.blur", "sea.noise"])
-        >>> table = part_scores(read_preferences(["B", "A"], ["A", "A"]), pairs, ["blur", "noise"])
+        >>> table = part_scores(read_pairs(["B", "A"], ["A", "A"], pairs), pairs, ["blur", "noise"])
         >>> table["blur"]["consistency"], table["noise"]["consistency"], table["noise"]["n_images"]
         (1.0, 0.0, 2)
     """
-    check_lengths(predictions=preferences.forward, first_ids=pairs.first_ids, parts=parts)
+    check_lengths(choice=items["choice"], first_ids=pairs.first_ids, parts=parts)
     table = {}
     for part, rows in rows_by_value(parts).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScoringWarning)
-            found = pair_scores(preferences.select(rows), pairs.select(rows), settings or PairSettings())
+            found = pair_scores(select_rows(items, rows), pairs.select(rows), settings)
         table[part] = {name: found[name] for name in (*SHARES, *CORRELATIONS, *_INTERVALS, *_COUNTS)}
     return table
 

@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, check_member, check_numbers
+from eyechart.metrics.scoring.items import Items
 
 Strategy = Literal["softmax", "argmax"]
 Ties = Literal["exact", "released"]
@@ -32,6 +33,48 @@ class Pooled:
 
     values: FloatArray
     ranking: FloatArray
+
+
+@dataclass(frozen=True)
+class PoolingSettings:
+    """How two logits become a quality score; see `pool`."""
+
+    strategy: Strategy = "softmax"
+    temperature: float = 100.0
+    ties: Ties = "exact"
+
+
+def read_logits(logits: ArrayLike, settings: PoolingSettings | None = None) -> Items:
+    """Items of n images from pairs of logits.
+
+    Args:
+        logits: As for `pool`.
+        settings: As for `pool`.
+
+    Returns:
+        `quality_score` in [0, 1], higher is better, of which Pearson correlations and fits are made; `rank_score`,
+        numbers in the same order with the ties that rank correlations should see.
+
+    Raises:
+        InputError: As for `pool`.
+
+    Examples:
+        >>> read_logits([[17.5, 17.5], [19.0, 17.0]])
+        {'quality_score': [0.5, 0.5049998333399998], 'rank_score': [0.0, 2.0]}
+    """
+    settings = settings or PoolingSettings()
+    pooled = pool(logits, settings.strategy, settings.temperature, settings.ties)
+    return {"quality_score": pooled.values.tolist(), "rank_score": pooled.ranking.tolist()}
+
+
+def read_scores(scores: ArrayLike) -> Items:
+    """Items of n images from scores as they are; as `read_logits`.
+
+    Raises:
+        InputError: A score is no number, nan or infinite.
+    """
+    given = check_numbers("predictions", scores).tolist()
+    return {"quality_score": given, "rank_score": given}
 
 
 def pool(logits: ArrayLike, strategy: Strategy = "softmax", temperature: float = 100.0, ties: Ties = "exact") -> Pooled:

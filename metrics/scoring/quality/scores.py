@@ -10,12 +10,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_member, rows_by_value
+from eyechart.metrics.scoring.inputs import (
+    FloatArray,
+    check_count,
+    check_lengths,
+    check_member,
+    check_numbers,
+    rows_by_value,
+)
+from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.quality import correlation
 from eyechart.metrics.scoring.quality.correlation import FitName
-from eyechart.metrics.scoring.quality.pooling import Pooled
+from eyechart.metrics.scoring.quality.pooling import Pooled, PoolingSettings
 from eyechart.metrics.scoring.statistics.intervals import bootstrap_correlations, interval_or_nan, part_generator
 
 SCORES = ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted")
@@ -31,6 +40,7 @@ class QualitySettings:
         average_over: Group whose scores are averaged into the overall ones, or None.
         resamples: Bootstrap resamples of the intervals.
         seed: Seed of the bootstrap.
+        pooling: How logits became the scores, for the result; None where scores were given.
 
     Raises:
         InputError: A setting is not allowed.
@@ -40,11 +50,20 @@ class QualitySettings:
     average_over: str | None = None
     resamples: int = 1000
     seed: int = 0
+    pooling: PoolingSettings | None = None
 
     def __post_init__(self) -> None:
         """Check the settings that do not depend on the data."""
         check_member("fit", self.fit, ("logistic4", "logistic5"))
         check_count("resamples", self.resamples)
+
+    def applying(self) -> dict[str, Any]:
+        """The settings that a result depends on."""
+        pooling = self.pooling
+        logits = {} if pooling is None else {"temperature": float(pooling.temperature), "strategy": pooling.strategy}
+        ties = {} if pooling is None else {"ties": pooling.ties}
+        shared = {name: getattr(self, name) for name in ("fit", "average_over", "resamples", "seed")}
+        return {**logits, **ties, **shared}
 
 
 @dataclass(frozen=True)
@@ -73,12 +92,15 @@ class Correlations:
 
 
 def quality_scores(
-    pooled: Pooled, references: FloatArray, groups: Mapping[str, Sequence[str]], settings: QualitySettings
+    items: ItemColumns,
+    references: ArrayLike,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    settings: QualitySettings | None = None,
 ) -> dict[str, Any]:
-    """Correlations of predicted quality with opinion scores.
+    """All that `softmax_iqa` returns: correlations of predicted quality with opinion scores.
 
     Args:
-        pooled: Predicted scores of n images.
+        items: `quality_score` and `rank_score` of n images, from `read_logits` or `read_scores`.
         references: Opinion scores, shape (n,), higher is better.
         groups: Group name to one value per image.
         settings: Fit, averaging and bootstrap.
@@ -86,7 +108,8 @@ def quality_scores(
     Returns:
         `srcc`, `plcc`, `krcc`, `plcc_fitted` in [-1, 1], `rmse_fitted` in units of the opinion scores, `srcc_ci95`,
         `plcc_ci95`, `n`, and `by_<group name>` for each group. With `average_over`, the overall scores are the plain
-        means of that group's, and their intervals those of the mean, every value of the group resampled by itself.
+        means of that group's, and their intervals those of the mean, every value of the group resampled by itself. And
+        the settings.
 
     Raises:
         InputError: An argument is malformed.
@@ -95,24 +118,27 @@ def quality_scores(
         UndefinedScoreWarning: A score is nan because an input is constant or too short.
         SmallSampleWarning: A fit rests on fewer than 30 images.
     """
-    check_lengths(predictions=pooled.values, references=references)
+    settings, groups = settings or QualitySettings(), groups or {}
+    opinions = check_numbers("references", references)
+    pooled = Pooled(*(check_numbers(name, items[name]) for name in ("quality_score", "rank_score")))
+    check_lengths(predictions=pooled.values, references=opinions)
     if settings.average_over is not None:
         check_member("average_over", settings.average_over, list(groups))
     parts = {
         name: {
-            value: _part(f"{name}={value}", pooled, references, rows, settings)
+            value: _part(f"{name}={value}", pooled, opinions, rows, settings)
             for value, rows in rows_by_value(values).items()
         }
         for name, values in groups.items()
     }
     if settings.average_over is None:
-        whole = _part("overall", pooled, references, range(len(references)), settings)
+        whole = _part("overall", pooled, opinions, range(len(opinions)), settings)
     else:
         whole = _mean(list(parts[settings.average_over].values()))
     by_group = {
         f"by_{name}": {value: part.as_dict() for value, part in values.items()} for name, values in parts.items()
     }
-    return {**whole.as_dict(), **by_group}
+    return {**whole.as_dict(), **by_group, **settings.applying()}
 
 
 def _mean(parts: Sequence[Correlations]) -> Correlations:

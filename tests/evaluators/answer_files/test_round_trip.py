@@ -16,7 +16,6 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run

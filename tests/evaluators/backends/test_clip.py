@@ -292,7 +292,7 @@ def test_the_evaluator_takes_the_pipeline(clip_folder, photographs):
 def test_the_command_line_scores_a_folder_and_takes_a_second_run_from_the_store(clip_folder, tmp_path):
     results = []
     for run in ("first", "second"):
-        arguments = ["run", "q_bench/assessment", "--subset", "kadis700k", "--mini", "--model", str(clip_folder)]
+        arguments = ["run", "q_bench/assessment", "--dataset", "kadis700k", "--mini", "--model", str(clip_folder)]
         done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / run)])
         assert done.exit_code == 0, done.output
         (task,) = read_results(tmp_path / run).tasks
@@ -319,7 +319,7 @@ def test_the_baseline_is_scored_on_the_seven_databases_and_averaged(clip_folder,
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     *databases, average = read_results(tmp_path).tasks
-    assert len(databases) == 7 and average.subset == "average" and average.scores["n"] == 56
+    assert len(databases) == 7 and average.dataset == "average" and average.scores["n"] == 56
     assert average.scores["plcc"] == pytest.approx(sum(task.scores["plcc"] for task in databases) / 7)
     assert "average" in done.output
 

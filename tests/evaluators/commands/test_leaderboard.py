@@ -1,15 +1,11 @@
 import json
-import signal
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 
 import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from tests.hub_cards.leaderboard.submitted import board_named, result_on, submit
+from eyechart.hub_cards.recomputing import NO_PREDICTIONS
+from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
 PERCEPTION = board_named("q_bench/perception")
 
@@ -19,26 +15,31 @@ def invoke(*arguments):
 
 
 def test_build_accepts_and_says_where_the_space_is(tmp_path):
-    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     done = invoke("build", tmp_path / "in", "--out", tmp_path / "space")
     assert done.exit_code == 0, done.output
-    assert "1 accepted, 0 replaced, 0 rejected" in done.output and f"serve {tmp_path / 'space'}" in done.output
-    assert json.loads((tmp_path / "space_outcome.json").read_text()) == {"rejected": [], "replaced": []}
+    assert "1 accepted, 0 replaced, 0 rejected" in done.output and f"--directory {tmp_path / 'space'}" in done.output
+    assert json.loads((tmp_path / "space_outcome.json").read_text()) == {
+        "rejected": [],
+        "replaced": [],
+        "not_recomputed": [{"entry": "a", "board": PERCEPTION.name, "reason": NO_PREDICTIONS}],
+    }
+    assert f"not recomputed a, q_bench/perception: {NO_PREDICTIONS}" in done.output
     assert (tmp_path / "space" / "index.html").is_file()
 
 
 def test_build_tells_what_it_rejected_and_replaced_and_ends_with_one(tmp_path):
-    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
-    submit(tmp_path / "in", "b", [result_on(PERCEPTION, "org/a")])
-    submit(tmp_path / "in", "bad", [result_on(PERCEPTION, "\x1b[31mred") | {"split": "test"}])
+    hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    hand_in(tmp_path / "in", "b", [result_on(PERCEPTION, "org/a")])
+    hand_in(tmp_path / "in", "bad", [result_on(PERCEPTION, "\x1b[31mred") | {"split": "test"}])
     done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / "why.json")
     assert done.exit_code == 1
-    assert "rejected bad.json, q_bench/perception on llvisionqa:" in done.output
+    assert "rejected bad, q_bench/perception on llvisionqa:" in done.output
     assert "split is 'test'; the board takes 'dev'" in done.output
-    assert "replaced a.json, q_bench/perception, org/a: by b.json" in done.output
+    assert "replaced a, q_bench/perception, org/a: by b" in done.output
     assert "\x1b" not in done.output
     written = json.loads((tmp_path / "why.json").read_text())
-    assert [one["file"] for one in written["rejected"]] == ["bad.json"]
+    assert [one["entry"] for one in written["rejected"]] == ["bad"]
     assert len(written["rejected"][0]["reasons"]) == 2
     assert len(written["replaced"]) == 1
 
@@ -57,8 +58,7 @@ def test_a_run_on_mini_data_is_rejected_for_that(tmp_path):
     ("arguments", "code", "reason"),
     [
         (("build", "nowhere"), 1, "not a folder"),
-        (("serve", "nowhere"), 1, "make the folder with `eyechart leaderboard build`"),
-        (("serve", "space", "--port", "70000"), 2, "65535"),
+        (("build", ".", "--data-dir", "spaqq=x"), 2, "did you mean 'spaq'"),
     ],
 )
 def test_wrong_usage(arguments, code, reason):
@@ -68,7 +68,7 @@ def test_wrong_usage(arguments, code, reason):
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
-    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     (tmp_path / "file").write_text("x")
     done = invoke("build", tmp_path / "in", "--out", tmp_path / "file" / "space")
     assert done.exit_code == 2
@@ -77,36 +77,10 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 @pytest.mark.parametrize("place", ["nowhere/why.json", "folder", "file/why.json"])
 def test_an_outcome_that_cannot_be_written_is_one_line(tmp_path, place):
-    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
+    hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("x")
     done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / place)
     assert done.exit_code == 2
     assert done.stderr.startswith(f"eyechart: outcome='{tmp_path / place}' cannot be written: ")
     assert done.stderr.count("\n") == 1
-
-
-def test_serve_shows_the_folder_on_this_machine_alone_until_it_is_ended(tmp_path):
-    submit(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
-    assert invoke("build", tmp_path / "in", "--out", tmp_path / "space").exit_code == 0
-    # Where the tests run in the background, Ctrl-C is ignored, and their children inherit that.
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    program = f"{heeding}from eyechart.evaluators.cli import main; main()"
-    command = [sys.executable, "-c", program, "leaderboard", "serve", tmp_path / "space"]
-    with subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True) as served:
-        try:
-            address = served.stdout.readline().split()[0]
-            assert address.startswith("http://127.0.0.1:")
-            with urllib.request.urlopen(address) as page:
-                assert b"leaderboard.js" in page.read() and page.headers["Cache-Control"] == "no-store"
-            with urllib.request.urlopen(f"{address}leaderboard.js") as script:
-                assert "javascript" in script.headers["Content-Type"]
-            with pytest.raises(urllib.error.HTTPError, match="404"):
-                urllib.request.urlopen(f"{address}../in/a.json")
-            taken = invoke("serve", tmp_path / "space", "--port", address.split(":")[2].strip("/"))
-            assert taken.exit_code == 2 and "choose another with --port" in taken.output
-            served.send_signal(signal.SIGINT)
-            assert served.wait(30) == 0
-        finally:
-            served.kill()
-        assert served.stdout.read() == "ended\n"

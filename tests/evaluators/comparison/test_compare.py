@@ -235,7 +235,7 @@ def test_settings_that_do_not(compared: Any) -> None:
 
 
 def test_the_table_names_every_option_of_tasks() -> None:
-    elsewhere = {"wording": "prompt_id"}
+    elsewhere = {"prompt": "prompt_id"}
     assert {elsewhere.get(name, name) for name in option_names()} <= MATTERS.keys() | IGNORED.keys()
     assert not MATTERS.keys() & IGNORED.keys()
 
@@ -255,7 +255,7 @@ def test_other_items(compared: Any) -> None:
 def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
     turned = choices("10")
     for row in turned.predictions:
-        row.update(options=["Poor", "Fair", "Good"], answer="C", extracted="C" if row["extracted"] == "A" else "A")
+        row.update(options=["Poor", "Fair", "Good"], answer="C", extracted="C" if row["choice"] == "A" else "A")
     assert len(compared([choices("10")], [turned]).differences) == 1
     for row in turned.predictions:
         row["options"] = ["Poor", "Good", "Fair"]
@@ -339,7 +339,7 @@ def test_predictions_without_a_score(compared: Any, scores: dict, logits: list) 
     ]
     for row, quality in zip(rows, human, strict=True):
         row["quality"] = quality
-    settings = {"words": "good/poor"}
+    settings = {"word_pair": "good/poor"}
     run = evaluated(
         "q_bench/assessment", "koniq10k", "test", predictions=rows, scores=known | scores, settings=settings
     )

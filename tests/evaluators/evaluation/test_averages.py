@@ -34,7 +34,7 @@ def evaluation(database, srcc=0.5, plcc=0.5, **changes):
         split="test",
         model="a",
         scores=scores,
-        settings={"words": "good/poor", "data": {"is_mini": False}, "model": {"asked": database}},
+        settings={"word_pair": "good/poor", "data": {"is_mini": False}, "model": {"asked": database}},
         variants={"high/low": {**scores, "srcc": srcc / 2}, **({"argmax": scores} if database != "spaq" else {})},
     )
     return dataclasses.replace(given, **changes)
@@ -54,8 +54,14 @@ def test_the_average_is_that_of_the_paper():
     }
     # Errors are in the units of each database, and intervals of parts give none of their mean.
     assert not {"rmse_fitted", "srcc_ci95"} & found.scores.keys()
-    assert (found.subset, found.split, found.model, found.complete, found.note) == ("average", "test", "a", True, "")
-    assert found.settings["words"] == "good/poor" and found.settings["databases"] == list(DATABASES)
+    assert (found.dataset, found.split, found.model, found.complete, " ".join(found.caveats)) == (
+        "average",
+        "test",
+        "a",
+        True,
+        "",
+    )
+    assert found.settings["word_pair"] == "good/poor" and found.settings["databases"] == list(DATABASES)
     assert found.settings["data"]["is_mini"] is False
 
 
@@ -70,12 +76,12 @@ def test_missing_databases_are_named_and_nothing_is_averaged(count):
     (found,) = averages(seven()[:count])
     assert found.scores is None and found.variants == {}
     missing = ", ".join(DATABASES[count:])
-    assert found.note == f"There is no average over the 7 databases: no scores of {missing}."
+    assert " ".join(found.caveats) == f"There is no average over the 7 databases: no scores of {missing}."
 
 
 def test_a_database_without_scores_is_missing():
     (found,) = averages([*seven()[:6], evaluation("kadid10k", scores=None)])
-    assert found.scores is None and found.note.endswith("no scores of kadid10k.")
+    assert found.scores is None and " ".join(found.caveats).endswith("no scores of kadid10k.")
 
 
 def test_where_nothing_has_scores_there_is_nothing_to_average():
@@ -88,7 +94,7 @@ def test_a_database_alone_and_others_than_the_seven_are_not_averaged():
 
 def test_a_database_that_is_there_twice_makes_no_average():
     (found,) = averages([*seven(), evaluation("spaq", 0.9)])
-    assert found.scores is None and found.note.endswith("several scores of spaq.")
+    assert found.scores is None and " ".join(found.caveats).endswith("several scores of spaq.")
 
 
 def test_an_undefined_score_makes_the_mean_undefined():
@@ -99,17 +105,17 @@ def test_an_undefined_score_makes_the_mean_undefined():
 def test_an_average_of_incomplete_scores_is_incomplete():
     (found,) = averages([*seven()[:6], evaluation("kadid10k", complete=False)])
     assert found.scores is not None and not found.complete
-    assert found.note == "The average holds scores that were made of less than was to be asked."
+    assert " ".join(found.caveats) == "The average holds scores that were made of less than was to be asked."
 
 
 def test_other_settings_and_models_have_their_own_averages_behind_their_own_databases():
-    high = seven(settings={"words": "high/low", "data": {"is_mini": True}, "model": {}})
+    high = seven(settings={"word_pair": "high/low", "data": {"is_mini": True}, "model": {}})
     other = seven(model="b")
     found = with_averages([*seven(), *high, evaluation("csiq"), *other])
-    rows = [(e.model, e.settings["words"]) for e in found if e.subset == "average"]
+    rows = [(e.model, e.settings["word_pair"]) for e in found if e.dataset == "average"]
     assert rows == [("a", "good/poor"), ("a", "high/low"), ("b", "good/poor")]
-    assert [place for place, e in enumerate(found) if e.subset == "average"] == [7, 15, 24]
-    assert [e.settings["data"]["is_mini"] for e in found if e.subset == "average"] == [False, True, False]
+    assert [place for place, e in enumerate(found) if e.dataset == "average"] == [7, 15, 24]
+    assert [e.settings["data"]["is_mini"] for e in found if e.dataset == "average"] == [False, True, False]
 
 
 def run_all(folder, **data_dirs):
@@ -125,7 +131,7 @@ def run_all(folder, **data_dirs):
 
 def test_a_run_on_all_seven_prints_and_writes_their_average(tmp_path, capsys):
     done, (*databases, average) = run_all(tmp_path)
-    assert done and [task.subset for task in databases] == list(DATABASES)
+    assert done and [task.dataset for task in databases] == list(DATABASES)
     assert average.scores["srcc"] == pytest.approx(np.mean([task.scores["srcc"] for task in databases]))
     assert average.scores["n"] == 7 * 12
     assert average.variants["good+fine/poor+bad"]["plcc"] == pytest.approx(

@@ -8,7 +8,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.options import TaskOptions
 
 pytestmark = pytest.mark.datasets36
 
@@ -50,7 +49,7 @@ def answer(messages, words=()):
 
 
 def run(task, data, backend=None, **options):
-    made = evaluator(task, options=TaskOptions(**options))
+    made = evaluator(task, settings=options)
     return made.run(backend or FunctionBackend(answer), LoadedData(data, "own data", "given", "given"))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.requests.store import ResponseStore
 
 
@@ -29,6 +29,6 @@ def judge(options):
     """Makes a judge on the server."""
 
     def make(store=None, **settings):
-        return make_judge(options(**settings), store)
+        return EndpointJudge(options(**settings), store)
 
     return make

@@ -12,7 +12,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.judging.endpoint_judge import MOST_FAILURES
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators.scripted_server import always, completion, refusal
@@ -47,7 +47,7 @@ def test_a_wrong_key_or_model_ends_the_scoring_with_the_servers_words(script, ju
 def test_a_server_that_is_not_there_ends_the_scoring():
     options = JudgeOptions("judge", EndpointOptions("http://127.0.0.1:9/v1", max_retries=0))
     with pytest.raises(ModelError, match=r"no server can be reached at http://127\.0\.0\.1:9/v1"):
-        score(make_judge(options))
+        score(EndpointJudge(options))
 
 
 def test_every_task_of_a_judge_that_cannot_be_asked_says_so(script, judge):
@@ -166,12 +166,14 @@ def test_a_note_tells_of_nonsense_and_of_the_longest_reply(script, judge, questi
 
     done = read(judge(max_tokens=32))
     assert not done.complete and not done.settings["judge"]["incomplete"]
-    assert "The judge judge gave nothing usable in 30 of 30 rounds. One that reasons first needs a larger" in done.note
-    assert "--judge-max-tokens than 32. Incomplete: 6 of the 6 replies" in done.note
+    assert "The judge judge gave nothing usable in 30 of 30 rounds. One that reasons first needs a larger" in " ".join(
+        done.caveats
+    )
+    assert "--judge-max-tokens than 32. Incomplete: 6 of the 6 replies" in " ".join(done.caveats)
     script.say(always("1"), refusal(400))
     with pytest.warns(LostRoundsWarning):
         done = read(judge(concurrency=1))
-    assert "gave nothing usable in 25 of 30 rounds. Incomplete" in done.note, "lost ones are no nonsense"
+    assert "gave nothing usable in 25 of 30 rounds. Incomplete" in " ".join(done.caveats), "lost ones are no nonsense"
 
 
 def test_nonsense_is_stored_and_a_failed_round(script, judge, store):

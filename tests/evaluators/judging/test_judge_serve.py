@@ -3,10 +3,9 @@
 import pytest
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.metrics.scoring.errors import LostRoundsWarning, UndefinedScoreWarning
 from tests.evaluators.serving import serve
 
@@ -23,11 +22,11 @@ def test_a_local_judge(tmp_path, store):
     model = str(tiny_vlm.folder())
     with serve(tiny_vlm.folder(), tmp_path / "log.txt") as url:
         options = JudgeOptions(model, EndpointOptions(url, concurrency=2, max_retries=1), max_tokens=8)
-        first = make_judge(options, store)
+        first = EndpointJudge(options, store)
         with pytest.warns(UndefinedScoreWarning):
             scores = metric.compute(**arguments, judge=first)
         with pytest.warns(LostRoundsWarning, match="answered 400: Server is pinned to"):
-            wrong = make_judge(JudgeOptions("another", options.endpoint))([{"role": "user", "content": "Hi"}], 1)
+            wrong = EndpointJudge(JudgeOptions("another", options.endpoint))([{"role": "user", "content": "Hi"}], 1)
     assert scores["failed_rounds"] == 12 and scores["n"] == 2, "three dimensions of two images, two rounds each"
     told = first.settings()
     # The server passes over n without a word, so each round is a request.
@@ -35,10 +34,8 @@ def test_a_local_judge(tmp_path, store):
     assert told["prompt_tokens"] > 12 * 50 and 12 <= told["completion_tokens"] <= 12 * 8
     assert wrong == [None]
     # The server is gone, and nothing is asked.
-    again = make_judge(options, store)
+    again = EndpointJudge(options, store)
     with pytest.warns(UndefinedScoreWarning):
         repeated = metric.compute(**arguments, judge=again)
     assert str(repeated) == str(scores), "nan and all"
     assert again.settings() == told and again.timings()["judge_requests"] == 0
-    with pytest.raises(UsageError, match="no price of the judge"):
-        make_judge(JudgeOptions(model, options.endpoint, max_cost=1.0))

@@ -5,7 +5,6 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.runs.table import notes, score_table
 
 GOLDEN = ["The image is dark and noisy.", "A sharp image with vivid colors.", "It is blurry.", ""]
@@ -30,7 +29,7 @@ def load(dataset):
 
 
 def run(dataset, model=lambda messages: "It is dark.", *, judge=None, **options):
-    made = evaluator("q_bench/description", options=TaskOptions(**options), judge=judge)
+    made = evaluator("q_bench/description", settings=options, judge=judge)
     return made.run(FunctionBackend(model), load(dataset))
 
 
@@ -72,7 +71,7 @@ def test_marks_go_to_the_rows_that_they_are_of(described):
 
 def test_without_any_golden_text_there_are_predictions_and_a_note(described):
     found = run(described.map(lambda row: {"description": ""}))
-    assert found.scores is None and "private" in found.note
+    assert found.scores is None and "private" in " ".join(found.caveats)
     assert len(found.predictions) == 4 and found.left_out == []
 
 
@@ -108,7 +107,7 @@ def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
     replies = iter(["nonsense"])
     found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
     assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
-    assert "in 5 of 45 rounds" in found.note and not found.complete
+    assert "in 5 of 45 rounds" in " ".join(found.caveats) and not found.complete
     assert any("1 text without a readable reply of the judge in a dimension" in line for line in notes([found]))
 
 
@@ -158,9 +157,9 @@ def test_settings_name_prompt_length_and_judge(described):
 
 def test_options_without_effect_are_refused():
     with pytest.raises(UsageError, match="shuffle_seed=1 has no effect on task q_bench/description"):
-        evaluator("q_bench/description", options=TaskOptions(shuffle_seed=1))
+        evaluator("q_bench/description", settings=dict(shuffle_seed=1))
     with pytest.raises(UsageError, match="unknown wording of q_bench/description 'short'"):
-        evaluator("q_bench/description", options=TaskOptions(wording="short"))
+        evaluator("q_bench/description", settings=dict(prompt="short"))
 
 
 def test_a_description_that_is_no_text_names_the_row(described):

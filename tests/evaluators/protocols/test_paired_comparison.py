@@ -13,7 +13,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
 # Small sets of images, on which scores are undefined or inflated, are what this file is about.
@@ -68,7 +67,7 @@ def by_quality(first, second):
 def run(model, dataset, task="two_afc/coarse", skip_bad=False, **options):
     loaded = LoadedData(dataset, "own data", "given", "given")
     backend = FunctionBackend(model) if callable(model) or isinstance(model, str) else model
-    return evaluator(task, options=TaskOptions(**options)).run(backend, loaded, skip_bad=skip_bad)
+    return evaluator(task, settings=options).run(backend, loaded, skip_bad=skip_bad)
 
 
 def test_every_pair_is_asked_in_both_orders():
@@ -82,7 +81,7 @@ def test_every_pair_is_asked_in_both_orders():
         ("pair 1", "reversed", "i2", "i3"),
     ]
     assert [line["answer"] for line in found.predictions] == ["second", "first", "first", "second"]
-    assert [line["extracted"] for line in found.predictions] == ["second", "first", "first", "second"]
+    assert [line["choice"] for line in found.predictions] == ["second", "first", "first", "second"]
     assert found.settings["orders"] == ["main", "reversed"]
 
 
@@ -124,7 +123,7 @@ def test_answers_that_never_agree_have_no_part_in_the_ranking(reply, rates):
 
 def test_the_papers_wording_names_no_options():
     released, paper = Judge("A"), Judge("A")
-    one, other = run(released, make([(0, 1)])), run(paper, make([(0, 1)]), wording="paper")
+    one, other = run(released, make([(0, 1)])), run(paper, make([(0, 1)]), prompt="paper")
     assert released.texts[0][:2] == ["This is the first image", "This is the second image"]
     assert paper.texts[0] == [
         *("This is the first image:", "This is the second image:"),
@@ -132,7 +131,7 @@ def test_the_papers_wording_names_no_options():
     ]
     assert (one.settings["prompt_id"], other.settings["prompt_id"]) == ("two_afc/2", "two_afc/2/paper")
     with pytest.raises(UsageError, match="unknown wording of two_afc/coarse 'papr'; did you mean 'paper'"):
-        run(paper, make([(0, 1)]), wording="papr")
+        run(paper, make([(0, 1)]), prompt="papr")
 
 
 def test_every_aggregator_scores_the_same_answers():
@@ -186,9 +185,9 @@ def test_images_are_ranked_within_pools():
         "high": ["i3", "i4", "i5"],
     }
     assert found.scores["n_pools"] == 2
-    assert list(found.extras["table"]) == ["low", "high"]
-    assert found.extras["table"]["low"]["srcc"] == found.scores["by_pool"]["low"]["srcc"] == 1
-    (average,) = found.extras["averages"]
+    assert list(found.diagnostics["table"]) == ["low", "high"]
+    assert found.diagnostics["table"]["low"]["srcc"] == found.scores["by_pool"]["low"]["srcc"] == 1
+    (average,) = found.diagnostics["averages"]
     assert (average["over"], average["weights"], average["n_images"]) == (["low", "high"], "n_images", 6)
     assert average["srcc"] == pytest.approx(found.scores["srcc"])
     assert "by_pool" not in run(Judge(by_quality), make(pairs)).scores
@@ -200,17 +199,17 @@ def test_the_mixed_pool_is_a_variant():
     found = run(Judge(by_quality), make(pairs, pools=pools))
     assert found.scores["n_pairs"] == 3 and set(found.scores["by_pool"]) == {"kadis700k", "SQAD"}
     assert found.variants["mixed"]["n_pairs"] == 2 and list(found.variants["mixed"]["by_pool"]) == ["mixed"]
-    assert found.extras["table"]["mixed"]["n_pairs"] == 2
-    assert [average["over"] for average in found.extras["averages"]] == [["kadis700k", "SQAD", "mixed"]]
+    assert found.diagnostics["table"]["mixed"]["n_pairs"] == 2
+    assert [average["over"] for average in found.diagnostics["averages"]] == [["kadis700k", "SQAD", "mixed"]]
     alone = run(Judge(by_quality), make(pairs[3:], pools=pools[3:]))
     assert alone.scores["n_pairs"] == 2 and "mixed" not in alone.variants
     assert len(found.predictions) == 10
 
 
 def test_convergence_needs_rounds_and_ends_at_the_score():
-    assert "convergence" not in run(Judge(by_quality), make(RINGS)).extras
+    assert "convergence" not in run(Judge(by_quality), make(RINGS)).diagnostics
     found = run(Judge(lambda *pair: by_quality(*pair) if 0 in pair else "A"), make(RINGS, rounds=sorted([3, 4, 7] * 6)))
-    curve, bound = found.extras["convergence"]["curve"], found.extras["convergence"]["upper_bound"]
+    curve, bound = found.diagnostics["convergence"]["curve"], found.diagnostics["convergence"]["upper_bound"]
     assert [(part["rounds"], part["n_pairs"], part["n_images"]) for part in curve] == [
         (1, 6, 6),
         (2, 12, 6),
@@ -220,7 +219,7 @@ def test_convergence_needs_rounds_and_ends_at_the_score():
         name: found.scores[name] for name in ("srcc", "plcc")
     }
     assert bound[-1]["srcc"] > 0.95 > curve[-1]["srcc"]
-    assert "limit" not in found.extras["convergence"]
+    assert "limit" not in found.diagnostics["convergence"]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +286,7 @@ def test_answers_from_a_file_are_scored_as_if_asked_now(tmp_path):
     read = run(PredictionsFileBackend(write(tmp_path / "answers.jsonl", *answers(RINGS)[::-1])), make(RINGS))
     np.testing.assert_equal(read.scores, asked.scores)
     np.testing.assert_equal(read.variants, asked.variants)
-    assert "limit" not in read.extras.get("convergence", {})
+    assert "limit" not in read.diagnostics.get("convergence", {})
 
 
 def test_a_pair_with_one_answer_is_left_out(tmp_path):
@@ -312,11 +311,11 @@ def test_scores_of_images_answer_pairs(tmp_path):
     assert found.scores["consistency"] == pytest.approx(17 / 18)
     assert found.scores["accuracy_all"] == 1 and found.scores["unmatched"] == 1
     assert found.scores["first_rate"] == found.scores["second_rate"] == pytest.approx(17 / 36)
-    limit = found.extras["convergence"]["limit"]
+    limit = found.diagnostics["convergence"]["limit"]
     assert (limit["srcc"], limit["plcc"], limit["n_images"]) == pytest.approx((1, 1, 6))
     # A fit to six images says little.
     assert np.isnan(limit["plcc_fitted"])
-    np.testing.assert_equal(found.extras["convergence"]["curve"], found.extras["convergence"]["upper_bound"])
+    np.testing.assert_equal(found.diagnostics["convergence"]["curve"], found.diagnostics["convergence"]["upper_bound"])
     model = found.settings["model"]
     assert (model["format"], model["predictions_unused"], model["lower_is_better"]) == ("quality-scores", 1, False)
 
@@ -324,7 +323,7 @@ def test_scores_of_images_answer_pairs(tmp_path):
 def test_of_some_scores_lower_is_better(tmp_path):
     file = scores_file(tmp_path, dict(enumerate(QUALITY)))
     found = run(PredictionsFileBackend(file, lower_is_better=True), make(RINGS, rounds=[0] * 18))
-    assert found.scores["accuracy_all"] == 0 and found.extras["convergence"]["limit"]["srcc"] == pytest.approx(-1)
+    assert found.scores["accuracy_all"] == 0 and found.diagnostics["convergence"]["limit"]["srcc"] == pytest.approx(-1)
 
 
 def test_scores_may_be_json_lines_and_an_image_without_one_leaves_out_its_pairs(tmp_path):

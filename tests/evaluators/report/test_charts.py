@@ -186,7 +186,7 @@ def quality_run(count, temperature=100.0, **settings):
         for place, ((good, poor), quality) in enumerate(zip(logits.tolist(), human.tolist(), strict=True))
     ]
     scores = {"srcc": 0.5, "plcc": 0.6, "plcc_fitted": 0.7, "krcc": 0.4, "n": count, "temperature": temperature}
-    own = {"words": "good/poor", "temperature": temperature, "data": {"source": "given"}} | settings
+    own = {"word_pair": "good/poor", "temperature": temperature, "data": {"source": "given"}} | settings
     run = evaluation("q_bench/assessment", "koniq10k", scores, predictions=predictions, settings=own)
     pooled = 1 / (1 + np.exp(-(logits[:, 0] - logits[:, 1]) / temperature))
     return run, pooled, human
@@ -214,7 +214,7 @@ def test_the_fitted_logistic_is_smooth_however_few_images_there_are(charts, coun
 
 @pytest.mark.parametrize("human", [[1.0] * 6 + [4.0] * 6, np.exp(np.arange(12)), np.arange(12) * 2.0])
 def test_a_fit_that_is_a_step_an_exponential_or_a_line_is_drawn(charts, human):
-    run, _, _ = quality_run(12, words=None)
+    run, _, _ = quality_run(12, word_pair=None)
     predictions = [
         {**row, "logits": None, "score": float(i), "quality": float(human[i])} for i, row in enumerate(run.predictions)
     ]
@@ -224,13 +224,13 @@ def test_a_fit_that_is_a_step_an_exponential_or_a_line_is_drawn(charts, human):
 
 
 def test_synonyms_are_summed_before_they_are_pooled(charts):
-    run, _, _ = quality_run(30, words="good+fine/poor")
+    run, _, _ = quality_run(30, word_pair="good+fine/poor")
     (chart,) = charts(run)
     assert min(chart.predicted) > 1 / (1 + np.exp(-0.9))
 
 
 def test_scores_made_elsewhere_are_drawn_as_they_are(charts):
-    run, _, human = quality_run(12, words=None)
+    run, _, human = quality_run(12, word_pair=None)
     predictions = [{**row, "logits": None, "score": float(i)} for i, row in enumerate(run.predictions)]
     (chart,) = charts(dataclasses.replace(run, predictions=predictions))
     assert chart.predicted == tuple(map(float, range(12)))

@@ -45,7 +45,7 @@ def results():
         found = [
             evaluator(name).run(FunctionBackend(answer), load_data(get_task(name), is_mini=True)) for name in TASKS
         ]
-    found[-1].extras.update(EXTRAS)
+    found[-1].diagnostics.update(EXTRAS)
     found[-1].variants[WITHOUT_BLIND] = found[-1].scores
     return json.loads(collect(found, [], "2026-01-01T00:00:00+00:00").model_dump_json(by_alias=True))
 
@@ -54,7 +54,7 @@ def edit(results, rng):
     """One task's results with one value changed, and the way to it; near and far places are as likely."""
     edited = copy.deepcopy({**results, "tasks": [rng.choice(results["tasks"])]})
     task = edited["tasks"][0]
-    value = rng.choice([edited, task, task["scores"], task["scores"], task["extras"], task["settings"]])
+    value = rng.choice([edited, task, task["scores"], task["scores"], task["diagnostics"], task["settings"]])
     way = []
     while value:
         place = rng.choice(list(value) if isinstance(value, dict) else range(len(value)))

@@ -12,7 +12,6 @@ from PIL import Image
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.task_charts import task_charts
 from tests.evaluators.report.conftest import NONE, scored
@@ -99,7 +98,7 @@ def test_blind_runs_are_in_appendix_b_and_in_no_other_table(tables):
 
 def without(model, split, every, rest, blind="GPT-4"):
     scores = {"circular_accuracy": every, "vanilla_accuracy": 0.7}
-    extras = {"without_blind": {"model": blind, "removed": 9, "not_asked": 0, "of": 99}}
+    extras = {"exclude_blind_solved": {"model": blind, "removed": 9, "not_asked": 0, "of": 99}}
     return mmbench(
         model=model, split=split, scores=scores, variants={WITHOUT: {"circular_accuracy": rest}}, extras=extras
     )
@@ -151,7 +150,7 @@ def data():
 
 
 def run(model, data, judge=None, **options):
-    return evaluator("mmbench/en", options=TaskOptions(**options), judge=judge).run(FunctionBackend(model), data)
+    return evaluator("mmbench/en", settings=options, judge=judge).run(FunctionBackend(model), data)
 
 
 def asked(messages):
@@ -180,7 +179,7 @@ def judged(data, tmp_path_factory):
     """A run with a judge, which reads one of two replies to q3 as people do."""
     letters = tmp_path_factory.mktemp("letters") / "letters.csv"
     letters.write_text("id,pass,letter\nq2,main,B\nq3,main,B\nq3,rotation:1,A\n", encoding="utf-8")
-    return run(answers, data, judge, human_letters=str(letters), marking=True)
+    return run(answers, data, judge, human_labels=str(letters), grade_open_answers=True)
 
 
 def test_a_real_run_fills_table_1_and_4(tables, judged):
@@ -228,14 +227,14 @@ def test_figure_5_is_the_agreement_with_people(make_run, judged):
     assert series.values == pytest.approx((50, 200 / 3))
     assert series.name.startswith("judge on ")
     assert series.intervals[1] == pytest.approx(
-        [100 * end for end in judged.extras["extractor_agreement"]["all"]["agreement_ci95"]]
+        [100 * end for end in judged.diagnostics["extractor_agreement"]["all"]["agreement_ci95"]]
     )
     assert "MMBench, Fig. 5" in chart.note and "Of 2 and 3 replies that people read." in chart.note
 
 
 def test_figure_5_without_replies_that_exact_matching_leaves_open(make_run, data, tmp_path):
     (tmp_path / "letters.jsonl").write_text(json.dumps({"id": "q2", "letter": "A"}), encoding="utf-8")
-    chart = charts(make_run, run(answers, data, human_letters=str(tmp_path / "letters.jsonl")))[
+    chart = charts(make_run, run(answers, data, human_labels=str(tmp_path / "letters.jsonl")))[
         "agreement with people on the choices"
     ]
     assert chart.series[0].name.startswith("exact matching alone on ")
@@ -247,7 +246,9 @@ def test_a_blind_run_and_one_without_what_it_solved_fill_both_tables(tables, dat
     blind = run(lambda messages: answers(messages) if asked(messages)[0] == "q2" else "B", data, blind=True)
     blind = dataclasses.replace(blind, model="blind model")
     folder = make_run(blind, name="solved")
-    seeing = run(lambda messages: answers(messages) if asked(messages)[0] == "q2" else "A", data, without_blind=folder)
+    seeing = run(
+        lambda messages: answers(messages) if asked(messages)[0] == "q2" else "A", data, exclude_blind_solved=folder
+    )
     found = by_place(tables(dataclasses.replace(seeing, model="seeing"), blind=blind))
     # Blind and seeing, q2 alone is right, of two questions on fine-grained perception and one on coarse.
     first = found["MMBench, Appendix B, first table"]

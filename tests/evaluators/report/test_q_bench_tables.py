@@ -14,7 +14,6 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.report.conftest import NONE, accuracies, scored
 
@@ -167,7 +166,7 @@ def on_databases(scores, variants=None, **settings):
             "q_bench/assessment",
             database,
             of(text),
-            settings={"words": "good/poor", **settings, "data": {"source": database}},
+            settings={"word_pair": "good/poor", **settings, "data": {"source": database}},
             variants={name: of(texts[place]) for name, texts in columns.items()},
         )
         for place, (database, text) in enumerate(zip(DATABASES, scores.split(), strict=False))
@@ -213,7 +212,7 @@ def test_q_bench_table_9_has_argmax_above_softmax(tables):
 def test_q_bench_table_10_is_the_same_whichever_words_make_the_scores(tables, words):
     both = {"good/poor": GOOD_POOR, "high/low": HIGH_LOW}
     own = both.pop(words)
-    _, table, _ = tables(*on_databases(own, both, words=words))
+    _, table, _ = tables(*on_databases(own, both, word_pair=words))
     assert table.title.startswith("Q-Bench, Table 10")
     assert table.columns == ("Model / Dataset", "tokens", *HEADS[:4], *HEADS[5:7])
 
@@ -243,7 +242,7 @@ def test_q_bench_table_11_has_a_row_for_each_ensemble(tables):
 
 
 def test_results_of_other_words_in_one_run_are_another_row(tables):
-    table, *_ = tables(*on_databases(GOOD_POOR), *on_databases(HIGH_LOW, words="high/low"))
+    table, *_ = tables(*on_databases(GOOD_POOR), *on_databases(HIGH_LOW, word_pair="high/low"))
     assert table.rows == (
         ("LLaVA-v1.5, good↔poor", *GOOD_POOR.split()),
         ("LLaVA-v1.5, high↔low", *HIGH_LOW.split()),
@@ -298,7 +297,7 @@ def test_the_published_cells_of_t5_come_out_of_its_released_logits(tables, refer
         )
         answers = tmp_path / f"{file}.jsonl"
         answers.write_text("\n".join(released(reference / "q-bench-a3-logits" / "instructblip_t5" / f"{file}.json")))
-        options = TaskOptions(words="high/low", ties="released")
+        options = {"word_pair": "high/low", "ties": "released"}
         found.append(evaluator("q_bench/assessment", options=options).run(PredictionsFileBackend(answers), data))
     fourth, _, tenth, eleventh = tables(*with_averages(found))
     none = f"{NONE}/{NONE}"

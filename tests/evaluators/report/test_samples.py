@@ -70,7 +70,7 @@ def test_descriptions_are_judged_as_texts_and_scores_are_numbers(samples):
     text = {"id": "a", "pass": "main", "text": "Sharp.", "logits": None, "reference": "Blurry."}
     assert verdicts(samples(changed(text))) == {"a": ("text", None)}
     score = {"id": "a", "pass": "main", "text": None, "logits": {"good": 1.0, "poor": 0.0}, "quality": 3.0}
-    (row,) = samples(changed(score, words="good/poor", temperature=1.0)).rows
+    (row,) = samples(changed(score, word_pair="good/poor", temperature=1.0)).rows
     assert (row["step"], row["human"]) == ("scored", 3.0)
     assert row["predicted"] == pytest.approx(0.7310585786)
 

@@ -76,9 +76,12 @@ def test_a_file_of_a_newer_schema_is_refused_and_its_version_named(edited):
             lambda raw: raw["tasks"][0]["scores"].update(srcc=10**400),
             r"scores\.srcc: expected a number or null; it is",
         ),
-        (lambda raw: raw["tasks"][0]["extras"].update(table={"x": []}), r"extras\.table\.x: expected an object; it is"),
         (
-            lambda raw: raw["tasks"][0]["extras"].update(averages=[{"over": [[1]], "weights": "equal"}]),
+            lambda raw: raw["tasks"][0]["diagnostics"].update(table={"x": []}),
+            r"extras\.table\.x: expected an object; it is",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["diagnostics"].update(averages=[{"over": [[1]], "weights": "equal"}]),
             r"extras\.averages\[0\]\.over: expected a list of texts; it is \[\[1\]\]",
         ),
         (
@@ -90,28 +93,35 @@ def test_a_file_of_a_newer_schema_is_refused_and_its_version_named(edited):
             r"scores\.choice_distribution: expected an object with predicted, correct",
         ),
         (
-            lambda raw: raw["tasks"][0]["extras"].update(extractor_agreement={"all": {"n": "x"}, "after_exact": None}),
+            lambda raw: raw["tasks"][0]["diagnostics"].update(
+                extractor_agreement={"all": {"n": "x"}, "after_exact": None}
+            ),
             r"extras\.extractor_agreement\.all\.n: expected a number or null; it is 'x'",
         ),
         (
-            lambda raw: raw["tasks"][0]["extras"].update(extractor_agreement={"all": None}),
+            lambda raw: raw["tasks"][0]["diagnostics"].update(extractor_agreement={"all": None}),
             r"extras\.extractor_agreement: expected an object with all, after_exact",
         ),
         (
-            lambda raw: raw["tasks"][0]["extras"].update(without_blind="x"),
+            lambda raw: raw["tasks"][0]["diagnostics"].update(without_blind="x"),
             r"extras\.without_blind: expected an object; it is 'x'",
         ),
-        (lambda raw: raw["tasks"][0]["extras"].update(averages=None), r"extras\.averages: expected a list; it is None"),
         (
-            lambda raw: raw["tasks"][0]["extras"].update(averages=[{"over": []}]),
+            lambda raw: raw["tasks"][0]["diagnostics"].update(averages=None),
+            r"extras\.averages: expected a list; it is None",
+        ),
+        (
+            lambda raw: raw["tasks"][0]["diagnostics"].update(averages=[{"over": []}]),
             r"extras\.averages\[0\]\.weights: expected a text; it is None",
         ),
         (
-            lambda raw: raw["tasks"][0]["extras"].update(convergence={"curve": [], "upper_bound": [{"srcc": "x"}]}),
+            lambda raw: raw["tasks"][0]["diagnostics"].update(
+                convergence={"curve": [], "upper_bound": [{"srcc": "x"}]}
+            ),
             r"extras\.convergence\.upper_bound\[0\]\.srcc: expected a number or null; it is 'x'",
         ),
         (
-            lambda raw: raw["tasks"][0]["extras"].update(convergence={"curve": [1]}),
+            lambda raw: raw["tasks"][0]["diagnostics"].update(convergence={"curve": [1]}),
             r"extras\.convergence\.curve\[0\]: expected an object; it is 1",
         ),
         (lambda raw: raw["environment"].update(packages="x"), r"environment\.packages: expected an object; it is 'x'"),

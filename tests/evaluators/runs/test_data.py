@@ -64,9 +64,9 @@ def test_what_is_chosen_can_be_had():
 
 def test_several_subsets_may_be_named():
     plan = make_plan(["q_bench/assessment"], subset=["koniq10k", "kadis700k"], is_mini=True)
-    assert [(one.subset, one.is_mini) for one in plan] == [("koniq10k", True), ("kadis700k", True)]
+    assert [(one.dataset, one.is_mini) for one in plan] == [("koniq10k", True), ("kadis700k", True)]
     plan = make_plan([], subset=["llvisionqa", "koniq10k"])
-    assert [(one.task.name, one.subset) for one in plan] == [
+    assert [(one.task.name, one.dataset) for one in plan] == [
         ("q_bench/perception", "llvisionqa"),
         ("q_bench/assessment", "koniq10k"),
     ]
@@ -74,7 +74,7 @@ def test_several_subsets_may_be_named():
 
 def test_a_folder_is_never_taken_for_synthetic_data():
     plan = make_plan(["q_bench/assessment", "q_bench/perception"], data_dirs=["koniq10k=x"], is_mini=True)
-    assert [(one.subset, one.data_dir, one.is_mini) for one in plan] == [
+    assert [(one.dataset, one.data_dir, one.is_mini) for one in plan] == [
         ("koniq10k", "x", False),
         ("llvisionqa", None, True),
     ]

@@ -6,7 +6,6 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.runs.suite_file import read_suite
 
 
@@ -31,7 +30,7 @@ def test_a_suite_becomes_a_plan_in_its_order(tmp_path):
     )
     suite, plan = read_suite(path)
     assert (suite.name, suite.seed) == ("both", 3)
-    assert [(p.task.name, p.subset, p.split, p.limit) for p in plan] == [
+    assert [(p.task.name, p.dataset, p.split, p.limit) for p in plan] == [
         ("q_bench/assessment", "kadis700k", "test", 5),
         ("q_bench/perception", "llvisionqa", "test", 20),
     ]
@@ -111,7 +110,7 @@ def test_a_task_that_fails_does_not_stop_the_others(tmp_path):
     done = invoke("run", "--suite", write(tmp_path, f"tasks: {tasks}"), "--out", tmp_path / "run")
     assert done.exit_code == 1
     results = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert [(f["task"], f["subset"]) for f in results["failed"]] == [("q_bench/perception", "llvisionqa")]
+    assert [(f["task"], f["dataset"]) for f in results["failed"]] == [("q_bench/perception", "llvisionqa")]
     assert "empty" in results["failed"][0]["error"]
     assert [task["task"] for task in results["tasks"]] == ["q_bench/assessment"]
     assert "failed:" in done.output
@@ -124,7 +123,7 @@ def test_a_task_that_fails_does_not_stop_the_others(tmp_path):
         (("--suite", "q_bench", "q_bench/perception"), "leave out one"),
         (("--suite", "FILE", "--limit", "3"), "--limit cannot be given with the suite file"),
         (("--suite", "FILE", "--seed", "0"), "--seed cannot be given with the suite file"),
-        (("--suite", "FILE", "--shuffle-seed", "3"), "--shuffle-seed cannot be given with the suite file"),
+        (("--suite", "FILE", "--set", "shuffle_seed=3"), "--shuffle-seed cannot be given with the suite file"),
     ],
 )
 def test_wrong_usage_of_suites(tmp_path, arguments, problem):

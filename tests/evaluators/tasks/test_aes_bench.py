@@ -15,7 +15,6 @@ from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.report.paper_tables import aes_bench as paper_tables
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.results.results_file import collect, read_results
@@ -35,7 +34,7 @@ def invoke(*arguments):
 
 def run(name, model, dataset, judge=None, **options):
     loaded = LoadedData(dataset, "aesbench", "test", "given")
-    return evaluator(name, options=TaskOptions(**options), judge=judge).run(FunctionBackend(model), loaded)
+    return evaluator(name, settings=options, judge=judge).run(FunctionBackend(model), loaded)
 
 
 def rows_of(name, count=None):
@@ -48,7 +47,7 @@ def test_assessment_has_a_prompt_of_its_own_and_no_third_wording():
     assert ids == ["aes_bench_choice/2", "aes_bench_choice/2", "aes_bench_assessment/1"]
     assert get_task(ASSESSMENT).worded("paper")[1] == "aes_bench_assessment/1/paper"
     with pytest.raises(UsageError, match="unknown wording of aes_bench/assessment 'released'"):
-        run(ASSESSMENT, lambda messages: "A", rows_of(ASSESSMENT, 1), wording="released")
+        run(ASSESSMENT, lambda messages: "A", rows_of(ASSESSMENT, 1), prompt="released")
 
 
 def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
@@ -279,7 +278,7 @@ def test_a_release_without_answers_gives_answer_files_and_no_score(private, tmp_
     rows = pyarrow.parquet.read_table(out / "predictions.parquet").to_pylist()
     for name, part in zip((*CHOICES, INTERPRETATION), ("AesP", "AesE", "AesA1", "AesI"), strict=True):
         (result,) = (result for result in read_results(out).tasks if result.task == name)
-        assert result.scores is None and "private" in result.note
+        assert result.scores is None and "private" in " ".join(result.caveats)
         file = out / name / "aesbench" / f"test_{part}.json"
         replies = {row["id"]: {f"{part}_response": row["text"]} for row in rows if row["task"] == name}
         assert json.loads(file.read_text("utf-8")) == replies and len(replies) == 3

@@ -24,7 +24,7 @@ from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.as_published import published_data_options
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.checks import misfits
-from eyechart.metrics.scoring.choices.decisions import random_choice
+from eyechart.metrics.scoring.choices.reading import random_choice
 
 PUBLISHED = TaskOptions(as_published=True)
 
@@ -46,7 +46,7 @@ def invoke(*arguments):
 
 def run(task, model, data, judge=None, **options):
     loaded = data if isinstance(data, LoadedData) else LoadedData(data, "own data", "given", "given")
-    made = evaluator(task, options=TaskOptions(**{"as_published": True, **options}), judge=judge)
+    made = evaluator(task, settings=dict(**{"as_published": True, **options}), judge=judge)
     return made.run(model if hasattr(model, "answer") else FunctionBackend(model), loaded)
 
 
@@ -92,7 +92,7 @@ def test_the_judge_reads_every_reply_five_times(questions):
     assert found.settings["as_published"] == {
         "judge_reads": {"published": "all", "default": "unmatched", "source": "Q-Bench, A.2.1"}
     }
-    assert found.note.startswith("As published: judge_reads=all (default unmatched).")
+    assert " ".join(found.caveats).startswith("As published: judge_reads=all (default unmatched).")
     default, idle = Judge("Score: 1"), None
     idle = run("q_bench/perception", lambda messages: "C. Poor", questions, default, as_published=None)
     assert idle.scores["accuracy"] == pytest.approx(1 / 3) and not default.asked
@@ -177,9 +177,9 @@ def test_undefined_pools_are_zero_and_pairs_those_of_the_authors_seeds(reference
     assert found.settings["data"]["options"]["pairing"] == "released"
     assert found.settings["as_published"]["pairing"]["default"] == "random"
     assert found.scores["undefined_pools"] == "zero" and found.scores["n_undefined_pools"] == 4
-    table = found.extras["table"]
+    table = found.diagnostics["table"]
     assert table["AWGN"]["srcc"] == table["AWGN"]["plcc_fitted"] == 0.0 and table["JPEG"]["srcc"] > 0.8
-    (average,) = found.extras["averages"]
+    (average,) = found.diagnostics["averages"]
     assert average["srcc"] == pytest.approx(sum(row["srcc"] for row in table.values()) / 5)
     assert "srcc" not in average["undefined"]
     # A board takes neither.
@@ -231,7 +231,7 @@ def test_a_paper_that_had_a_judge_is_not_repeated_without_one(questions):
 )
 def test_what_the_paper_decides_cannot_be_given_too(task, options, message):
     with pytest.raises(UsageError, match=message):
-        evaluator(task, options=TaskOptions(as_published=True, **options))
+        evaluator(task, settings=dict(as_published=True, **options))
 
 
 def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
@@ -252,9 +252,9 @@ def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
 def test_settings_without_an_effect_are_not_listed(photographs):
-    found = run("q_bench/assessment", lambda messages: "3", photographs.select(range(3)), wording="numerical")
+    found = run("q_bench/assessment", lambda messages: "3", photographs.select(range(3)), prompt="numerical")
     assert found.settings["as_published"] == {} and "ties" not in found.settings
-    assert found.note.startswith("As published: no setting differs from the defaults.")
+    assert " ".join(found.caveats).startswith("As published: no setting differs from the defaults.")
 
 
 def test_an_evaluator_is_made_again_from_its_options():

@@ -74,15 +74,23 @@ def test_the_tiny_model_answers_what_it_knows():
 
 def test_the_command_runs_blind_and_then_without_what_was_solved_blind(tmp_path):
     blind = tmp_path / "blind"
-    done = invoke("run", "mmbench/en", "mmbench/cc", "--limit", 8, "--blind", "--out", blind)
+    done = invoke("run", "mmbench/en", "mmbench/cc", "--limit", 8, "--set", "blind=true", "--out", blind)
     assert done.exit_code == 0, done.output
-    arguments = ("--limit", 8, "--without-blind", blind, "--marking", "--no-store")
+    arguments = (
+        "--limit",
+        8,
+        "--set",
+        f"exclude_blind_solved={blind}",
+        "--set",
+        "grade_open_answers=true",
+        "--no-store",
+    )
     done = invoke("run", "mmbench/en", "mmbench/cc", *arguments, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     for first, task in zip(read_results(blind).tasks, read_results(tmp_path / "out").tasks, strict=True):
         solved = round(first.scores["circular_accuracy"] * 8)
         assert (first.settings["blind"], first.settings["prompt_id"]) == (True, "mmbench/2/blind")
-        assert task.settings["without_blind"] == {
+        assert task.settings["exclude_blind_solved"] == {
             "model": "eyechart/tiny-vlm",
             "folder": "blind",
             "solved": solved,
@@ -107,13 +115,23 @@ def test_answers_made_elsewhere_are_scored(tmp_path):
     letters = tmp_path / "letters.csv"
     letters.write_text(f"id,letter\ndev-0,{rows[0]['answer']}\ndev-1,X\n", encoding="utf-8")
     done = invoke(
-        *("score", "mmbench/cn", "--mini", "--predictions", file, "--human-letters", letters, "--out", tmp_path / "out")
+        *(
+            "score",
+            "mmbench/cn",
+            "--mini",
+            "--predictions",
+            file,
+            "--set",
+            f"human_labels={letters}",
+            "--out",
+            tmp_path / "out",
+        )
     )
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path / "out").tasks
     assert task.scores["circular_accuracy"] == pytest.approx(1 - 1 / len(rows))
     assert task.scores["vanilla_accuracy"] == pytest.approx(1 - 1 / len(rows))
-    assert task.extras["extractor_agreement"]["all"]["agreement"] == 1.0
+    assert task.diagnostics["extractor_agreement"]["all"]["agreement"] == 1.0
 
 
 def test_a_blind_run_may_be_made_elsewhere(tmp_path):
@@ -126,13 +144,15 @@ def test_a_blind_run_may_be_made_elsewhere(tmp_path):
         line["text"] = line["text"] if int(row["question_id"]) % 2 else ""
     (tmp_path / "blind.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     score = ("score", "mmbench/en", "--mini", "--predictions")
-    done = invoke(*score, tmp_path / "blind.jsonl", "--blind", "--model", "gpt-4", "--out", tmp_path / "blind")
+    done = invoke(
+        *score, tmp_path / "blind.jsonl", "--set", "blind=true", "--model", "gpt-4", "--out", tmp_path / "blind"
+    )
     assert done.exit_code == 0, done.output
     assert "mmbench/en: Asked without the images." in done.output
     without = ("--without-blind", tmp_path / "blind", "--out", tmp_path / "out")
     assert invoke(*score, tmp_path / "seeing.jsonl", *without).exit_code == 0
     (task,) = read_results(tmp_path / "out").tasks
-    assert task.extras["without_blind"] == {"model": "gpt-4", "removed": 30, "not_asked": 0, "of": 60}
+    assert task.diagnostics["exclude_blind_solved"] == {"model": "gpt-4", "removed": 30, "not_asked": 0, "of": 60}
     assert task.variants["without blind-solvable questions"]["n_questions"] == 30
 
 
@@ -150,7 +170,9 @@ def test_servers_are_asked_with_early_stop(http, tmp_path):
     (task,) = read_results(tmp_path).tasks
     assert task.settings["early_stop"] is True
     assert task.scores["n_passes"] == len(asked) == 10 + round(10 * task.scores["vanilla_accuracy"])
-    again = invoke("run", "mmbench/en", "--mini", *server, "--limit", 10, "--no-early-stop", "--out", tmp_path)
+    again = invoke(
+        "run", "mmbench/en", "--mini", *server, "--limit", 10, "--set", "early_stop=false", "--out", tmp_path
+    )
     assert again.exit_code == 0, again.output
     (complete,) = read_results(tmp_path).tasks
     assert complete.scores["n_passes"] > len(asked) / 2
@@ -190,7 +212,7 @@ def test_the_test_split_gives_the_file_for_the_server(tmp_path):
     released = release_rows(mini.release("mmbench") / "MMBench_TEST_EN.tsv")
     assert {row["index"] for row in rows} == {int(row["index"]) for row in released}
     assert {row["prediction"] for row in rows} == {"=B "}
-    assert done.extras["answer_file"] == {"passes": len(rows), "missing": 0, "changed": len(rows)}
+    assert done.diagnostics["answer_file"] == {"passes": len(rows), "missing": 0, "changed": len(rows)}
 
 
 @pytest.mark.parametrize("config", ["en", "en_v11"])
@@ -242,7 +264,7 @@ def test_replies_to_another_order_are_written_in_the_releases_letters(tmp_path):
 def test_the_test_of_version_1_1_has_scores_as_its_answers_are_public(config):
     done = evaluate(config, lambda messages: "A", split="test")
     rows = load_dataset("mmbench", config, split="test", data_dir=mini.release("mmbench"), images="skip")
-    assert done.scores["n_questions"] == len(rows) and not done.files and not done.note
+    assert done.scores["n_questions"] == len(rows) and not done.files and not " ".join(done.caveats)
     assert done.scores["vanilla_accuracy"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / len(rows))
 
 
@@ -255,8 +277,12 @@ def test_without_answers_the_note_says_where_public_ones_are(tmp_path, config, w
     task = evaluator(f"mmbench/{config}")
     done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
     assert done.scores is None and f"mmbench_{config}_test.xlsx" in done.files
-    assert done.note.startswith(f"{why}, so there is no score; the predictions of 20 items were kept. MMBench's")
-    assert "closed on 31 March 2026" in done.note and "version 1.1 (en_v11, cn_v11) are public in the" in done.note
+    assert " ".join(done.caveats).startswith(
+        f"{why}, so there is no score; the predictions of 20 items were kept. MMBench's"
+    )
+    assert "closed on 31 March 2026" in " ".join(
+        done.caveats
+    ) and "version 1.1 (en_v11, cn_v11) are public in the" in " ".join(done.caveats)
 
 
 def without_answers(name, folder):

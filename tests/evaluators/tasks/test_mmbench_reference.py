@@ -16,7 +16,6 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Response
 from eyechart.evaluators.results.results_file import collect
@@ -114,7 +113,7 @@ def test_rules_score_as_the_authors_would_score_them(table, loaded, rule):
 
 def test_an_oracle_is_right_in_all_passes(table, loaded):
     answers = iter([row["answer"] for question in loaded.dataset["question_id"] for row in table[int(question)]])
-    done = evaluator(TASK, options=TaskOptions(early_stop=False)).run(FunctionBackend(lambda _: next(answers)), loaded)
+    done = evaluator(TASK, settings=dict(early_stop=False)).run(FunctionBackend(lambda _: next(answers)), loaded)
     assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
     assert (done.scores["n_questions"], done.scores["n_passes"]) == (1176, 4377)
     assert done.scores["random_guess"] == pytest.approx(
@@ -228,7 +227,7 @@ def test_the_store_keeps_every_pass(table, loaded, tmp_path):
     for expected_asked in (True, False):
         with ResponseStore.open(tmp_path / "store.sqlite") as store:
             inner = Known(rule)
-            done = evaluator(TASK, options=TaskOptions(early_stop=False)).run(StoredBackend(inner, store), loaded)
+            done = evaluator(TASK, settings=dict(early_stop=False)).run(StoredBackend(inner, store), loaded)
         assert bool(inner.asked) is expected_asked
         scores.append(done.scores)
     assert scores[0] == scores[1] and scores[0]["n_passes"] == 4377
@@ -236,10 +235,10 @@ def test_the_store_keeps_every_pass(table, loaded, tmp_path):
 
 def test_a_blind_run_solves_a_question_in_its_own_passes(table, loaded, tmp_path):
     rule = RULES["always D"]
-    blind = evaluator(TASK, options=TaskOptions(blind=True)).run(Rule(rule), loaded)
+    blind = evaluator(TASK, settings=dict(blind=True)).run(Rule(rule), loaded)
     write_run(tmp_path, collect([blind], [], "2026-01-01"), [blind])
-    done = evaluator(TASK, options=TaskOptions(without_blind=tmp_path)).run(Rule(rule), loaded)
-    assert done.extras["without_blind"]["removed"] == expected(table, rule)[0] == 10
+    done = evaluator(TASK, settings=dict(exclude_blind_solved=tmp_path)).run(Rule(rule), loaded)
+    assert done.diagnostics["exclude_blind_solved"]["removed"] == expected(table, rule)[0] == 10
     assert done.variants["without blind-solvable questions"]["n_questions"] == 1166
 
 

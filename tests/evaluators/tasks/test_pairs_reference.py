@@ -7,7 +7,6 @@ import pytest
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.real_pairs import released_dev_rows
@@ -35,7 +34,7 @@ def score(task, release, tmp_path, replies, *, forced=None, **options):
         lines += [{"id": id, "pass": "forced", "text": reply} for id, reply in zip(ids, forced, strict=True)]
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    done = evaluator(task, options=TaskOptions(**options)).run(PredictionsFileBackend(path), data)
+    done = evaluator(task, settings=options).run(PredictionsFileBackend(path), data)
     assert done.complete and done.left_out == []
     return done.scores
 

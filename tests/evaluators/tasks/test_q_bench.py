@@ -15,7 +15,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
-from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.scripted_server import Script, always
@@ -40,26 +40,28 @@ def test_the_tiny_model_perceives(tmp_path):
     assert len(scores["by_question_type_by_concern"]) == 12
     assert sum(part["n"] for part in scores["by_question_type_by_concern"].values()) == scores["n"] == 36
     assert scores["yes_no"]["n_yes"] + scores["yes_no"]["n_no"] == 12
-    assert result.extras["prompt_failure"]["by_question_type"]["how"]["n"] == 12
+    assert result.diagnostics["prompt_failure"]["by_question_type"]["how"]["n"] == 12
     assert "yes/no, unbiased mean" in output and "in-context other: accuracy" in output
     assert "what, in-context other" not in output and "by two groups at once are in the results" in output
 
 
 def test_closed_set_inference_and_the_answer_mark_run_from_the_command_line(tmp_path):
-    (closed,), _ = run(tmp_path, "q_bench/perception", "--limit", 24, "--inference", "closed-set", "--loss", "sum")
+    (closed,), _ = run(
+        tmp_path, "q_bench/perception", "--limit", 24, "--set", "inference=closed-set", "--set", "loss=sum"
+    )
     assert closed.scores["accuracy"] > closed.scores["random_guess"] + 0.2
     assert set(closed.variants["loss=mean"]) == set(closed.scores)
     line = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()[0]
     assert line["text"] is None and len(line["losses"]) == len(line["loss_tokens"]) == len(line["options"])
-    assert "ABCD".index(line["extracted"]) == line["losses"].index(min(line["losses"]))
-    (marked,), _ = run(tmp_path / "marked", "q_bench/perception", "--limit", 24, "--wording", "answer-mark")
+    assert "ABCD".index(line["choice"]) == line["losses"].index(min(line["losses"]))
+    (marked,), _ = run(tmp_path / "marked", "q_bench/perception", "--limit", 24, "--set", "prompt=answer-mark")
     assert marked.settings["prompt_id"] == "q_bench_a1/2/answer-mark"
     assert marked.scores["accuracy"] > marked.scores["random_guess"] + 0.2
 
 
 def test_the_tiny_model_answers_about_pairs(tmp_path):
     (result,), _ = run(tmp_path, "q_bench/perception_pairs", "--limit", 96)
-    assert result.subset == "llvisionqa_pairs" and result.scores["n"] == 96
+    assert result.dataset == "llvisionqa_pairs" and result.scores["n"] == 96
     assert result.scores["accuracy_ci95"][0] > result.scores["random_guess"]
     assert (
         set(result.scores["by_question_type"]) == {"yes-or-no", "what", "how"} and len(result.scores["by_concern"]) == 4
@@ -95,7 +97,7 @@ def test_a_server_is_asked_for_texts(httpserver):
 def test_a_judge_on_a_server_is_asked_for_five_replies_at_once(httpserver):
     script = Script(httpserver)
     script.say(always("Score: 1"))
-    judge = make_judge(JudgeOptions("judge", EndpointOptions(httpserver.url_for("/v1"), max_retries=0)))
+    judge = EndpointJudge(JudgeOptions("judge", EndpointOptions(httpserver.url_for("/v1"), max_retries=0)))
     # A vote for each reply that names no option; completeness, preciseness and relevance of each description.
     for name, asked, score, value in (
         ("q_bench/perception", 3, "accuracy", 1.0),
@@ -122,7 +124,7 @@ def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked,
     rows = load_data(get_task(name), is_mini=True, images="skip").dataset.select(range(4))
     lines = [json.dumps({"id": row["id"], "text": f"Splendid {row['id']}"}) + "\n" for row in rows]
     (tmp_path / "answers.jsonl").write_text("".join(lines))
-    judge = ("--judge", "judge", "--judge-base-url", httpserver.url_for("/v1"), "--rounds", 3)
+    judge = ("--judge", "judge", "--judge-base-url", httpserver.url_for("/v1"), "--set", f"rounds={3}")
     answers = ("--predictions", tmp_path / "answers.jsonl", "--limit", 4, "--out", tmp_path / "out")
     done = invoke("score", name, "--mini", *answers, *judge)
     assert done.exit_code == 0, done.output
@@ -151,17 +153,17 @@ def test_answers_made_elsewhere_are_scored(tmp_path, name):
 
 @pytest.mark.parametrize("inference", ["options", "closed-set"])
 def test_the_test_split_gives_an_answer_file_with_letters_of_the_releases_order(tmp_path, inference):
-    options = ("--split", "test", "--limit", 12, "--shuffle-seed", 3, "--inference", inference)
+    options = ("--split", "test", "--limit", 12, "--set", f"shuffle_seed={3}", "--set", f"inference={inference}")
     (result,), output = run(tmp_path, "q_bench/perception", *options)
-    assert result.scores is None and "private" in result.note and "private" in output
-    assert result.extras and result.variants == {}
+    assert result.scores is None and "private" in " ".join(result.caveats) and "private" in output
+    assert result.diagnostics and result.variants == {}
     path = tmp_path / "q_bench" / "perception" / "llvisionqa" / "llvisionqa_responses.json"
     lines = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
     released = load_dataset("llvisionqa", split="test", data_dir=mini.release("llvisionqa"), images="skip")
     rows = json.loads(path.read_text(encoding="utf-8"))
     assert len(rows) == len(lines) == 12
     for row, line, question in zip(rows, lines, released, strict=False):
-        chosen = line["options"]["ABCD".index(line["extracted"])]
+        chosen = line["options"]["ABCD".index(line["choice"])]
         assert row["candidates"] == question["options"]
         if inference == "closed-set" or line["options"] != question["options"]:
             assert row["response"] == f"{'ABCD'[question['options'].index(chosen)]}. {chosen}"
@@ -176,7 +178,7 @@ def test_descriptions_without_any_golden_text_give_an_answer_file(tmp_path):
         name = f"mini_{number:04d}.png"
         (folder / name).write_bytes((mini.release("lldescribe") / "images_lldescribe" / name).read_bytes())
     (result,), _ = run(tmp_path / "out", "q_bench/description", "--data-dir", folder)
-    assert result.scores is None and "private" in result.note
+    assert result.scores is None and "private" in " ".join(result.caveats)
     path = tmp_path / "out" / "q_bench" / "description" / "lldescribe" / "lldescribe_responses.json"
     rows = json.loads(path.read_text(encoding="utf-8"))
     lines = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
@@ -194,7 +196,7 @@ def test_the_random_guess_of_real_questions_is_that_of_table_7_in_each_type_and_
     done = invoke("score", "q_bench/perception", *paths)
     assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path / "out").tasks
-    assert (result.extras["prompt_failure"]["rate"], result.scores["accuracy"]) == (1.0, 0.0)
+    assert (result.diagnostics["prompt_failure"]["rate"], result.scores["accuracy"]) == (1.0, 0.0)
     cells = result.scores["by_question_type_by_concern"]
     assert len(cells) == 12 and sum(cell["n"] for cell in cells.values()) == 1495
     for concern, percent in (

@@ -7,7 +7,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 
@@ -40,13 +39,13 @@ def test_published_scores_come_out_of_released_logits(reference, model, database
     loaded = load_data(get_task(TASK), subset=DATABASES[database], data_dir=reference / "q-bench-a3", images="skip")
     released = reference / "q-bench-a3-logits" / model / f"{database}.json"
     is_t5 = model == "instructblip_t5"
-    options = TaskOptions(words="high/low" if is_t5 else None, ties="released")
-    found = evaluator(TASK, options=options).run(PredictionsFileBackend(released), loaded)
+    options = {"word_pair": "high/low" if is_t5 else None, "ties": "released"}
+    found = evaluator(TASK, settings=options).run(PredictionsFileBackend(released), loaded)
     assert printed(found.scores) == published
-    assert found.settings["model"]["format"] == "q-bench-logits" and "repeat" not in found.note
+    assert found.settings["model"]["format"] == "q-bench-logits" and "repeat" not in " ".join(found.caveats)
     assert found.scores["temperature"] == 100.0 and found.scores["n"] == len(loaded.dataset)
     words = {"fine", "bad"} if is_t5 else {"fine", "bad", "high", "low"}
-    assert found.extras["words_missing"] == dict.fromkeys(sorted(words), found.scores["n"])
+    assert found.diagnostics["words_missing"] == dict.fromkeys(sorted(words), found.scores["n"])
     if is_t5:
         assert found.variants.keys() == {"good/poor", "good+high/poor+low", "argmax", "ties=exact"}
         assert database not in GOOD_POOR_OF_T5 or printed(found.variants["good/poor"]) == GOOD_POOR_OF_T5[database]
@@ -60,7 +59,7 @@ def test_the_command_takes_the_released_file_even_with_its_first_object_twice(re
     """As the files of InstructBLIP-Vicuna have it; also as data, since each object holds its opinion score."""
     text = (reference / "q-bench-a3-logits" / "idefics" / "agi.json").read_text()
     (tmp_path / "agi.json").write_text(text[: text.index("}") + 1] + text)
-    command = ["score", TASK, "--subset", "agiqa3k", "--ties", "released"]
+    command = ["score", TASK, "--dataset", "agiqa3k", "--set", "ties=released"]
     folders = [
         "--predictions",
         tmp_path / "agi.json",

@@ -35,14 +35,14 @@ def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
         assert scores["answer_accuracy"] > scores["random_guess"]
         assert scores["score_cc"] == pytest.approx(100 * scores["answer_rate"] * scores["answer_accuracy"])
         assert scores["score_sa"] == scores["score_cc"] + scores["score_rc"]
-        assert result.split == "dev" and "not to be set beside" in result.note
+        assert result.split == "dev" and "not to be set beside" in " ".join(result.caveats)
     assert "Only the dev answers are public" in done.output
 
 
 @pytest.mark.parametrize(("position", "letter"), [("first", "A"), ("1", "B")])
 def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp_path, position, letter):
     limited = ("--limit", 12, "--no-store", "--out", tmp_path)
-    done = invoke("run", "ql_bench/single", "--option", f"refusal_position={position}", *limited)
+    done = invoke("run", "ql_bench/single", "--data-option", f"refusal_position={position}", *limited)
     assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path).tasks
     place = json.loads(position) if letter == "B" else "first"
@@ -89,7 +89,7 @@ def test_the_test_split_keeps_both_passes_and_gives_no_score():
     loaded = load_data(task, split="test", data_dir=mini.release("llsavisionqa"))
     assert set(loaded.dataset["answer"]) == {""}
     found = evaluator(task.name).run(FunctionBackend(lambda messages: REFUSAL), loaded, limit=3)
-    assert found.scores is None and "private" in found.note
+    assert found.scores is None and "private" in " ".join(found.caveats)
     assert [line["pass"] for line in found.predictions] == ["main", "forced"] * 3
 
 

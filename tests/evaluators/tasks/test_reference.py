@@ -17,7 +17,7 @@ def invoke(*arguments):
 
 def test_a_hundred_real_images_are_scored(reference, tmp_path):
     folder = reference / "kadis700k"
-    done = invoke("run", "q_bench/assessment", "--subset", "kadis700k", "--data-dir", folder, "--out", tmp_path)
+    done = invoke("run", "q_bench/assessment", "--dataset", "kadis700k", "--data-dir", folder, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     assert "SRCC" in done.output and "PLCC" in done.output and "mini" not in done.output
     (task,) = read_results(tmp_path).tasks

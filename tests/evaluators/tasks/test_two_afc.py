@@ -68,12 +68,12 @@ def observed(reference, qualities, tmp_path_factory):
 
 
 def test_a_simulated_observer_on_the_real_coarse_list(observed):
-    scores, table = observed.scores, observed.extras["table"]
+    scores, table = observed.scores, observed.diagnostics["table"]
     assert {part: row["n_images"] for part, row in table.items()} == SIZES
     assert {part: row["n_pairs"] for part, row in table.items()} == {part: 12 * (n // 2) for part, n in SIZES.items()}
     assert (scores["n_images"], scores["n_pools"], scores["consistency"]) == (860, 8, 1.0)
     lines = [line for line in observed.predictions if not line["id"].startswith("mixed") and line["answer"]]
-    assert scores["accuracy_all"] == np.mean([line["answer"] == line["extracted"] for line in lines])
+    assert scores["accuracy_all"] == np.mean([line["answer"] == line["choice"] for line in lines])
     assert 0.75 < scores["accuracy_all"] < 0.95 and scores["pool_weights"] == "images"
     for database in SIZES:
         own = observed.variants["mixed"] if database == "mixed" else scores
@@ -101,7 +101,7 @@ def test_licqas_lists_make_mm21s_qualities_opinion_scores(reference, qualities, 
     only = {"databases": ["MM21"]}
     data = load_data(get_task("two_afc/coarse"), data_dir=tmp_path, images="skip", options=only)
     found = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), data)
-    assert (found.settings["mm21_quality"], found.note) == ("opinion score", "")
+    assert (found.settings["mm21_quality"], " ".join(found.caveats)) == ("opinion score", "")
     alone = score("two_afc/coarse", reference, file, **only)
     assert alone.settings["mm21_quality"] == "bitrate" and alone.scores["accuracy_all"] == 1.0
     assert 0.5 < found.scores["accuracy_all"] < 0.9
@@ -110,18 +110,18 @@ def test_licqas_lists_make_mm21s_qualities_opinion_scores(reference, qualities, 
 
 
 def test_averages_are_those_of_table_2(observed):
-    earlier, rated = observed.extras["averages"]
+    earlier, rated = observed.diagnostics["averages"]
     assert rated["over"] == ["kadis700k", "SQAD", "mixed"] and rated["n_images"] == 400
     assert earlier["over"] == ["kadid10k", "koniq10k", "MM21", "CSIQ", "LIVEC", "spaq"] and earlier["n_images"] == 660
     for average in (earlier, rated):
-        rows = [observed.extras["table"][part] for part in average["over"]]
+        rows = [observed.diagnostics["table"][part] for part in average["over"]]
         for name in ("consistency", "accuracy_all", "plcc_fitted"):
             expected = weighted_mean([row[name] for row in rows], [SIZES[part] for part in average["over"]])
             assert average[name] == pytest.approx(expected)
 
 
 def test_the_curve_over_rounds_is_that_of_figure_3(observed):
-    found = observed.extras["convergence"]
+    found = observed.diagnostics["convergence"]
     curve, bound = found["curve"], found["upper_bound"]
     assert [(part["rounds"], part["n_pairs"]) for part in curve] == [(r, 429 * r) for r in range(1, 13)]
     for name in ("srcc", "plcc", "plcc_fitted"):
@@ -145,9 +145,9 @@ def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, referen
     scores = dict(zip(list(data["first_id"]), list(data["first_quality"]), strict=True))
     scores |= dict(zip(list(data["second_id"]), list(data["second_quality"]), strict=True))
     found = score(task, reference, write_scores(tmp_path / "perfect.csv", scores))
-    table = found.extras["table"]
+    table = found.diagnostics["table"]
     assert {part: row["n_pairs"] for part, row in table.items()} == dict.fromkeys(parts, pairs)
-    (average,) = found.extras["averages"]
+    (average,) = found.diagnostics["averages"]
     assert (average["over"], average["weights"]) == (parts, "equal")
     assert average["accuracy_all"] == 1
     own = [name for name in found.scores["by_pool"] if (get_task(task).part_of_pool or str)(name) == parts[0]]
@@ -165,19 +165,21 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     # As NIQE does, it names files alone, and lower is better.
     niqe = {name.rpartition("/")[2]: -quality for name, quality in qualities.items() if name[:4] in ("spaq", "CSIQ")}
     file, out = write_scores(tmp_path / "niqe.csv", niqe), tmp_path / "out"
-    where = ("--data-dir", reference / "two-afc", "--option", 'databases=["spaq", "CSIQ"]')
+    where = ("--data-dir", reference / "two-afc", "--data-option", 'databases=["spaq", "CSIQ"]')
     done = invoke("score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--out", out)
     assert done.exit_code == 0, done.output
     (task,) = read_results(out).tasks
     assert (task.model, task.scores["n_images"], task.scores["accuracy_all"]) == ("niqe", 190, 1.0)
-    assert "mixed" not in task.variants and [part["over"] for part in task.extras["averages"]] == [["CSIQ", "spaq"]]
+    assert "mixed" not in task.variants and [part["over"] for part in task.diagnostics["averages"]] == [
+        ["CSIQ", "spaq"]
+    ]
     for line in (
         "spaq: accuracy, all pairs",
         "average of 2, CSIQ to spaq:",
         "prefers the image shown first",
     ):
         assert line in done.output
-    assert task.extras["convergence"]["limit"]["srcc"] == pytest.approx(1)
+    assert task.diagnostics["convergence"]["limit"]["srcc"] == pytest.approx(1)
 
 
 @SMALL
@@ -217,7 +219,7 @@ def test_the_tiny_model_sees_which_image_is_better(mini_run):
         assert task.scores["draw_rate"] == 0 and task.scores["unmatched"] == 0
         assert 0.3 < task.scores["first_rate"] < 0.7
         assert task.settings["prompt_id"] == "two_afc/2" and task.settings["data"]["options"]["rounds"] == 12
-    assert list(tasks["two_afc/fine_types"].extras["table"]) == ["level 1", "level 2"]
+    assert list(tasks["two_afc/fine_types"].diagnostics["table"]) == ["level 1", "level 2"]
     assert "accuracy, all pairs" in output and "prefers the image shown first" in output
 
 
@@ -225,7 +227,7 @@ def test_pairs_that_come_again_are_asked_once(tmp_path):
     assert invoke("run", TASKS[2], "--limit", 40, "--out", tmp_path / "one").exit_code == 0
     assert invoke("run", TASKS[2], "--limit", 40, "--no-store", "--out", tmp_path / "two").exit_code == 0
     (stored,), (asked,) = (read_results(tmp_path / name).tasks for name in ("one", "two"))
-    assert stored.scores == asked.scores and stored.extras == asked.extras
+    assert stored.scores == asked.scores and stored.diagnostics == asked.diagnostics
 
 
 @SMALL

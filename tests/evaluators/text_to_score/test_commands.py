@@ -199,7 +199,7 @@ def test_score_reads_the_scores_that_apply_writes(tmp_path):
     qualities = dict(zip(images["id"], images["quality"], strict=True))
     write_scores(tmp_path / "scores.csv", list(qualities), [quality / 3 - 0.1 for quality in qualities.values()])
     arguments = ["score", "q_bench/assessment", "--predictions", tmp_path / "scores.csv", "--out", tmp_path / "out"]
-    done = CliRunner().invoke(app, [str(argument) for argument in [*arguments, "--mini", "--subset", "kadis700k"]])
+    done = CliRunner().invoke(app, [str(argument) for argument in [*arguments, "--mini", "--dataset", "kadis700k"]])
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path / "out").tasks
     assert (task.scores["n"], task.scores["srcc"]) == (len(qualities), pytest.approx(1.0))

@@ -4,7 +4,7 @@ import pytest
 
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.published_tables import FOLDER, paper_tables, reference_rows
-from tests.hub_cards.leaderboard.submitted import board_named
+from tests.hub_cards.leaderboard.handed_in import board_named
 
 
 def table(board, name):

@@ -1,16 +1,18 @@
 import datetime
 import json
 import os
+import shutil
 
 import pytest
+from pydantic import ValidationError
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.hub_cards.leaderboard import entries as submissions
+from eyechart.hub_cards.leaderboard import entries
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.build import PAGE, build
-from eyechart.hub_cards.leaderboard.entries import is_safe_url
-from tests.hub_cards.leaderboard.submitted import board_named, result_on, results_file, submit
+from eyechart.hub_cards.leaderboard.build import PAGE, Replacement, build
+from eyechart.hub_cards.leaderboard.entries import Links
+from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on, results_file
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
 PERCEPTION = board_named("q_bench/perception")
@@ -18,12 +20,12 @@ PERCEPTION = board_named("q_bench/perception")
 
 @pytest.fixture
 def folder(tmp_path):
-    return tmp_path / "submissions"
+    return tmp_path / "entries"
 
 
 @pytest.fixture
 def space(tmp_path, folder):
-    """Builds, and gives what became of the submissions and the boards of the page by name."""
+    """Builds, and gives what became of the entries and the boards of the page by name."""
 
     def run():
         outcome = build(folder, tmp_path / "space", NOW)
@@ -37,12 +39,12 @@ def space(tmp_path, folder):
 
 
 def rejected(outcome):
-    return {(one["file"], one["task"]): " ".join(one["reasons"]) for one in outcome.rejected}
+    return {(one.entry, one.task): " ".join(one.reasons) for one in outcome.rejected}
 
 
 def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_path):
-    submit(folder, "a", [result_on(board, "org/a", 0.6) for board in BOARDS])
-    submit(folder, "b", [result_on(PERCEPTION, "org/b", 0.3)])
+    hand_in(folder, "a", [result_on(board, "org/a", 0.6) for board in BOARDS])
+    hand_in(folder, "b", [result_on(PERCEPTION, "org/b", 0.3)])
     outcome, boards = space()
     assert (len(outcome.accepted), outcome.rejected, outcome.replaced) == (len(BOARDS) + 1, [], [])
     assert list(boards) == [board.name for board in BOARDS]
@@ -52,7 +54,7 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_pat
     assert (first["model"], first["rank"], first["shared"], first["n"]) == ("org/a", 1, False, 1495)
     assert (second["model"], second["rank"], second["model_url"]) == ("org/b", 2, "https://huggingface.co/org/b")
     place = [column["name"] for column in boards["q_bench/perception"]["columns"]].index("what.accuracy")
-    assert first["values"][place] == pytest.approx([0.6004, 0.5568, 0.6425], abs=0.0001)
+    assert first["values"][place] == [0.6, 0.58, 0.62]
     published = read_results(built / second["run"])
     assert [task.model for task in published.tasks] == ["org/b"]
     assert sorted(path.name for path in (built / "results").iterdir()) == sorted(
@@ -61,7 +63,7 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_pat
 
 
 def test_rows_of_papers_stand_beside_and_private_ones_apart(folder, space):
-    submit(folder, "a", [result_on(PERCEPTION, "org/a")])
+    hand_in(folder, "a", [result_on(PERCEPTION, "org/a")])
     _, boards = space()
     assert {row["table"] for row in boards["q_bench/perception"]["references"]} == {"Table 7"}
     assert [one["table"] for one in boards["ql_bench/single"]["set_apart"]] == ["Table I", "Table III"]
@@ -69,14 +71,15 @@ def test_rows_of_papers_stand_beside_and_private_ones_apart(folder, space):
     assert len(boards["q_bench/assessment/spaq"]["references"]) == 17
 
 
-def test_folders_of_runs_and_files_are_found_and_nothing_else(folder, space):
-    submit(folder / "deep" / "run", "results", [result_on(PERCEPTION, "org/run")])
-    submit(folder / "deep" / "run" / "q_bench", "answers", [])
-    submit(folder, "single", [result_on(PERCEPTION, "org/file")])
-    submit(folder / ".git", "hidden", [result_on(PERCEPTION, "org/hidden")])
+def test_folders_of_runs_are_found_and_nothing_else(folder, space):
+    hand_in(folder, "deep/run", [result_on(PERCEPTION, "org/run")])
+    hand_in(folder, "deep/run/q_bench", [])
+    hand_in(folder, "single", [result_on(PERCEPTION, "org/file")])
+    hand_in(folder, ".git/hidden", [result_on(PERCEPTION, "org/hidden")])
     (folder / "notes.txt").write_text("nothing")
-    outside = submit(folder.parent / "elsewhere", "secret", [result_on(PERCEPTION, "org/link")])
-    os.symlink(outside, folder / "link.json")
+    outside = hand_in(folder.parent, "elsewhere", [result_on(PERCEPTION, "org/link")])
+    (folder / "linked").mkdir()
+    os.symlink(outside, folder / "linked" / "results.json")
     os.symlink(outside.parent, folder / "links")
     outcome, boards = space()
     assert {row["model"] for row in boards["q_bench/perception"]["rows"]} == {"org/run", "org/file"}
@@ -84,16 +87,16 @@ def test_folders_of_runs_and_files_are_found_and_nothing_else(folder, space):
 
 
 def test_the_folder_may_be_a_run_itself(folder, space):
-    submit(folder, "results", [result_on(PERCEPTION, "org/run")])
+    hand_in(folder.parent, folder.name, [result_on(PERCEPTION, "org/run")])
     outcome, _ = space()
     assert len(outcome.accepted) == 1
 
 
 def test_the_rest_of_a_file_stands_where_one_result_does_not(folder, space, tmp_path):
     pairs = result_on(board_named("q_bench/perception_pairs"), "org/a") | {"complete": False}
-    submit(folder, "a", [result_on(PERCEPTION, "org/a"), pairs])
+    hand_in(folder, "a", [result_on(PERCEPTION, "org/a"), pairs])
     outcome, boards = space()
-    assert list(rejected(outcome)) == [("a.json", "q_bench/perception_pairs")]
+    assert list(rejected(outcome)) == [("a", "q_bench/perception_pairs")]
     (row,) = boards["q_bench/perception"]["rows"]
     assert [task.task for task in read_results(tmp_path / "space" / row["run"]).tasks] == ["q_bench/perception"]
 
@@ -122,45 +125,43 @@ def test_the_rest_of_a_file_stands_where_one_result_does_not(folder, space, tmp_
     ],
 )
 def test_files_that_cannot_be_used_are_rejected_with_the_reason(folder, space, content, reason):
-    submit(folder, "good", [result_on(PERCEPTION, "org/good")])
-    (folder / "bad.json").write_text(content, encoding="latin-1")
+    hand_in(folder, "good", [result_on(PERCEPTION, "org/good")])
+    hand_in(folder, "bad", []).write_text(content, encoding="latin-1")
     outcome, boards = space()
     ((file, _),) = rejected(outcome)
-    assert file == "bad.json"
+    assert file == "bad"
     assert reason in next(iter(rejected(outcome).values()))
-    assert all(len(one) < 2000 for one in outcome.rejected[0]["reasons"])
+    assert all(len(one) < 2000 for one in outcome.rejected[0].reasons)
     assert [row["model"] for row in boards["q_bench/perception"]["rows"]] == ["org/good"]
 
 
 def test_a_huge_file_is_not_read(folder, space, monkeypatch):
-    monkeypatch.setattr(submissions, "MAX_BYTES", 10_000)
-    submit(folder, "huge", [result_on(PERCEPTION, "a") | {"note": "x" * 10_000}])
-    submit(folder, "small", [result_on(PERCEPTION, "b")])
+    monkeypatch.setattr(entries, "MAX_BYTES", 10_000)
+    hand_in(folder, "huge", [result_on(PERCEPTION, "a") | {"note": "x" * 10_000}])
+    hand_in(folder, "small", [result_on(PERCEPTION, "b")])
     outcome, _ = space()
-    assert "a submission has at most 10,000" in rejected(outcome)["huge.json", ""]
-    assert [entry.result.model for entry in outcome.accepted] == ["b"]
+    assert "an entry's has at most 10,000" in rejected(outcome)["huge", ""]
+    assert [row.result.model for row in outcome.accepted] == ["b"]
 
 
 def test_the_newest_result_of_a_model_counts(folder, space):
     old, new = "2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00"
-    submit(folder, "z_old", [result_on(PERCEPTION, "org/a", 0.9), result_on(BOARDS[1], "org/a", 0.9)], old)
-    submit(folder, "a_new", [result_on(PERCEPTION, "org/a", 0.4)], new)
+    hand_in(folder, "z_old", [result_on(PERCEPTION, "org/a", 0.9), result_on(BOARDS[1], "org/a", 0.9)], old)
+    hand_in(folder, "a_new", [result_on(PERCEPTION, "org/a", 0.4)], new)
     outcome, boards = space()
-    assert outcome.replaced == [
-        {"model": "org/a", "board": "q_bench/perception", "file": "z_old.json", "by": "a_new.json"}
-    ]
+    assert outcome.replaced == [Replacement("org/a", "q_bench/perception", "z_old", "a_new")]
     (row,) = boards["q_bench/perception"]["rows"]
     assert row["values"][0][0] == 0.4
     (other,) = boards[BOARDS[1].name]["rows"]
     assert other["values"][0][0] == pytest.approx(0.9, abs=0.001)
 
 
-def test_of_results_of_one_time_the_last_file_counts(folder, space):
+def test_of_results_of_one_time_the_last_folder_counts(folder, space):
     for name, score in (("b", 0.2), ("a", 0.4), ("c", 0.6)):
-        submit(folder, name, [result_on(PERCEPTION, "org/a", score)])
+        hand_in(folder, name, [result_on(PERCEPTION, "org/a", score)])
     outcome, boards = space()
     assert boards["q_bench/perception"]["rows"][0]["values"][0][0] == 0.6
-    assert [(one["file"], one["by"]) for one in outcome.replaced] == [("a.json", "b.json"), ("b.json", "c.json")]
+    assert [(one.entry, one.by) for one in outcome.replaced] == [("a", "b"), ("b", "c")]
 
 
 def test_models_of_different_judges_are_ranked_apart(folder, space):
@@ -168,27 +169,27 @@ def test_models_of_different_judges_are_ranked_apart(folder, space):
     for name, judge, score in (("a", "strict", 0.2), ("b", "strict", 0.9), ("c", "mild", 0.5), ("b", "mild", 0.7)):
         result = result_on(board, name, score)
         result["settings"]["judge"]["name"] = result["scores"]["judge"] = judge
-        submit(folder, f"{name}_{judge}", [result])
+        hand_in(folder, f"{name}_{judge}", [result])
     outcome, boards = space()
     assert outcome.replaced == []
     found = {(row["model"], row["judge"]): row["rank"] for row in boards[board.name]["rows"]}
     assert found == {("b", "strict"): 1, ("a", "strict"): 2, ("b", "mild"): 1, ("c", "mild"): 2}
 
 
-def test_answers_made_elsewhere_are_marked(folder, space):
-    average, spaq = (board_named(f"q_bench/assessment{name}") for name in ("", "/spaq"))
-    made = [result_on(board, "org/file") for board in (PERCEPTION, average, spaq)]
+def test_precomputed_predictions_are_marked(folder, space):
+    quality = [board for board in BOARDS if board.task == "q_bench/assessment"]
+    made = [result_on(board, "org/file") for board in (PERCEPTION, *quality)]
     for result in (made[0], made[2]):
         result["settings"]["model"] = {"backend": "predictions_file", "name": "org/file"}
-    submit(folder, "file", made)
-    asked = [result_on(board, "org/asked") for board in (PERCEPTION, average, spaq)]
+    hand_in(folder, "file", made)
+    asked = [result_on(board, "org/asked") for board in (PERCEPTION, *quality)]
     for result in (asked[0], asked[2]):
         result["settings"]["model"] = {"backend": "transformers", "name": "org/asked"}
-    submit(folder, "asked", asked)
+    hand_in(folder, "asked", asked)
     outcome, boards = space()
     assert outcome.rejected == []
-    for board in (PERCEPTION, average, spaq):
-        found = {row["model"]: row["made_elsewhere"] for row in boards[board.name]["rows"]}
+    for board in (PERCEPTION, *quality[:2]):
+        found = {row["model"]: row["precomputed"] for row in boards[board.name]["rows"]}
         assert found == {"org/file": True, "org/asked": False}
 
 
@@ -201,7 +202,7 @@ def test_hostile_names_stay_text_in_the_data(folder, space, tmp_path):
         "a'\"`&",
     ]
     for place, name in enumerate(names):
-        submit(folder, f"{place}", [result_on(PERCEPTION, name)])
+        hand_in(folder, f"{place}", [result_on(PERCEPTION, name)])
     outcome, boards = space()
     assert outcome.rejected == []
     rows = boards["q_bench/perception"]["rows"]
@@ -213,70 +214,71 @@ def test_hostile_names_stay_text_in_the_data(folder, space, tmp_path):
 @pytest.mark.parametrize(
     ("links", "reason"),
     [
-        ({"model_url": "javascript:alert(1)"}, "model_url: Value error, expected an https:// address"),
-        ({"run_url": "http://example.org"}, "run_url: Value error"),
-        ({"run_url": "data:text/html,<script>"}, "run_url: Value error"),
+        ({"model_url": "javascript:alert(1)"}, "model_url: URL scheme should be 'https'"),
+        ({"run_url": "http://example.org"}, "run_url: URL scheme should be"),
+        ({"run_url": "data:text/html,<script>"}, "run_url: URL scheme should be"),
         ({"name": "x"}, "name: Extra inputs"),
         ([], "the file: Input should be an object"),
     ],
 )
 def test_links_other_than_https_are_refused(folder, space, links, reason):
-    submit(folder / "run", "results", [result_on(PERCEPTION, "a")])
-    (folder / "run" / "submission.json").write_text(json.dumps(links))
-    submit(folder, "other", [result_on(PERCEPTION, "b")])
+    hand_in(folder, "run", [result_on(PERCEPTION, "a")])
+    (folder / "run" / "links.json").write_text(json.dumps(links))
+    hand_in(folder, "other", [result_on(PERCEPTION, "b")])
     outcome, _ = space()
-    assert reason in rejected(outcome)["run/results.json", ""]
+    assert reason in rejected(outcome)["run", ""]
 
 
 def test_links_are_published(folder, space):
-    submit(folder / "run", "results", [result_on(PERCEPTION, "a")])
+    hand_in(folder, "run", [result_on(PERCEPTION, "a")])
     given = {"model_url": "https://example.org/model", "run_url": "https://example.org/run?x=1#y"}
-    (folder / "run" / "submission.json").write_text(json.dumps(given))
+    (folder / "run" / "links.json").write_text(json.dumps(given))
     _, boards = space()
     (row,) = boards["q_bench/perception"]["rows"]
     assert (row["model_url"], row["run_url"]) == (given["model_url"], given["run_url"])
 
 
 @pytest.mark.parametrize(
-    ("url", "is_safe"),
+    ("url", "published"),
     [
-        ("https://huggingface.co/org/model", True),
-        ("https://example.org:8443/a?b=c#d", True),
-        ("HTTPS://EXAMPLE.ORG/", True),
-        ("https://huggingface.co@evil.example/", False),
-        ("https://", False),
-        ("https:///path", False),
-        ("https://example.org/\n", False),
-        ("https://example.org/\N{RIGHT-TO-LEFT OVERRIDE}", False),
-        ("https://exa\\mple.org", False),
-        ("https://[", False),
-        (" https://example.org", False),
-        ("//example.org", False),
-        ("ftp://example.org", False),
-        ("vbscript:x", False),
-        ("https://example.org/" + "x" * 500, False),
+        ("https://huggingface.co/org/model", "https://huggingface.co/org/model"),
+        ("https://example.org:8443/a?b=c#d", "https://example.org:8443/a?b=c#d"),
+        ("HTTPS://EXAMPLE.ORG/", "https://example.org/"),
+        ("https://example.org/\n", "https://example.org/"),
+        ("https://example.org/\N{RIGHT-TO-LEFT OVERRIDE}", "https://example.org/%E2%80%AE"),
+        ("https://huggingface.co@evil.example/", None),
+        ("https://", None),
+        ("https://[", None),
+        ("//example.org", None),
+        ("ftp://example.org", None),
+        ("vbscript:x", None),
+        ("https://example.org/" + "x" * 500, None),
     ],
 )
-def test_only_plain_https_addresses_are_safe(url, is_safe):
-    assert is_safe_url(url) is is_safe
+def test_only_https_addresses_are_published_in_their_plain_form(url, published):
+    if published is None:
+        with pytest.raises(ValidationError):
+            Links(model_url=url)
+    else:
+        assert str(Links(model_url=url).model_url) == published
 
 
 def test_a_build_can_be_repeated_and_gives_the_same(folder, space, tmp_path):
-    submit(folder, "a", [result_on(PERCEPTION, "org/a")])
+    hand_in(folder, "a", [result_on(PERCEPTION, "org/a")])
     (tmp_path / "space" / ".git").mkdir(parents=True)
     (tmp_path / "space" / ".git" / "HEAD").write_text("ref: refs/heads/main")
     space()
     before = {path: path.read_bytes() for path in sorted((tmp_path / "space").rglob("*")) if path.is_file()}
     space()
     assert {path: path.read_bytes() for path in sorted((tmp_path / "space").rglob("*")) if path.is_file()} == before
-    (folder / "a.json").unlink()
-    submit(folder, "b", [result_on(PERCEPTION, "org/b")])
+    shutil.rmtree(folder / "a")
+    hand_in(folder, "b", [result_on(PERCEPTION, "org/b")])
     space()
     assert len(list((tmp_path / "space" / "results").glob("*.json"))) == 2
 
 
 def test_other_folders_are_not_overwritten(folder, tmp_path):
-    submit(folder, "a", [result_on(PERCEPTION, "org/a")])
+    hand_in(folder, "a", [result_on(PERCEPTION, "org/a")])
     taken = tmp_path / "taken"
     taken.mkdir()
     (taken / "thesis.txt").write_text("years of work")
@@ -287,16 +289,16 @@ def test_other_folders_are_not_overwritten(folder, tmp_path):
         (other, "holds something else than a leaderboard"),
         (taken, "holds something else than a leaderboard"),
         (taken / "thesis.txt", "is a file"),
-        (folder / "space", "lies among the submissions"),
-        (folder, "lies among the submissions"),
+        (folder / "space", "lies among the entries"),
+        (folder, "lies among the entries"),
     ):
         with pytest.raises(UsageError, match=reason):
             build(folder, out, NOW)
     assert [path.name for path in taken.iterdir()] == ["thesis.txt"]
 
 
-def test_no_submissions_are_an_error(tmp_path):
+def test_no_entries_are_an_error(tmp_path):
     with pytest.raises(MissingFileError, match="not a folder"):
         build(tmp_path / "nowhere", tmp_path / "space", NOW)
-    with pytest.raises(MissingFileError, match="no submissions"):
+    with pytest.raises(MissingFileError, match="no entries"):
         build(tmp_path, tmp_path / "space", NOW)

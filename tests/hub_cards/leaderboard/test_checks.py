@@ -1,11 +1,13 @@
 import datetime
+import re
 
 import pytest
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
-from tests.hub_cards.leaderboard.submitted import board_named, put, result_on
+from tests.hub_cards.leaderboard.handed_in import board_named, put, result_on
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
 
@@ -48,7 +50,6 @@ def test_a_result_of_the_boards_settings_fits(board):
         ("q_bench/perception", "scores.accuracy", None, "scores.accuracy, which ranks, is undefined"),
         ("q_bench/perception", "scores.accuracy_ci95", [0.6, 0.4], "expected the lower bound first"),
         ("q_bench/perception", "scores.accuracy_ci95", [-1.0, 0.4], "expected 0 to 1"),
-        ("q_bench/perception", "scores.accuracy_ci95", [0.2, 0.3], "scores.accuracy_ci95 is [0.2, 0.3]; the Wilson"),
         ("q_bench/perception", "scores.n", -1, "scores.n is -1; expected a whole number from 0 on"),
         ("q_bench/perception", "scores.n", 1494.5, "expected a whole number"),
         ("q_bench/perception", "scores.n", 1494, "the board takes results on all 1,495 items"),
@@ -58,8 +59,6 @@ def test_a_result_of_the_boards_settings_fits(board):
         ("q_bench/assessment/spaq", "scores.srcc", -1.5, "expected -1 to 1"),
         ("q_bench/assessment/spaq", "settings.words", "high/low", "settings.words is 'high/low'"),
         ("q_bench/assessment/spaq", "settings.temperature", 1.0, "settings.temperature is 1.0"),
-        ("q_bench/assessment", "scores.srcc", 0.51, "the mean of its databases is 0.500000"),
-        ("q_bench/assessment", "scores.by_database.spaq.plcc", None, "scores.by_database lacks plcc"),
         ("q_bench/assessment", "settings.databases", ["spaq"], "settings.databases is ['spaq']"),
         ("q_bench/description", "settings.judge.name", "lexical", "its judge is 'lexical'"),
         ("q_bench/description", "scores.sum", 6.5, "scores.sum is 6.5; expected 0 to 6"),
@@ -135,7 +134,8 @@ def test_names_that_are_only_text_are_taken(name):
     ],
 )
 def test_a_run_says_when_it_began(given, reason):
-    assert reason in started_at({"started": given}, NOW)
+    with pytest.raises(DataError, match=re.escape(reason)):
+        started_at({"started": given}, NOW)
 
 
 def test_times_of_all_zones_can_be_compared():

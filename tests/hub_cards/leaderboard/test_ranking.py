@@ -15,22 +15,23 @@ def test_no_scores_no_ranks():
 
 
 def test_a_score_within_the_interval_of_the_ranks_first_shares_its_rank():
-    scores = [(0.70, (0.65, 0.75)), (0.66, (0.61, 0.71)), (0.64, (0.59, 0.69)), (0.60, (0.55, 0.65))]
+    scores = [(0.70, 0.65, 0.75), (0.66, 0.61, 0.71), (0.64, 0.59, 0.69), (0.60, 0.55, 0.65)]
     assert places(scores) == [(1, True), (1, True), (3, True), (3, True)]
 
 
 def test_the_bound_itself_is_within():
-    assert places([(0.70, (0.65, 0.75)), (0.65, (0.6, 0.7))]) == [(1, True), (1, True)]
+    assert places([(0.70, 0.65, 0.75), (0.65, 0.6, 0.7)]) == [(1, True), (1, True)]
 
 
 def test_without_intervals_only_equal_digits_tie():
-    assert places([(0.5, None), (0.50001, None), (0.5001, None)]) == [(2, True), (2, True), (1, False)]
-    assert places([(0.5001, None), (0.5, None)], number("srcc", "SRCC")) == [(1, True), (1, True)]
+    scores = [(value, None, None) for value in (0.5, 0.50001, 0.5001)]
+    assert places(scores) == [(2, True), (2, True), (1, False)]
+    assert places(scores, number("srcc", "SRCC")) == [(1, True)] * 3
 
 
 def test_no_two_of_a_rank_are_told_apart_by_the_firsts_interval():
     rng = random.Random(0)
-    scores = [(value, (value - 0.02, value + 0.02)) for value in (rng.random() for _ in range(300))]
+    scores = [(value, value - 0.02, value + 0.02) for value in (rng.random() for _ in range(300))]
     found = ranks(scores, ACCURACY)
     for place in {rank.place for rank in found}:
         same = [scores[i][0] for i, rank in enumerate(found) if rank.place == place]

@@ -12,13 +12,16 @@ from huggingface_hub import ModelCard, parse_eval_result_entries
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
+from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.model_card.publication import ENTRIES
 from eyechart.hub_cards.model_card.section import markdown
-from tests.evaluators.finished_runs import ACCURACY, MODEL, answer, evaluated, write
+from tests.evaluators.finished_runs import ACCURACY, MODEL, evaluated, write
 from tests.hub_stand_in import TOKEN, StandIn
 
 CARD = """\
@@ -100,31 +103,12 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
     assert "Nothing to change" in again
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"scores": {**ACCURACY, "accuracy": 0.875}}, "give 0.75 as accuracy and its results say 0.875"),
-        ({"data": {"options": "x"}}, "its settings do not tell its data"),
-        ({"data": {"options": ["x"]}}, "its settings do not tell its data"),
-        ({"data": {"config": []}}, "its settings do not tell its data"),
-    ],
-)
-def test_edited_results_are_refused(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
-    rows = [answer(f"q{place}", options=["x", "y"], answer="A", extracted="AAAB"[place % 4]) for place in range(12)]
-    (tmp_path / "card.md").write_text(CARD)
-    arguments = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
-    own = {"subset": "own data", "predictions": rows}
-    assert "value: 0.75" in call(write(tmp_path / "run", [evaluated(**own)]), *arguments)
-    edited = write(tmp_path / "edited", [evaluated(**own, **fields)])
-    assert reason in " ".join(call(edited, *arguments, code=2).split())
-
-
-def test_answers_that_were_made_elsewhere_are_said_to_be(tmp_path: Path) -> None:
+def test_precomputed_predictions_are_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "card.md").write_text(CARD)
     model = {"backend": "predictions_file", "name": MODEL, "format": "eyechart"}
     run = write(tmp_path / "run", [evaluated(settings={"model": model})])
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
-    assert "the answers were made elsewhere; that they are to this prompt is what their file claims." in shown
+    assert "precomputed predictions; that they answer this prompt is what their file claims." in shown
 
 
 def test_a_dry_run_writes_nothing(hub: StandIn, run: Path) -> None:
@@ -178,7 +162,7 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"data": {"is_mini": True}}, "it is of a mini release"),
         ({"data": {"is_mini": "no"}}, "it is of a mini release"),
         ({"data": {"source": str(mini.release("llvisionqa"))}}, "it is of a mini release"),
-        ({"settings": {"limit": 5}}, "it is of the first 5 items alone; repeat it without --limit"),
+        ({"settings": {"limit": 5}}, "run used --limit 5; repeat it without --limit"),
         ({"scores": None, "note": "The answers are private."}, "it has no score, as The answers are private."),
         ({"scores": {}}, "it has no score; a results file is not to be edited"),
         ({"scores": {**ACCURACY, "accuracy": 5.0}}, "scores.accuracy is 5.0; expected 0 to 1; a results file is not"),
@@ -212,14 +196,18 @@ def test_each_official_release_of_a_split_may_be_published(tmp_path: Path, count
 
 def test_an_average_is_of_all_images_of_its_databases(tmp_path: Path) -> None:
     (tmp_path / "card.md").write_text(CARD)
-    names = ["koniq10k", "live_itw"]
-    for count, code in ((10_073 + 1_169, 0), (12, 2)):
-        settings = {"databases": names}
-        made = evaluated("q_bench/assessment", "average", "test", scores={**QUALITY, "n": count}, settings=settings)
-        del made.settings["data"]["source"]
-        run = write(tmp_path / str(count), [made])
+    scores = {**QUALITY, "krcc": 0.7, "plcc_fitted": 0.85}
+    for missing, code in ((0, 0), (12, 2)):
+        made = [
+            evaluated(
+                "q_bench/assessment", name, "test", scores={**scores, "n": official_counts(name, None, "test")[0]}
+            )
+            for name in DATABASES
+        ]
+        made[0].scores["n"] -= missing
+        run = write(tmp_path / str(missing), with_averages(made))
         shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", code=code)
-        assert ("it is of 12 items, and average (test) has 11,242" in shown) == bool(code)
+        assert ("it is of 81,272 items, and average (test) has 81,284" in shown) == bool(code)
 
 
 @pytest.fixture
@@ -239,7 +227,7 @@ def test_own_data_are_published_under_the_name_of_their_folder_alone(photographs
     text = (tmp_path / "out" / "README.md").read_text()
     ours = ModelCard.load(tmp_path / "out" / "README.md").data.eval_results[1]
     assert (ours.dataset_type, ours.dataset_name) == ("my holidays", "my holidays")
-    assert "| my holidays (test) | SRCC |" in text and "data of the publisher's own, not a benchmark's" in text
+    assert "| my holidays (test) | SRCC |" in text and "the publisher's own data, not a benchmark's" in text
     assert "KADIS" not in text and "/home/me" not in text and not (tmp_path / "out" / ENTRIES).exists()
 
 
@@ -268,7 +256,7 @@ def test_rows_left_out_are_told(tmp_path: Path) -> None:
     run = write(tmp_path, [evaluated(left_out=left_out, scores={**ACCURACY, "n": 1494})])
     (tmp_path / "card.md").write_text(CARD)
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--allow-left-out")
-    assert "1 row is not in the scores: they could not be read, or had no image." in shown
+    assert "1 row left out: unreadable or without an image." in shown
 
 
 def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
@@ -306,7 +294,7 @@ def test_a_data_set_that_is_none_of_ours_is_named_as_it_is(tmp_path: Path, subse
         (["--push", "--card", "x"], "leave one of them"),
         (["--create-pr"], "--create-pr says how to --push"),
         (["--task", "mmbench/cn"], "unknown task in these runs 'mmbench/cn'; did you mean 'mmbench/en'"),
-        (["--dataset-repo", "llvisionqa"], "is not SUBSET=ID"),
+        (["--dataset-repo", "llvisionqa"], "is not DATASET=ID"),
         (["--dataset-repo", "llvisonqa=me/x"], "did you mean 'llvisionqa'"),
         (["--model-repo", "acme/other"], "the run is of the model 'acme/vlm' and the repository is 'acme/other'"),
     ],
@@ -347,7 +335,7 @@ def test_results_without_settings_or_of_another_schema(run: Path, tmp_path: Path
     for task in whole["tasks"]:
         task["settings"] = {}
     path.write_text(json.dumps(whole))
-    assert "its settings do not tell its data" in call(run, *card, code=2)
+    assert "its settings do not describe its data" in call(run, *card, code=2)
     path.write_text(json.dumps({**whole, "schema": 9}))
     assert "its schema is 9" in call(run, *card, code=1)
     path.write_text("{")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import eyechart.metrics
-from eyechart.metrics.scoring.choices.decisions import random_choice
+from eyechart.metrics.scoring.choices.reading import random_choice
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 
 ROWS = {

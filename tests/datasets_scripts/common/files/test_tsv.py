@@ -21,7 +21,7 @@ def write(tmp_path: Path, content: bytes | str) -> str:
 
 def test_texts_are_given_as_they_are(tmp_path: Path) -> None:
     path = write(tmp_path, "\ufeffindex\tA\tB\timage\n1\tnan\tNone\t7\n\n2\t\tN/A\t\r\n3\t1\t0\tx")
-    assert read_tsv_rows(path, ["index", "A"], "image") == [
+    assert read_tsv_rows(path, ["index", "A"]) == [
         (2, {"index": "1", "A": "nan", "B": "None", "image": "7"}),
         (4, {"index": "2", "A": "", "B": "N/A", "image": ""}),
         (5, {"index": "3", "A": "1", "B": "0", "image": "x"}),
@@ -30,7 +30,7 @@ def test_texts_are_given_as_they_are(tmp_path: Path) -> None:
 
 def test_quoted_fields_hold_tabs_line_breaks_and_quotation_marks(tmp_path: Path) -> None:
     text = 'index\t"A"\timage\n1\t"two\tlines\r\nand ""more"" \n"\t\n2\t5" tall\t""\n3\t""""\tx\n'
-    assert read_tsv_rows(write(tmp_path, text), ["A"], "image") == [
+    assert read_tsv_rows(write(tmp_path, text), ["A"]) == [
         (4, {"index": "1", "A": 'two\tlines\r\nand "more" \n', "image": ""}),
         (5, {"index": "2", "A": '5" tall', "image": ""}),
         (6, {"index": "3", "A": '"', "image": "x"}),
@@ -51,7 +51,7 @@ def test_what_the_csv_module_writes_is_read(
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator=end)
     writer.writerows([("a", "b", "c"), *table])
-    rows = read_tsv_rows(write(tmp_path_factory.mktemp("table"), text.getvalue()), ["a"], "none", images=False)
+    rows = read_tsv_rows(write(tmp_path_factory.mktemp("table"), text.getvalue()), ["a"], ("none",), images=False)
     assert [tuple(row.values()) for _, row in rows] == table
 
 
@@ -62,7 +62,7 @@ def test_images_are_found_again_by_their_place(tmp_path: Path, size: int, quoted
     cell = base64.encodebytes(image).decode() if quoted else base64.b64encode(image).decode()
     cell = f'"{cell}"' if quoted else cell
     path = write(tmp_path, f'index\thint\timage\tA\n1\t"\u5b57\n"\t{cell}\tx\n2\t\t1\ty\n')
-    (_, first), (_, second) = read_tsv_rows(path, ["index"], "image")
+    (_, first), (_, second) = read_tsv_rows(path, ["index"])
     assert isinstance(first["image"], Base64Cell) and first["image"].problem == ""
     assert first["image"].load() == {"bytes": image, "path": None}
     assert (first["A"], second) == ("x", {"index": "2", "hint": "", "image": "1", "A": "y"})
@@ -70,7 +70,7 @@ def test_images_are_found_again_by_their_place(tmp_path: Path, size: int, quoted
 
 @pytest.mark.parametrize("cell", ["!" * 100, "A" * 101, "A" * 99, "\u00e9" * 40])
 def test_what_is_not_base64_is_said_in_the_cell(tmp_path: Path, cell: str) -> None:
-    ((_, row),) = read_tsv_rows(write(tmp_path, f"index\timage\n1\t{cell}\n"), ["index"], "image")
+    ((_, row),) = read_tsv_rows(write(tmp_path, f"index\timage\n1\t{cell}\n"), ["index"])
     assert row["image"].problem.startswith("the image is not base64: ")
     with pytest.raises(ValueError, match="not base64"):
         row["image"].load()
@@ -78,15 +78,15 @@ def test_what_is_not_base64_is_said_in_the_cell(tmp_path: Path, cell: str) -> No
 
 def test_the_image_column_can_be_left_unread(tmp_path: Path) -> None:
     path = write(tmp_path, b"index\timage\n1\t\xff\n")
-    assert read_tsv_rows(path, ["index"], "image", images=False) == [(2, {"index": "1"})]
+    assert read_tsv_rows(path, ["index"], images=False) == [(2, {"index": "1"})]
     path = write(tmp_path, "index\n1\n")
-    assert read_tsv_rows(path, ["index"], "image", images=False) == [(2, {"index": "1"})]
+    assert read_tsv_rows(path, ["index"], images=False) == [(2, {"index": "1"})]
     with pytest.raises(BadAnnotationError, match=r"table\.tsv, row 1: a column is missing: unknown column 'image'"):
-        read_tsv_rows(path, ["index"], "image")
+        read_tsv_rows(path, ["index"])
 
 
 def test_bad_rows_are_errors_of_that_row(tmp_path: Path) -> None:
-    rows = read_tsv_rows(write(tmp_path, b"index\tA\n1\n1\t2\t3\n\xff\t2\n1\t2\n"), ["A"], "image", images=False)
+    rows = read_tsv_rows(write(tmp_path, b"index\tA\n1\n1\t2\t3\n\xff\t2\n1\t2\n"), ["A"], images=False)
     assert rows == [
         (2, {ROW_ERROR: "1 field(s) where the header has 2"}),
         (3, {ROW_ERROR: "3 field(s) where the header has 2"}),
@@ -110,14 +110,14 @@ def test_bad_rows_are_errors_of_that_row(tmp_path: Path) -> None:
 def test_bad_files(content: bytes | str, reason: str, tmp_path: Path) -> None:
     path = write(tmp_path, content)
     with pytest.raises(BadAnnotationError, match=rf"table\.tsv.*{reason}"):
-        read_tsv_rows(path, ["index"], "image", images=False)
+        read_tsv_rows(path, ["index"], images=False)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="not there"):
-        read_tsv_rows(str(tmp_path / "none.tsv"), ["index"], "image")
+        read_tsv_rows(str(tmp_path / "none.tsv"), ["index"])
     with pytest.raises(BadAnnotationError, match="cannot be read"):
-        read_tsv_rows(str(tmp_path), ["index"], "image")
+        read_tsv_rows(str(tmp_path), ["index"])
 
 
 def test_memory_is_that_of_a_few_rows(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_memory_is_that_of_a_few_rows(tmp_path: Path) -> None:
             file.write(b"%d\t%s\n" % (index, cell))
     tracemalloc.start()
     try:
-        rows = read_tsv_rows(str(path), ["index"], "image")
+        rows = read_tsv_rows(str(path), ["index"])
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -5,7 +5,6 @@ import pytest
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.tasks import get_task
 
 TASK = "q_bench/assessment"
@@ -15,7 +14,7 @@ TASK = "q_bench/assessment"
 def run(backend):
     def ask(limit=12, server=None, **options):
         loaded = load_data(get_task(TASK), subset="kadis700k", data_dir=mini.release("kadis700k"))
-        return evaluator(TASK, options=TaskOptions(**options)).run(server or backend(), loaded, limit=limit)
+        return evaluator(TASK, settings=options).run(server or backend(), loaded, limit=limit)
 
     return ask
 
@@ -27,7 +26,7 @@ def test_one_request_an_image_gives_all_words_that_are_likely_enough(model_serve
     # Two try out whether the server goes on with the beginning of a reply, and some how long words are.
     sent = [body for body in model_server.asked if body["messages"][-1]["content"] == "The quality of the image is"]
     assert len(sent) == 12
-    assert found.extras.get("words_missing") is None
+    assert found.diagnostics.get("words_missing") is None
     assert set(found.predictions[0]["logits"]) == {"good", "poor", "fine", "bad", "high", "low"}
     upper_bound_words = [word for record in found.predictions for word in record["upper_bound_words"] or []]
     assert found.settings["model"].get("upper_bound_words", {}) == {
@@ -37,9 +36,9 @@ def test_one_request_an_image_gives_all_words_that_are_likely_enough(model_serve
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
 def test_the_numerical_instruction_is_a_question_like_any_other(model_server, run):
-    found = run(wording="numerical")
+    found = run(prompt="numerical")
     assert [len(body["messages"]) for body in model_server.asked] == [1] * 12
-    assert found.extras["unread"] == 0 and found.scores["srcc"] > 0.5
+    assert found.diagnostics["unread"] == 0 and found.scores["srcc"] > 0.5
 
 
 def test_the_likeliest_token_goes_on_with_the_beginning_of_the_reply(model_server, run):
@@ -47,5 +46,5 @@ def test_the_likeliest_token_goes_on_with_the_beginning_of_the_reply(model_serve
     sent = [body for body in model_server.asked if body["messages"][-1]["content"] == "The quality of the image is"]
     assert len(sent) == 12
     assert {body.get("max_tokens") or body["max_completion_tokens"] for body in sent} == {1}
-    assert found.extras["suggested_words"] == "good/poor"
-    assert found.extras["top_tokens"].keys() <= {"good", "poor"}
+    assert found.diagnostics["suggested_words"] == "good/poor"
+    assert found.diagnostics["top_tokens"].keys() <= {"good", "poor"}

@@ -7,7 +7,7 @@ import torch
 
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.features import ImageFeatures
-from eyechart.evaluators.backends.local.kv_cache import restrict_lm_head
+from eyechart.evaluators.backends.local.reader import restrict_lm_head
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests, picture

@@ -3,7 +3,7 @@ import torch
 
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.local import image_groups
-from eyechart.evaluators.backends.local.image_groups import Preparer, split_units
+from eyechart.evaluators.backends.local.image_groups import Preparer, group_by_image
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.types import IMAGE, Request
 
@@ -35,13 +35,13 @@ def ask(id, image, text="?"):
 
 def windows(requests, least, rendered=None):
     rendered = [] if rendered is None else rendered
-    return Preparer(lambda: Renderer(rendered), workers=2).windows(split_units(requests), least)
+    return Preparer(lambda: Renderer(rendered), workers=2).windows(group_by_image(requests), least)
 
 
 def test_requests_that_begin_with_the_same_image_are_a_unit(make_picture):
     first, second = make_picture(1), make_picture(2)
     requests = [ask("a", first), ask("b", second, "longer"), ask("c", first.copy()), Request("d", ("text",), ())]
-    assert [[request.id for request in unit] for unit in split_units(requests)] == [["d"], ["a", "c"], ["b"]]
+    assert [[request.id for request in unit] for unit in group_by_image(requests)] == [["d"], ["a", "c"], ["b"]]
 
 
 def test_windows_hold_at_least_so_many_sequences_and_every_request_once(make_picture):

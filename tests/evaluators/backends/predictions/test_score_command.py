@@ -156,7 +156,7 @@ def test_scores_of_any_quality_measure(tmp_path):
     photographs = load_dataset("kadis700k", split="test", data_dir=folder, images="skip").to_list()
     path = tmp_path / "niqe.csv"
     path.write_text("image,score\n" + "".join(f"images/{row['id']},{-row['quality']}\n" for row in photographs))
-    arguments = ("--subset", "kadis700k")
+    arguments = ("--dataset", "kadis700k")
     task = score(path, *arguments, "--lower-is-better", task="q_bench/assessment")
     assert (task.scores["n"], task.scores["srcc"]) == (len(photographs), pytest.approx(1.0))
     assert task.settings["model"]["lower_is_better"] is True

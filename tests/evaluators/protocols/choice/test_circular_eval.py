@@ -18,7 +18,6 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.requests.types import Response
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
@@ -68,7 +67,7 @@ def knows(messages):
 
 
 def run(model, data, *, options=None, judge=None, seed=0, name="mmbench/en", **how):
-    task = evaluator(name, options=TaskOptions(**(options or {})), judge=judge, seed=seed)
+    task = evaluator(name, settings=dict(**(options or {})), judge=judge, seed=seed)
     return task.run(FunctionBackend(model) if callable(model) else model, data, **how)
 
 
@@ -232,9 +231,9 @@ def test_three_steps_of_extraction(data):
     assert (done.scores["judge_template"], done.scores["rounds"]) == ("mmbench_choice", 1)
     assert [row["step"] for row in done.predictions] == ["exact"] * 2 + ["judge"] * 4 + ["random"] * 3
     x = done.predictions[5]
-    assert (x["id"], x["extracted"], x["correct"]) == ("q4", None, False), "an answer, which matches no option"
+    assert (x["id"], x["choice"], x["correct"]) == ("q4", None, False), "an answer, which matches no option"
     again = run(model, data, judge=judge, options={"fallback": "random"})
-    assert [row["extracted"] for row in again.predictions] == [row["extracted"] for row in done.predictions]
+    assert [row["choice"] for row in again.predictions] == [row["choice"] for row in done.predictions]
     assert run(model, data, judge=judge, options={"rounds": 3}).scores["rounds"] == 3
 
 
@@ -385,7 +384,7 @@ def test_private_answers_are_asked_in_all_passes(data):
     done = run(server, private)
     assert len(server.asked) == 9
     assert done.scores is None and done.files == {}
-    assert done.extras["answer_file"] == {"passes": 9, "missing": 0, "changed": 0}
+    assert done.diagnostics["answer_file"] == {"passes": 9, "missing": 0, "changed": 0}
     assert not any("correct" in row for row in done.predictions)
     mixed = run(lambda messages: "A", make_data(answer=["", "A", "C"]))
     assert mixed.scores["n_questions"] == 2
@@ -397,7 +396,7 @@ def test_settings_say_how_it_was_asked(data):
     expected |= {"missing": "error", "max_new_tokens": 64, "without_blind": None, "human_letters": None}
     assert expected.items() <= done.settings.items()
     with pytest.raises(UsageError, match="shuffle_seed=1 has no effect"):
-        evaluator("mmbench/en", options=TaskOptions(shuffle_seed=1))
+        evaluator("mmbench/en", settings=dict(shuffle_seed=1))
 
 
 def test_a_blind_run_shows_no_image(data):
@@ -447,7 +446,7 @@ def blind_run(folder, data, model=None, name="mmbench/en"):
 
 def blind_model(folder):
     (task,) = read_results(folder).tasks
-    assert task.note == "Asked without the images."
+    assert " ".join(task.caveats) == "Asked without the images."
     return task.model
 
 
@@ -457,43 +456,51 @@ def test_questions_that_are_solved_blind_are_removed(tmp_path, data):
     def model(messages):
         return knows(messages) if shown(messages)[0] != "q4" else "A"
 
-    done = run(model, data, options={"without_blind": folder})
+    done = run(model, data, options={"exclude_blind_solved": folder})
     assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
     rest = done.variants["without blind-solvable questions"]
     assert (rest["circular_accuracy"], rest["n_questions"], rest["n_vanilla"]) == (0.5, 2, 2)
     assert rest["random_guess"] == pytest.approx((2**-2 + 4**-4) / 2)
-    assert done.extras["without_blind"] == {"model": blind_model(folder), "removed": 1, "not_asked": 0, "of": 3}
-    blind = done.settings["without_blind"]
+    assert done.diagnostics["exclude_blind_solved"] == {
+        "model": blind_model(folder),
+        "removed": 1,
+        "not_asked": 0,
+        "of": 3,
+    }
+    blind = done.settings["exclude_blind_solved"]
     assert blind == {"model": blind_model(folder), "folder": "blind", "solved": 1, "of": 3}
     assert "without blind-solvable questions" not in run(model, data).variants
 
 
 def test_nothing_is_scored_where_all_questions_are_solved_blind(tmp_path, data):
-    done = run(knows, data, options={"without_blind": blind_run(tmp_path / "blind", data, knows)})
+    done = run(knows, data, options={"exclude_blind_solved": blind_run(tmp_path / "blind", data, knows)})
     assert done.variants == {}
-    assert done.extras["without_blind"]["removed"] == 3
+    assert done.diagnostics["exclude_blind_solved"]["removed"] == 3
 
 
 def test_another_run_is_no_blind_run(tmp_path, data):
     with pytest.raises(MissingFileError, match="folder of a finished run"):
-        run(knows, data, options={"without_blind": str(tmp_path)})
+        run(knows, data, options={"exclude_blind_solved": str(tmp_path)})
     seeing = run(knows, data)
     write_run(tmp_path / "seeing", collect([seeing], [], "2024-01-01"), [seeing])
     with pytest.raises(UsageError, match=r"but: mmbench/en \(given\)\. Make them with .*--blind"):
-        run(knows, data, options={"without_blind": str(tmp_path / "seeing")})
+        run(knows, data, options={"exclude_blind_solved": str(tmp_path / "seeing")})
     other = blind_run(tmp_path / "other", data, name="mmbench/cn")
     with pytest.raises(UsageError, match=r"mmbench/cn \(given, blind\)"):
-        run(knows, data, options={"without_blind": other})
+        run(knows, data, options={"exclude_blind_solved": other})
     others = make_data(question=["What is q2?", "What is q3??", "What is q4?"])
     with pytest.raises(DataError, match="was not asked 1 of the 3 questions, the first: 'q3'"):
-        run(knows, others, options={"without_blind": blind_run(tmp_path / "blind", data)})
-    done = run(knows, others, options={"without_blind": str(tmp_path / "blind")}, skip_bad=True)
+        run(knows, others, options={"exclude_blind_solved": blind_run(tmp_path / "blind", data)})
+    done = run(knows, others, options={"exclude_blind_solved": str(tmp_path / "blind")}, skip_bad=True)
     # Of q3 the blind run knows only another question.
-    assert (done.extras["without_blind"]["removed"], done.extras["without_blind"]["not_asked"]) == (0, 1)
+    assert (
+        done.diagnostics["exclude_blind_solved"]["removed"],
+        done.diagnostics["exclude_blind_solved"]["not_asked"],
+    ) == (0, 1)
     assert done.variants["without blind-solvable questions"]["n_questions"] == 2
     (tmp_path / "blind" / "results.json").write_text("{}", encoding="utf-8")
     with pytest.raises(DataError, match="cannot be read as results"):
-        run(knows, data, options={"without_blind": str(tmp_path / "blind")})
+        run(knows, data, options={"exclude_blind_solved": str(tmp_path / "blind")})
 
 
 def test_open_answers_are_marked(data):
@@ -508,7 +515,7 @@ def test_open_answers_are_marked(data):
         marks = {"no it is": 5, "crimson": 4, "a hen": 1}
         return [f"Score: {next(mark for text, mark in marks.items() if text in told[-1])}"] * n
 
-    done = run(model, data, options={"marking": True}, judge=judge)
+    done = run(model, data, options={"grade_open_answers": True}, judge=judge)
     marks = done.variants["marking of open answers"]
     assert (marks["mean_score"], marks["exact_match"], marks["n"]) == (pytest.approx(10 / 3), pytest.approx(1 / 3), 3)
     assert marks["by_category"]["OCR"]["mean_score"] == 4.5
@@ -517,21 +524,21 @@ def test_open_answers_are_marked(data):
     assert (done.scores["circular_accuracy"], done.scores["n_passes"]) == (1.0, 9)
     opened = [row for row in done.predictions if row["pass"] == "open"]
     assert [row["reference"] for row in opened] == list(RIGHT.values())
-    lexical = run(model, data, options={"marking": True}).variants["marking of open answers"]
+    lexical = run(model, data, options={"grade_open_answers": True}).variants["marking of open answers"]
     assert lexical["judge"] == "lexical"
 
 
 def test_open_answers_are_asked_without_options_and_needed(tmp_path, data):
     seen = []
     server = Server(lambda messages: seen.append(messages) or "A")
-    run(server, data, options={"marking": True})
+    run(server, data, options={"grade_open_answers": True})
     assert [pass_name for _, pass_name in server.asked[:6]] == ["main", "open"] * 3
     assert seen[3][0]["content"][1]["text"] == "Roses are red.\nWhat is q3?"
     rows = [*answers(**COMPLETE, q4_0="A"), *({"id": id, "pass": "open", "text": "x"} for id in ("q2", "q3"))]
     with pytest.raises(DataError, match="id 'q4', pass 'open'"):
-        run(write_answers(tmp_path / "a.jsonl", rows), data, options={"marking": True})
+        run(write_answers(tmp_path / "a.jsonl", rows), data, options={"grade_open_answers": True})
     with pytest.raises(UsageError, match="blind and marking"):
-        evaluator("mmbench/en", options=TaskOptions(blind=True, marking=True))
+        evaluator("mmbench/en", settings=dict(blind=True, grade_open_answers=True))
 
 
 def test_the_agreement_with_human_letters(tmp_path, data):
@@ -543,16 +550,18 @@ def test_the_agreement_with_human_letters(tmp_path, data):
 
     path = tmp_path / "letters.csv"
     path.write_text("id,pass,letter\nq2,,B\nq3,main,B\nq3,rotation:1,A\nq4,main,X\nq4,rotation:9,A\n", encoding="utf-8")
-    done = run(model, data, judge=judge, options={"human_letters": str(path)})
-    found = done.extras["extractor_agreement"]
+    done = run(model, data, judge=judge, options={"human_labels": str(path)})
+    found = done.diagnostics["extractor_agreement"]
     assert (found["all"]["agreement"], found["all"]["n"], found["unused"]) == (0.75, 4, 1)
     after = found["after_exact"]
     assert (after["agreement"], after["n"]) == (pytest.approx(2 / 3), 3)
     assert (after["one_says_x"], after["different_letters"]) == (0.0, pytest.approx(1 / 3))
-    assert done.settings["human_letters"] == {"file": "letters.csv", "letters": 5}
+    assert done.settings["human_labels"] == {"file": "letters.csv", "letters": 5}
     lines = [{"id": "q2", "letter": "B"}, {"id": "q3", "pass": "rotation:2", "letter": "X"}]
     (tmp_path / "letters.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    alone = run(model, data, options={"human_letters": str(tmp_path / "letters.jsonl")}).extras["extractor_agreement"]
+    alone = run(model, data, options={"human_labels": str(tmp_path / "letters.jsonl")}).diagnostics[
+        "extractor_agreement"
+    ]
     assert (alone["all"]["agreement"], alone["after_exact"]["n"]) == (1.0, 1)
 
 
@@ -573,16 +582,16 @@ def test_malformed_human_letters_are_refused_before_anything_is_asked(tmp_path, 
     path.write_text(text, encoding="utf-8")
     server = Server(knows)
     with pytest.raises(DataError, match=message):
-        run(server, data, options={"human_letters": str(path)})
+        run(server, data, options={"human_labels": str(path)})
     assert server.asked == []
 
 
 def test_human_letters_of_another_kind_are_refused(tmp_path, data):
     with pytest.raises(MissingFileError):
-        run(knows, data, options={"human_letters": str(tmp_path / "letters.csv")})
+        run(knows, data, options={"human_labels": str(tmp_path / "letters.csv")})
     (tmp_path / "letters.txt").write_text("q2 A", encoding="utf-8")
     with pytest.raises(DataError, match=r"end in \.csv or \.jsonl"):
-        run(knows, data, options={"human_letters": str(tmp_path / "letters.txt")})
+        run(knows, data, options={"human_labels": str(tmp_path / "letters.txt")})
 
 
 def test_replies_without_an_option_are_told_of_what_the_shares_cover(data):
@@ -593,7 +602,7 @@ def test_replies_without_an_option_are_told_of_what_the_shares_cover(data):
 
 def test_a_judge_without_a_usable_reply_leaves_an_incomplete_result(data):
     done = run(knows, data, judge=lambda messages, n: ["B and C"] * n)
-    assert (done.note, done.complete) == ("", True), "nothing was put to it"
+    assert (" ".join(done.caveats), done.complete) == ("", True), "nothing was put to it"
     done = run(lambda messages: "none", data, judge=lambda messages, n: ["B and C"] * n)
     assert done.scores["judge_unscored"] == 9 and not done.complete
-    assert "gave nothing usable in 9 of 9 rounds" in done.note
+    assert "gave nothing usable in 9 of 9 rounds" in " ".join(done.caveats)

@@ -9,7 +9,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.requests.types import IMAGE, Loss, Response
 from eyechart.evaluators.tasks import get_task
 
@@ -45,7 +44,7 @@ class Losses:
 def run(questions, of, *, task="q_bench/perception", **options):
     backend = Losses(of)
     loaded = LoadedData(questions, "own data", "given", "given")
-    made = evaluator(task, options=TaskOptions(inference="closed-set", **options))
+    made = evaluator(task, settings=dict(inference="closed-set", **options))
     return made.run(backend, loaded), backend.asked
 
 
@@ -66,13 +65,13 @@ def test_the_option_of_the_lowest_loss_per_token_is_the_answer_and_the_sum_a_var
     assert found.variants["loss=sum"]["choice_distribution"]["predicted"]["C"] == 1.0
     assert {"by_question_type", "by_concern", "by_question_type_by_concern"} <= set(found.variants["loss=sum"])
     line = found.predictions[0]
-    assert (line["extracted"], line["losses"], line["loss_tokens"]) == ("A", [4.0, 9.0, 2.0], [4, 3, 1])
+    assert (line["choice"], line["losses"], line["loss_tokens"]) == ("A", [4.0, 9.0, 2.0], [4, 3, 1])
     assert (found.settings["inference"], found.settings["loss"]) == ("closed-set", "mean")
     assert found.settings["prompt_id"].endswith("/closed-set") and found.settings["prefill"] == "#Answer:"
 
     swapped, _ = run(questions, lambda id, option: losses[option], loss="sum")
     assert swapped.scores == found.variants["loss=sum"] and swapped.variants == {"loss=mean": found.scores}
-    assert swapped.settings["loss"] == "sum" and swapped.predictions[0]["extracted"] == "C"
+    assert swapped.settings["loss"] == "sum" and swapped.predictions[0]["choice"] == "C"
 
 
 def test_of_equal_losses_the_first_option_counts_and_the_questions_are_counted(questions):
@@ -80,8 +79,8 @@ def test_of_equal_losses_the_first_option_counts_and_the_questions_are_counted(q
         return Loss(2.0, 2) if id == "q0" or option == "Poor" else Loss(3.0, 2)
 
     found, _ = run(questions, of)
-    assert [line["extracted"] for line in found.predictions] == ["A", "C", "C", "C", "C", "C"]
-    assert found.extras == {"equal_lowest_losses": {"mean": 1, "sum": 1}}
+    assert [line["choice"] for line in found.predictions] == ["A", "C", "C", "C", "C", "C"]
+    assert found.diagnostics == {"equal_lowest_losses": {"mean": 1, "sum": 1}}
     assert found.settings["of_equal_losses"] == "the first option"
 
 
@@ -98,7 +97,7 @@ def test_shuffled_options_change_letters_and_no_score(questions):
         ({"loss": "sum"}, "loss='sum' is about inference='closed-set'"),
         ({"inference": "options", "loss": "mean"}, "loss='mean' is about"),
         ({"inference": "top-token"}, "unknown inference of q_bench/perception 'top-token'"),
-        ({"inference": "closed-set", "wording": "answer-mark"}, "wording='answer-mark' is about replies"),
+        ({"inference": "closed-set", "wording": "answer-mark"}, "prompt='answer-mark' is about replies"),
         ({"inference": "closed-set", "max_new_tokens": 8}, "max_new_tokens=8 is about replies"),
         ({"inference": "closed-set", "fallback": "random"}, "fallback='random' is about replies"),
     ],
@@ -106,13 +105,13 @@ def test_shuffled_options_change_letters_and_no_score(questions):
 )
 def test_settings_that_do_not_go_together_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
-        evaluator("q_bench/perception", options=TaskOptions(**options))
+        evaluator("q_bench/perception", settings=options)
 
 
 def test_what_gives_no_losses_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     (tmp_path / "answers.jsonl").write_text('{"id": "q0", "text": "A"}\n')
-    task = evaluator("q_bench/perception", options=TaskOptions(inference="closed-set"))
+    task = evaluator("q_bench/perception", settings=dict(inference="closed-set"))
     for model in (
         lambda messages: "A",
         PredictionsFileBackend(tmp_path / "answers.jsonl"),
@@ -125,14 +124,14 @@ def test_what_gives_no_losses_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize("task", ["q_bench/perception", "q_bench/perception_pairs"])
 def test_the_tiny_models_losses_are_those_of_a_plain_loop(task):
     loaded = load_data(get_task(task), is_mini=True)
-    made = evaluator(task, options=TaskOptions(inference="closed-set"))
+    made = evaluator(task, settings=dict(inference="closed-set"))
     found = made.run(made.prepare_pipeline(), loaded, limit=8)
     for line, row in zip(found.predictions, loaded.dataset, strict=False):
         totals, counts = plain_losses(row["question"], row["images"], row["options"])
         assert line["losses"] == pytest.approx(totals, abs=1e-3)
         assert line["loss_tokens"] == counts
         means = [total / count for total, count in zip(totals, counts, strict=True)]
-        assert line["extracted"] == "ABCD"[means.index(min(means))]
+        assert line["choice"] == "ABCD"[means.index(min(means))]
     assert found.scores["accuracy"] > found.scores["random_guess"]
 
 

@@ -5,7 +5,6 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.runs.table import notes
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 
@@ -58,16 +57,14 @@ def test_a_model_that_knows_the_answer_is_right_in_any_option_order(questions):
 
     for seed in (None, 0, 1, 2):
         assert (
-            evaluator("q_bench/perception", options=TaskOptions(shuffle_seed=seed)).compute(model, questions)[
-                "accuracy"
-            ]
+            evaluator("q_bench/perception", settings=dict(shuffle_seed=seed)).compute(model, questions)["accuracy"]
             == 1.0
         )
 
 
 def test_shuffled_orders_depend_on_the_question_and_not_on_the_visit(questions):
     def orders(dataset, seed):
-        run = evaluator("q_bench/perception", options=TaskOptions(shuffle_seed=seed)).run(
+        run = evaluator("q_bench/perception", settings=dict(shuffle_seed=seed)).run(
             FunctionBackend(always("A")), load(dataset)
         )
         return {p["id"]: tuple(p["options"]) for p in run.predictions}
@@ -80,26 +77,24 @@ def test_shuffled_orders_depend_on_the_question_and_not_on_the_visit(questions):
 
 def test_the_setting_of_the_option_order_is_in_the_result(questions):
     backend = FunctionBackend(always("A"))
-    settings = (
-        evaluator("q_bench/perception", options=TaskOptions(shuffle_seed=7)).run(backend, load(questions)).settings
-    )
+    settings = evaluator("q_bench/perception", settings=dict(shuffle_seed=7)).run(backend, load(questions)).settings
     assert (settings["option_order"], settings["shuffle_seed"]) == ("shuffled", 7)
     settings = evaluator("q_bench/perception").run(backend, load(questions)).settings
     assert (settings["option_order"], settings["shuffle_seed"]) == ("release", None)
 
 
 def run(dataset, model, *, judge=None, **options):
-    made = evaluator("q_bench/perception", options=TaskOptions(**options), judge=judge)
+    made = evaluator("q_bench/perception", settings=options, judge=judge)
     return made.run(FunctionBackend(model), load(dataset))
 
 
 def test_the_answer_mark_is_another_wording_of_the_prompt(questions):
     seen = []
-    settings = run(questions, lambda messages: seen.append(messages) or "A", wording="answer-mark").settings
+    settings = run(questions, lambda messages: seen.append(messages) or "A", prompt="answer-mark").settings
     assert seen[0][0]["content"][2]["text"].endswith("A. Good B. Fair C. Poor\n#Answer:")
     assert settings["prompt_id"] == "q_bench_a1/2/answer-mark"
     with pytest.raises(UsageError, match="did you mean 'answer-mark'"):
-        run(questions, always("A"), wording="answer_mark")
+        run(questions, always("A"), prompt="answer_mark")
 
 
 def test_type_by_concern_is_a_breakdown_where_both_columns_are_there(questions):
@@ -112,7 +107,7 @@ def test_type_by_concern_is_a_breakdown_where_both_columns_are_there(questions):
 
 def test_prompt_failures_are_counted_overall_and_by_type(questions):
     replies = iter(["D. Excellent", "The answer is B.", "Excellent", "A", "", "Poor"])
-    failed = run(questions, lambda messages: next(replies)).extras["prompt_failure"]
+    failed = run(questions, lambda messages: next(replies)).diagnostics["prompt_failure"]
     assert {key: failed[key] for key in ("rate", "failures", "n")} == {"rate": 0.5, "failures": 3, "n": 6}
     assert failed["by_question_type"] == {
         "how": {"rate": 1.0, "failures": 3, "n": 3},
@@ -122,7 +117,7 @@ def test_prompt_failures_are_counted_overall_and_by_type(questions):
 
 def test_prompt_failures_need_no_public_answers(questions):
     private = questions.map(lambda row: {"answer": ""})
-    assert run(private, always("No idea")).extras["prompt_failure"]["rate"] == 1.0
+    assert run(private, always("No idea")).diagnostics["prompt_failure"]["rate"] == 1.0
 
 
 BAD_ANSWERS = {
@@ -143,8 +138,8 @@ def test_a_bad_answer_is_unmatched_and_counted(questions, answer, letter):
     found = run(questions, always(answer))
     assert found.scores["n"] == 6
     assert found.scores["accuracy"] == pytest.approx(0 if letter is None else 2 / 6)
-    assert found.scores["extraction"]["unmatched"] == found.extras["prompt_failure"]["rate"] == (letter is None)
-    assert {(line["text"], line["extracted"]) for line in found.predictions} == {(answer, letter)}
+    assert found.scores["extraction"]["unmatched"] == found.diagnostics["prompt_failure"]["rate"] == (letter is None)
+    assert {(line["text"], line["choice"]) for line in found.predictions} == {(answer, letter)}
 
 
 def test_a_judge_votes_five_times_on_replies_that_name_no_option(questions):
@@ -165,7 +160,7 @@ def test_a_judge_votes_five_times_on_replies_that_name_no_option(questions):
     assert [n for _, n in asked] == [5, 5, 5]
     assert "How is picture 0" in asked[0][0][-1]["content"] and "Good" in asked[0][0][-1]["content"]
     # Prompt failures are what the model said, whatever a judge makes of it.
-    assert found.extras["prompt_failure"]["rate"] == 0.5
+    assert found.diagnostics["prompt_failure"]["rate"] == 0.5
 
 
 def test_rounds_and_fallback_reach_the_metric(questions):
@@ -179,8 +174,8 @@ def test_private_answers_give_no_score_but_keep_the_predictions(questions):
     private = questions.map(lambda row: {"answer": ""})
     run = evaluator("q_bench/perception").run(FunctionBackend(always("B")), load(private))
     assert run.scores is None
-    assert "private" in run.note
-    assert [p["extracted"] for p in run.predictions] == ["B"] * 6
+    assert "private" in " ".join(run.caveats)
+    assert [p["choice"] for p in run.predictions] == ["B"] * 6
     with pytest.raises(DataError, match="private"):
         evaluator("q_bench/perception").compute(always("B"), private)
 
@@ -269,7 +264,7 @@ def test_unknown_names_are_refused_with_the_nearest():
     with pytest.raises(UsageError, match="did you mean 'q_bench/perception'"):
         evaluator("q_bench/percepton")
     with pytest.raises(UsageError, match="shuffle_seed=1 has no effect on task q_bench/assessment"):
-        evaluator("q_bench/assessment", options=TaskOptions(shuffle_seed=1))
+        evaluator("q_bench/assessment", settings=dict(shuffle_seed=1))
     with pytest.raises(UsageError, match="did you mean 'dev'"):
         evaluator("q_bench/perception").compute(always("A"), split="dve")
 
@@ -286,7 +281,7 @@ def test_predictions_tell_by_which_step_an_answer_was_read(questions):
         said = iter(replies)
         bound = evaluator("q_bench/perception", **settings)
         run = bound.run(FunctionBackend(lambda messages: next(said)), load(questions))
-        return run, [(p["extracted"], p["step"], p["correct"]) for p in run.predictions]
+        return run, [(p["choice"], p["step"], p["correct"]) for p in run.predictions]
 
     run, steps = read()
     unread, right, wrong = (None, "unmatched", False), ("A", "exact", True), ("B", "exact", False)
@@ -295,7 +290,7 @@ def test_predictions_tell_by_which_step_an_answer_was_read(questions):
     assert steps == [right, ("B", "judge", True), unread, wrong, (None, "judge", False), ("C", "exact", True)]
     assert run.scores["accuracy"] == pytest.approx(sum(correct for *_, correct in steps) / 6)
     assert len(asked) == run.scores["judge_asked"] == 2
-    _, steps = read(options=TaskOptions(fallback="random"))
+    _, steps = read(settings=dict(fallback="random"))
     assert [step for _, step, _ in steps] == ["exact", "random", "random", "exact", "random", "exact"]
     assert [correct for *_, correct in steps] == [True, None, None, False, None, True]
 
@@ -309,17 +304,21 @@ def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
 
     found = judged(lambda messages, n: ["As a language model"] * n)
     assert found.scores["accuracy"] == pytest.approx(3 / 6) and not found.complete
-    assert found.note == (
+    assert " ".join(found.caveats) == (
         "The judge <lambda> gave nothing usable in 15 of 15 rounds. Incomplete: 3 of the 3 replies put to it have no "
         "usable round and are counted as wrong. No option was found in 3 of 6 replies, which count as wrong."
     )
-    assert any(found.note in line for line in notes([found]))
+    assert any(" ".join(found.caveats) in line for line in notes([found]))
     found = judged(lambda messages, n: ["hm"] * n, fallback="random")
-    assert "are drawn at random" in found.note and "No option" not in found.note and not found.complete
+    assert (
+        "are drawn at random" in " ".join(found.caveats)
+        and "No option" not in " ".join(found.caveats)
+        and not found.complete
+    )
     found = judged(lambda messages, n: ["1", "hm", "hm", "hm", "hm"])
-    assert found.note == "The judge <lambda> gave nothing usable in 12 of 15 rounds." and found.complete
+    assert " ".join(found.caveats) == "The judge <lambda> gave nothing usable in 12 of 15 rounds." and found.complete
     found = judged(lambda messages, n: ["1"] * n)
-    assert found.note == "" and found.complete
+    assert " ".join(found.caveats) == "" and found.complete
 
 
 def test_what_a_judge_raises_is_told(questions):
@@ -329,11 +328,11 @@ def test_what_a_judge_raises_is_told(questions):
     with pytest.warns(LostRoundsWarning, match='ConnectionError: "the judge\'s line is down"') as caught:
         found = run(questions, always("Splendid"), judge=broken)
     assert len(caught) == 1
-    assert "in 30 of 30 rounds" in found.note and not found.complete
+    assert "in 30 of 30 rounds" in " ".join(found.caveats) and not found.complete
 
 
 @pytest.mark.parametrize(("unread", "told"), [(0, ""), (1, "No option was found in 1 of 6"), (6, "found in 6 of 6")])
 def test_many_replies_without_an_option_are_told(questions, unread, told):
     replies = iter(["no idea"] * unread + ["A"] * 6)
     found = run(questions, lambda messages: next(replies))
-    assert told in found.note and bool(told) == bool(found.note) and found.complete
+    assert told in " ".join(found.caveats) and bool(told) == bool(" ".join(found.caveats)) and found.complete

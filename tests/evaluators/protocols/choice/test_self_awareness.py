@@ -10,7 +10,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.options import TaskOptions
 
 ALL_REFUSED = pytest.mark.filterwarnings("ignore:.*every question was refused")
 REFUSAL = "I don't know"
@@ -68,7 +67,7 @@ class Judge:
 def run(model, dataset, judge=None, **options):
     loaded = LoadedData(dataset, "own data", "given", "given")
     backend = FunctionBackend(model) if callable(model) else model
-    return evaluator("ql_bench/single", options=TaskOptions(**options), judge=judge).run(backend, loaded)
+    return evaluator("ql_bench/single", settings=options, judge=judge).run(backend, loaded)
 
 
 def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
@@ -85,9 +84,9 @@ def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     by_type = found.scores["by_question_type"]
     assert (by_type["how"]["score_cc"], by_type["how"]["score_rc"]) == pytest.approx((200 / 3, 100 / 3))
     assert (by_type["what"]["score_cc"], by_type["what"]["score_rc"]) == pytest.approx((100 / 3, 0.0))
-    assert found.extras == {"forced_asked": 2, "forced_missing": 0}
+    assert found.diagnostics == {"forced_asked": 2, "forced_missing": 0}
     forced = [line for line in found.predictions if line["pass"] == "forced"]
-    assert [(line["id"], line["answer"], line["extracted"]) for line in forced] == [("q1", "B", "B"), ("q2", "C", "A")]
+    assert [(line["id"], line["answer"], line["choice"]) for line in forced] == [("q1", "B", "B"), ("q2", "C", "A")]
     assert [line["options"] for line in forced] == [["Good", "Fair", "Poor"]] * 2
 
 
@@ -152,9 +151,9 @@ def test_with_a_judge_undecided_questions_are_asked_again_too(refusable):
 def test_with_a_random_choice_undecided_questions_are_asked_again_too(refusable):
     model = Model("no idea", "Good")
     found = run(model, refusable, fallback="random")
-    assert found.extras["forced_asked"] == 6 and found.settings["fallback"] == "random"
+    assert found.diagnostics["forced_asked"] == 6 and found.settings["fallback"] == "random"
     assert found.scores["extraction"]["random"] == 1.0
-    assert run(Model("no idea"), refusable).extras["forced_asked"] == 0
+    assert run(Model("no idea"), refusable).diagnostics["forced_asked"] == 0
 
 
 def write(folder, *lines):
@@ -175,7 +174,7 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
         write(tmp_path, forced[0], *first), LoadedData(refusable, "own data", "given", "given"), skip_bad=True
     )
     # Left out, it would raise the answer rate, as only refused questions have a second pass.
-    assert left.left_out == [] and left.extras == {"forced_asked": 2, "forced_missing": 1}
+    assert left.left_out == [] and left.diagnostics == {"forced_asked": 2, "forced_missing": 1}
     assert not left.complete and found.complete
     assert left.note.startswith("1 of 2 refused questions have no second answer, and so are not refused rightly. ")
     assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
@@ -190,7 +189,7 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
 def test_a_predictions_file_may_lack_the_second_pass_of_what_only_a_judge_finds_refused(tmp_path, refusable):
     lines = [{"id": f"q{i}", "text": "hard to say" if i in (0, 3) else "Good"} for i in range(6)]
     found = run(write(tmp_path, *lines), refusable, Judge("D"))
-    assert found.extras == {"forced_asked": 2, "forced_missing": 2}
+    assert found.diagnostics == {"forced_asked": 2, "forced_missing": 2}
     assert (found.scores["n_refused"], found.scores["forced_unmatched"], found.scores["score_rc"]) == (2, 2, 0.0)
     errors = [line["error"] for line in found.predictions if line["pass"] == "forced"]
     assert all("no prediction for id" in error for error in errors)
@@ -250,7 +249,7 @@ def test_unreadable_second_answers_are_counted_apart(refusable, reply):
 @ALL_REFUSED
 def test_private_answers_give_no_score_but_both_passes(refusable):
     found = run(Model(REFUSAL, "Good"), refusable.map(lambda row: {"answer": ""}))
-    assert found.scores is None and "private" in found.note
+    assert found.scores is None and "private" in " ".join(found.caveats)
     assert [line["pass"] for line in found.predictions] == ["main", "forced"] * 6
 
 

@@ -10,7 +10,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
@@ -21,7 +20,7 @@ WORDS = ("good", "poor", "fine", "bad", "high", "low")
 
 def run(backend, dataset, *, skip_bad=False, **options):
     loaded = LoadedData(dataset, "own", "given", "given")
-    return evaluator(TASK, options=TaskOptions(**options)).run(backend, loaded, skip_bad=skip_bad)
+    return evaluator(TASK, settings=options).run(backend, loaded, skip_bad=skip_bad)
 
 
 def random_logits(n=40, seed=0):
@@ -34,7 +33,7 @@ def random_logits(n=40, seed=0):
 def says(answers):
     """A model that gives one answer after the other."""
     left = iter(answers)
-    return FunctionBackend(lambda messages, words=None: next(left))
+    return FunctionBackend(lambda messages, word_pair=None: next(left))
 
 
 def file_of(tmp_path, answers):
@@ -89,7 +88,7 @@ def test_rows_without_a_score_are_private(photographs):
 def test_settings_name_prompt_prefill_and_words(photographs):
     run = evaluator(TASK).run(FunctionBackend(by_order()), LoadedData(photographs, "own", "given", "given"))
     assert run.settings["prefill"] == "The quality of the image is"
-    assert run.settings["words"] == "good/poor"
+    assert run.settings["word_pair"] == "good/poor"
     assert run.settings["prompt_id"]
 
 
@@ -133,8 +132,8 @@ PAIRS = {
 @pytest.mark.parametrize("chosen", PAIRS)
 def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, chosen):
     logits = random_logits()
-    found = run(says(logits), photographs, words=chosen)
-    assert found.settings["words"] == chosen
+    found = run(says(logits), photographs, word_pair=chosen)
+    assert found.settings["word_pair"] == chosen
     scored = {chosen: found.scores, **found.variants}
     assert scored.keys() == {*PAIRS, "argmax", "ties=released"}
     for name, (positive, negative) in PAIRS.items():
@@ -150,7 +149,7 @@ def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, c
 
 def test_a_variant_is_what_the_task_would_give_with_that_option(photographs):
     found = run(says(random_logits()), photographs)
-    for name, options in (("high/low", {"words": "high/low"}), ("ties=released", {"ties": "released"})):
+    for name, options in (("high/low", {"word_pair": "high/low"}), ("ties=released", {"ties": "released"})):
         own = run(says(random_logits()), photographs, **options).scores
         intervals = {"resamples", "srcc_ci95", "plcc_ci95"}
         assert found.variants[name].keys() == own.keys()
@@ -185,18 +184,18 @@ def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs
     del answers[3]["logits"]["bad"]
     found = run(file_of(tmp_path, answers), photographs)
     assert found.variants.keys() == {"argmax", "ties=released"}
-    assert found.extras == {"words_missing": {"bad": 1, "high": 40, "low": 40}}
+    assert found.diagnostics == {"words_missing": {"bad": 1, "high": 40, "low": 40}}
     with pytest.raises(DataError, match=r"item 'p3'.*no logits for bad"):
-        run(file_of(tmp_path, answers), photographs, words="good+fine/poor+bad")
-    found = run(file_of(tmp_path, answers), photographs, words="good+fine/poor+bad", skip_bad=True)
+        run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad")
+    found = run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad", skip_bad=True)
     assert [item["id"] for item in found.left_out] == ["p3"]
     assert found.variants.keys() == {"good/poor", "fine/bad", "argmax", "ties=released"}
-    assert found.extras["words_missing"] == {"high": 39, "low": 39}
+    assert found.diagnostics["words_missing"] == {"high": 39, "low": 39}
 
 
 def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
     with pytest.raises(UsageError, match=r"unknown value of words 'good/por'; did you mean 'good/poor'\?"):
-        evaluator(TASK, options=TaskOptions(words="good/por"))
+        evaluator(TASK, settings=dict(word_pair="good/por"))
 
 
 @pytest.mark.parametrize(
@@ -206,25 +205,25 @@ def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
         ({"inference": "top-token", "wording": "numerical"}, "inference='top-token' has no effect"),
         (
             {"inference": "top-token", "words": "high/low"},
-            "words='high/low' has no effect .*: wording, inference",
+            "word_pair='high/low' has no effect .*: wording, inference",
         ),
-        ({"wording": "numerical", "temperature": 2.0}, "temperature=2.0 has no effect .*: wording, max_new_tokens"),
-        ({"wording": "numerical", "ties": "released"}, "ties='released' has no effect"),
+        ({"prompt": "numerical", "temperature": 2.0}, "temperature=2.0 has no effect .*: wording, max_new_tokens"),
+        ({"prompt": "numerical", "ties": "released"}, "ties='released' has no effect"),
         ({"max_new_tokens": 4}, "max_new_tokens=4 has no effect"),
-        ({"wording": "vague"}, "unknown wording"),
+        ({"prompt": "vague"}, "unknown wording"),
     ],
     ids=str,
 )
 def test_options_without_effect_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
-        evaluator(TASK, options=TaskOptions(**options))
+        evaluator(TASK, settings=options)
 
 
 def test_options_for_other_tasks_of_a_run_are_not_given_to_it():
-    options = TaskOptions(inference="closed-set", max_new_tokens=4, words="high/low")
+    options = TaskOptions(inference="closed-set", max_new_tokens=4, word_pair="high/low")
     plan = make_plan(["q_bench/perception", TASK], options=options)
     assert plan[0].options == TaskOptions(inference="closed-set", max_new_tokens=4)
-    assert {planned.options for planned in plan[1:]} == {TaskOptions(words="high/low")}
+    assert {planned.options for planned in plan[1:]} == {TaskOptions(word_pair="high/low")}
     with pytest.raises(UsageError, match="inference='closed-set' has no effect"):
         make_plan([TASK], options=options)
 
@@ -253,7 +252,7 @@ def test_groups_of_enough_images_are_scored_and_the_others_named(photographs):
     found = run(says(random_logits(80)), twice)
     assert found.scores["by_distortion_type"].keys() == {"blur", "noise"}
     assert "by_distortion_level" not in found.scores
-    assert found.extras["groups_left_out"] == {"distortion_level": "a value has fewer than 30 images"}
+    assert found.diagnostics["groups_left_out"] == {"distortion_level": "a value has fewer than 30 images"}
     assert "by_distortion_type" not in found.variants["high/low"]
 
 
@@ -264,10 +263,10 @@ def test_scores_made_elsewhere_are_correlated_as_they_are(photographs, tmp_path)
     assert found.scores["plcc"] == pytest.approx(pearsonr(numbers, range(40)).statistic)
     assert "temperature" not in found.scores and found.variants == {}
     assert found.settings["prediction"] == "score made elsewhere"
-    assert found.settings["words"] is None and found.settings["prompt_id"] is None
+    assert found.settings["word_pair"] is None and found.settings["prompt_id"] is None
     assert [record["score"] for record in found.predictions] == pytest.approx(numbers)
-    with pytest.raises(UsageError, match="words='high/low' is for logits of words, and the answers are scores"):
-        run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs, words="high/low")
+    with pytest.raises(UsageError, match="word_pair='high/low' is for logits of words, and the answers are scores"):
+        run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs, word_pair="high/low")
     mixed = [{"logits": {"good": 1, "poor": 0}}, *({"score": number} for number in numbers[1:])]
     with pytest.raises(DataError, match="item 'p1' has a score and others have logits"):
         run(file_of(tmp_path, mixed), photographs)
@@ -280,35 +279,37 @@ def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(pho
         seen.append(messages)
         return f"Score: {1 + len(seen) % 5}"
 
-    found = run(FunctionBackend(model), photographs, wording="numerical")
+    found = run(FunctionBackend(model), photographs, prompt="numerical")
     instruction = "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest."
     assert [message["role"] for message in seen[0]] == ["user"]
     assert seen[0][0]["content"][0]["text"] == instruction
     ratings = [1 + place % 5 for place in range(1, 41)]
     assert found.scores["srcc"] == pytest.approx(spearmanr(ratings, range(40)).statistic)
-    assert found.extras == {"ratings": dict.fromkeys("12345", 8), "unread": 0, "replies": 40}
+    assert found.diagnostics == {"ratings": dict.fromkeys("12345", 8), "unread": 0, "replies": 40}
     assert found.settings["prediction"] == "number in the reply"
     assert found.settings["prompt_id"] == "q_bench_a3/2/numerical"
     assert found.settings["max_new_tokens"] == 32 and "words" not in found.settings
-    assert [record["extracted"] for record in found.predictions[:3]] == ["2", "3", "4"]
-    assert found.variants == {} and found.complete and not found.note
+    assert [record["choice"] for record in found.predictions[:3]] == ["2", "3", "4"]
+    assert found.variants == {} and found.complete and not " ".join(found.caveats)
 
 
 def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says_so(photographs):
     replies = ["It is fine.", "Between 2 and 3", *(str(1 + place % 5) for place in range(2, 40))]
-    found = run(says(replies), photographs, wording="numerical")
+    found = run(says(replies), photographs, prompt="numerical")
     assert found.scores["n"] == 38 and not found.complete
-    assert found.extras["unread"] == 2
+    assert found.diagnostics["unread"] == 2
     assert [(item["id"], item["reason"]) for item in found.left_out] == [
         (name, "its reply gives no number from 1 to 5, or several") for name in ("p0", "p1")
     ]
-    assert found.note.startswith("2 of 40 answers cannot be scored, and the scores are made of the others; the first: ")
+    assert " ".join(found.caveats).startswith(
+        "2 of 40 answers cannot be scored, and the scores are made of the others; the first: "
+    )
     assert len(found.predictions) == 40
 
 
 def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):
     replies = ["It is fine."] * 2 + [str(1 + place % 5) for place in range(2, 40)]
-    made = evaluator("q_bench/assessment", options=TaskOptions(wording="numerical"))
+    made = evaluator("q_bench/assessment", settings=dict(prompt="numerical"))
     with pytest.warns(LeftOutWarning, match="q_bench/assessment: 2 of 40 answers cannot be scored, .* `run` lists"):
         scores = made.compute(says(replies), photographs)
     assert scores["n"] == 38
@@ -326,24 +327,24 @@ BAD = {
 
 @pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
 def test_bad_replies_are_counted_and_never_scored(photographs, reply):
-    found = run(says([reply] * 40), photographs, wording="numerical")
+    found = run(says([reply] * 40), photographs, prompt="numerical")
     assert found.scores is None and not found.complete and len(found.left_out) == 40
-    assert found.extras == {"ratings": {}, "unread": 40, "replies": 40}
-    assert found.note.startswith("40 of 40 answers cannot be scored, so there is no score")
+    assert found.diagnostics == {"ratings": {}, "unread": 40, "replies": 40}
+    assert " ".join(found.caveats).startswith("40 of 40 answers cannot be scored, so there is no score")
 
 
 @pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
 def test_bad_top_tokens_are_counted_and_choose_nothing_that_they_do_not_say(photographs, reply):
     found = run(says([reply] * 40), photographs, inference="top-token")
-    (share,) = found.extras["top_tokens"].values()
-    assert share == 1.0 and len(next(iter(found.extras["top_tokens"]))) <= 40
-    assert found.extras["suggested_words"] == ("good/poor" if reply.startswith("good") else None)
+    (share,) = found.diagnostics["top_tokens"].values()
+    assert share == 1.0 and len(next(iter(found.diagnostics["top_tokens"]))) <= 40
+    assert found.diagnostics["suggested_words"] == ("good/poor" if reply.startswith("good") else None)
 
 
 def test_the_same_number_for_all_is_undefined_and_told(photographs):
     with pytest.warns(UndefinedScoreWarning, match="all 40 predictions are equal"):
-        found = run(says(["5"] * 40), photographs, wording="numerical")
-    assert np.isnan(found.scores["srcc"]) and found.extras["ratings"] == {"5": 40}
+        found = run(says(["5"] * 40), photographs, prompt="numerical")
+    assert np.isnan(found.scores["srcc"]) and found.diagnostics["ratings"] == {"5": 40}
 
 
 def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
@@ -355,24 +356,24 @@ def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
 
     found = run(FunctionBackend(model), photographs, inference="top-token")
     assert seen[0][1]["content"][0]["text"] == "The quality of the image is"
-    assert found.extras == {
+    assert found.diagnostics == {
         "top_tokens": {"high": 0.75, "low": 0.125, "good": 0.125},
         "other_tokens": 0.0,
         "suggested_words": "high/low",
     }
     assert found.scores is None and found.variants == {} and found.complete and found.left_out == []
-    assert found.note.endswith("go on with words='high/low' (--words high/low).")
+    assert " ".join(found.caveats).endswith("go on with word_pair='high/low' (--words high/low).")
     assert (found.settings["prediction"], found.settings["max_new_tokens"]) == ("likeliest token", 1)
 
 
 def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photographs):
     private = photographs.remove_columns("quality").add_column("quality", [None] * 40)
     found = run(says(random_logits()), private.cast_column("quality", datasets.Value("float64")))
-    assert found.scores is None and found.variants == {} and "private" in found.note
+    assert found.scores is None and found.variants == {} and "private" in " ".join(found.caveats)
     assert len(found.predictions) == 40
     # The likeliest tokens need no scores to choose words by.
     tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
-    assert tokens.extras["suggested_words"] == "good/poor" and "--words good/poor" in tokens.note
+    assert tokens.diagnostics["suggested_words"] == "good/poor" and "--words good/poor" in tokens.note
 
 
 def test_a_text_function_is_refused_for_quality_assessment(photographs):

@@ -7,7 +7,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.protocols.options import TaskOptions
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.tasks import get_task
 
@@ -26,7 +25,7 @@ def photographs():
 
 
 def run(backend, loaded, **options):
-    return evaluator(TASK, options=TaskOptions(**options)).run(backend, loaded, limit=N)
+    return evaluator(TASK, settings=options).run(backend, loaded, limit=N)
 
 
 def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, photographs, tmp_path):
@@ -34,7 +33,7 @@ def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, 
         first = run(StoredBackend(tiny, store), photographs)
         assert first.timings["answers_from_store"] == 0
         for words in ("high/low", "good+high+fine/poor+low+bad"):
-            again = run(StoredBackend(tiny, store), photographs, words=words)
+            again = run(StoredBackend(tiny, store), photographs, word_pair=words)
             assert again.timings["answers_from_store"] == N
             assert again.scores["srcc"] == first.variants[words]["srcc"]
             assert again.variants["good/poor"]["srcc"] == first.scores["srcc"]
@@ -43,7 +42,7 @@ def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, 
 
 
 def test_its_numbers_and_likeliest_tokens_are_read(tiny, photographs):
-    numerical = run(tiny, photographs, wording="numerical")
-    assert numerical.extras["unread"] == 0 and numerical.scores["srcc"] > 0.6
+    numerical = run(tiny, photographs, prompt="numerical")
+    assert numerical.diagnostics["unread"] == 0 and numerical.scores["srcc"] > 0.6
     top = run(tiny, photographs, inference="top-token")
-    assert top.extras["suggested_words"] == "good/poor" and top.extras["other_tokens"] == 0
+    assert top.diagnostics["suggested_words"] == "good/poor" and top.diagnostics["other_tokens"] == 0

@@ -9,7 +9,7 @@ from eyechart.metrics.scoring.choices.accuracy import (
     random_guess,
     yes_no_scores,
 )
-from eyechart.metrics.scoring.choices.decisions import Extraction, decide
+from eyechart.metrics.scoring.choices.reading import read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 
 
@@ -46,7 +46,7 @@ def test_distribution_sums_to_one(pairs: list[tuple[str | None, str]]) -> None:
 
 
 def _scores(predictions, references, choices, groups):
-    return choice_scores(decide(predictions, references, choices, Extraction()), references, choices, groups)
+    return choice_scores(read_choices(predictions, references, choices), references, choices, groups)
 
 
 def test_groups_hold_the_same_scores() -> None:
@@ -54,11 +54,11 @@ def test_groups_hold_the_same_scores() -> None:
     found = _scores(["Yes", "Yes", "C", "?"], ["A", "B", "C", "A"], choices, {"kind": ["x", "x", "y", "y"]})
     assert found["accuracy"] == 0.5 and found["n"] == 4
     assert found["by_kind"]["x"]["yes_no"] == {"yes": 1.0, "no": 0.0, "mean": 0.5, "n_yes": 1, "n_no": 1}
-    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind"}
+    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind", "fallback"}
     assert "yes_no" not in found["by_kind"]["y"]
     assert found["by_kind"]["y"]["extraction"]["unmatched"] == 0.5
     alone = _scores(["C", "?"], ["C", "A"], choices[2:], {})
-    assert found["by_kind"]["y"] == alone
+    assert found["by_kind"]["y"] | {"fallback": "wrong"} == alone
 
 
 def test_one_sided_yes_no_is_nan_and_warns() -> None:

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.circular import circular_outcomes, circular_random_guess, circular_scores
+from eyechart.metrics.scoring.choices.circular import (
+    circular_outcomes,
+    circular_random_guess,
+    circular_scores,
+    read_circular,
+)
 from eyechart.metrics.scoring.choices.circular_passes import find_questions
-from eyechart.metrics.scoring.choices.decisions import Extraction, decide
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
@@ -24,8 +28,8 @@ def _scores(passes: list[Pass], missing: str = "error", groups: dict[str, list[s
     references = ["ABCD"[-place % len(shown)] for (_, place, _), shown in zip(passes, choices, strict=True)]
     predictions = [reference if right else "" for (_, _, right), reference in zip(passes, references, strict=True)]
     questions = find_questions([row[0] for row in passes], [row[1] for row in passes], choices)
-    decisions = decide(predictions, references, choices, Extraction())
-    return circular_scores(decisions, questions, references, choices, groups or {}, missing)
+    items = read_circular(predictions, references, choices, questions, missing)
+    return circular_scores(items, questions, references, choices, groups, missing)
 
 
 def _brute_force(passes: list[Pass]) -> dict[str, float | int]:
@@ -90,8 +94,8 @@ def test_official_passes_need_not_be_rotations_nor_as_many_as_options() -> None:
     for counts, n_passes in ((None, [3, 2]), ([3, 3, 3, 1], [3, 1])):
         questions = find_questions(["34", "34", "34", "8"], [0, 1, 2, 0], choices, counts)
         assert questions.n_passes.tolist() == n_passes
-        decisions = decide(["A", "B", "C", "A"], references, choices, Extraction())
-        scores = circular_scores(decisions, questions, references, choices, {})
+        items = read_circular(["A", "B", "C", "A"], references, choices, questions)
+        scores = circular_scores(items, questions, references, choices)
         assert scores["circular_accuracy"] == 0.5 and scores["n_passes"] == 4
         assert scores["random_guess"] == pytest.approx((4**-3 + 2.0 ** -n_passes[1]) / 2)
         assert scores["distribution_over"] == ("rotation 0" if counts is None else "all passes")

@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.decisions import Extraction
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings
 from eyechart.metrics.scoring.choices.self_awareness import (
-    Passes,
     awareness_shares,
-    decide_passes,
+    read_self_awareness,
     self_awareness_scores,
     without_refusal,
 )
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+from eyechart.metrics.scoring.items import Items
+from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
 TABLES = runpy.run_path(str(Path(__file__).with_name("ql_bench_tables.py")))
@@ -32,15 +33,19 @@ ROWS = {
 }
 
 
-def _passes(predictions: list[str], forced: list[str | None], reference: str = "C", **settings) -> Passes:
+def _items(predictions: list[str], forced: list[str | None], judge: Judge | None = None, **settings) -> Items:
+    """Of questions whose right option is C and whose refusal is D."""
     rows = len(predictions)
-    extraction = Extraction(questions=["How is the light?"] * rows, **settings)
-    return decide_passes(predictions, [reference] * rows, [OPTIONS] * rows, ["D"] * rows, forced, extraction)
+    used = ExtractionSettings(name_or_none(judge), **settings)
+    given = ["C"] * rows, [OPTIONS] * rows, ["D"] * rows
+    questions = ["How is the light?"] * rows
+    return read_self_awareness(predictions, *given, forced, used, questions=questions, judge=judge)
 
 
-def _scores(passes: Passes, reference: str = "C", groups: dict[str, list[str]] | None = None) -> dict:
-    rows = len(passes.refused)
-    return self_awareness_scores(passes, [reference] * rows, [OPTIONS] * rows, groups or {})
+def _scores(items: Items, groups: dict[str, list[str]] | None = None, **settings) -> dict:
+    rows = len(items["choice"])
+    used = ExtractionSettings(**settings)
+    return self_awareness_scores(items, ["C"] * rows, [OPTIONS] * rows, groups, used)
 
 
 def _rows_of(n: int, right: int, rightly_refused: int, answered: int) -> list[tuple[str, str | None]]:
@@ -59,7 +64,7 @@ def test_every_cell_of_the_papers_tables(images: str, model: str) -> None:
         rows += _rows_of(n, *(round(percent * n / 100) for percent in (score_cc, score_rc, rate)))
         groups += [TYPES[kind]] * n
     predictions, forced = map(list, zip(*rows, strict=True))
-    found = _scores(_passes(predictions, forced), groups={"question_type": groups})
+    found = _scores(_items(predictions, forced), groups={"question_type": groups})
     assert [found["by_question_type"][kind]["n"] for kind in TYPES] == list(sizes)
     for kind, part in enumerate(found["by_question_type"].values()):
         cells = [*printed[2 * kind : 2 * kind + 2], *answers[2 * kind : 2 * kind + 2]]
@@ -95,10 +100,14 @@ def test_tables_are_complete() -> None:
 def test_by_hand() -> None:
     first = ["C", "D", "Medium", "I don't know", "A", "D", VAGUE, "D"]
     forced = [None, "Bright", "A", "The answer is C.", None, VAGUE, None, ""]
-    passes = _passes(first, forced)
-    assert passes.refused.tolist() == [False, True] * 4
-    assert passes.forced.letters == ["A", "C", None, None]
-    found = _scores(passes, groups={"half": ["first"] * 4 + ["second"] * 4})
+    items = _items(first, forced)
+    assert items["forced_choice"] == [None, "A", None, "C", None, None, None, None]
+    assert [step is not None for step in items["forced_step"]] == [False, True] * 4
+    assert items["outcome"] == [
+        *("right answer", "right refusal", "right answer", "wrong refusal"),
+        *("wrong answer", "unreadable", "unreadable", "unreadable"),
+    ]
+    found = _scores(items, groups={"half": ["first"] * 4 + ["second"] * 4})
     assert (found["score_cc"], found["score_rc"], found["score_sa"]) == (25.0, 12.5, 37.5)
     assert (found["answer_rate"], found["answer_accuracy"]) == (0.5, 0.5)
     assert (found["n"], found["n_refused"], found["unmatched"], found["forced_unmatched"]) == (8, 4, 1, 2)
@@ -116,10 +125,10 @@ def test_by_hand() -> None:
 def test_groups_hold_the_same_scores_as_their_rows_alone() -> None:
     first, forced = ["C", "D", "D", "A", "D"], [None, "C", "B", None, "A"]
     with pytest.warns(UndefinedScoreWarning, match="kind=z: answer_accuracy and answer_accuracy_ci95 are nan"):
-        found = _scores(_passes(first, forced), groups={"kind": ["x", "x", "y", "y", "z"]})
+        found = _scores(_items(first, forced), groups={"kind": ["x", "x", "y", "y", "z"]})
     for kind, rows in (("x", slice(0, 2)), ("y", slice(2, 4))):
-        assert found["by_kind"][kind] == _scores(_passes(first[rows], forced[rows]))
-    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind"}
+        assert found["by_kind"][kind] | {"fallback": "wrong"} == _scores(_items(first[rows], forced[rows]))
+    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind", "fallback"}
 
 
 @pytest.mark.parametrize(("place", "refusal"), [(0, "A"), (1, "B"), (3, "D")])
@@ -129,33 +138,34 @@ def test_letters_of_the_forced_pass_are_those_of_the_shorter_list(place: int, re
     assert without_refusal(options, refusal) == others
     reference = "ABCD"[options.index("Medium")]
     for forced, right in (("C", True), ("Medium", True), ("B", False), ("D", False)):
-        passes = decide_passes([refusal], [reference], [options], [refusal], [forced], Extraction())
-        assert passes.forced.correct.tolist() == [right]
+        items = read_self_awareness([refusal], [reference], [options], [refusal], [forced])
+        assert items["outcome"] == ["wrong refusal" if right else "unreadable" if forced == "D" else "right refusal"]
+        assert right == (items["forced_choice"] == [reference])
 
 
 def test_forced_replies_to_questions_that_are_not_refused_are_not_read() -> None:
     first = ["C", "A", VAGUE]
-    assert _scores(_passes(first, ["A", "C", "D"])) == _scores(_passes(first, [None] * 3))
+    assert _scores(_items(first, ["A", "C", "D"])) == _scores(_items(first, [None] * 3))
 
 
 def test_never_refusing_is_plain_accuracy() -> None:
-    found = _scores(_passes(["C", "A", "B", VAGUE], [None] * 4))
+    found = _scores(_items(["C", "A", "B", VAGUE], [None] * 4))
     assert found["score_sa"] == found["score_cc"] == 25.0 and found["score_rc"] == 0.0
     assert found["answer_rate"] == 1.0 and found["answer_accuracy"] == 0.25
     assert found["n_refused"] == 0 and "forced_extraction" not in found
 
 
 def test_refusing_everything() -> None:
-    passes = _passes(["D", "D"], ["A", "C"])
+    items = _items(["D", "D"], ["A", "C"])
     with pytest.warns(UndefinedScoreWarning, match="overall: answer_accuracy .* as every question was refused"):
-        found = _scores(passes)
+        found = _scores(items)
     assert math.isnan(found["answer_accuracy"]) and all(map(math.isnan, found["answer_accuracy_ci95"]))
     assert (found["score_cc"], found["score_rc"], found["score_sa"], found["answer_rate"]) == (0.0, 50.0, 50.0, 0.0)
 
 
 def test_a_question_with_one_option_beside_the_refusal() -> None:
-    passes = decide_passes(["B"], ["A"], [["Yes", "I don't know"]], ["B"], ["A"], Extraction())
-    assert passes.forced.correct.tolist() == [True]
+    items = read_self_awareness(["B"], ["A"], [["Yes", "I don't know"]], ["B"], ["A"])
+    assert items["outcome"] == ["wrong refusal"]
 
 
 @given(st.integers(1, 60), st.data())
@@ -181,36 +191,31 @@ REPLIES = st.sampled_from(["A", "C", "Medium", "D", "I don't know", VAGUE, "", "
 
 @given(st.lists(st.tuples(REPLIES, REPLIES), min_size=1, max_size=12))
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
-def test_every_question_is_one_of_six_things(replies: list[tuple[str, str]]) -> None:
+def test_every_question_has_one_outcome(replies: list[tuple[str, str]]) -> None:
     first, forced = map(list, zip(*replies, strict=True))
-    passes = _passes(first, forced)
-    found = _scores(passes)
+    items = _items(first, forced)
+    found, outcomes = _scores(items), items["outcome"]
     n = found["n"]
-    refused_but_known = int(passes.forced.correct.sum())
-    wrong = sum(letter not in (None, "C", "D") for letter in passes.first.letters)
-    counts = [
-        round(found["score_cc"] * n / 100),
-        round(found["score_rc"] * n / 100),
-        refused_but_known,
-        found["forced_unmatched"],
-        found["unmatched"],
-        wrong,
-    ]
-    assert sum(counts) == n
-    assert found["n_refused"] == sum(counts[1:4])
+    assert round(found["score_cc"] * n / 100) == outcomes.count("right answer") == items["choice"].count("C")
+    assert round(found["score_rc"] * n / 100) == outcomes.count("right refusal")
+    assert (
+        found["n_refused"]
+        == outcomes.count("right refusal") + outcomes.count("wrong refusal") + found["forced_unmatched"]
+    )
+    assert found["unmatched"] + found["forced_unmatched"] == outcomes.count("unreadable")
 
 
-def test_a_judge_reads_both_passes() -> None:
+def test_a_judge_reads_both_items() -> None:
     asked = []
 
     def judge(messages: list[dict[str, str]], n: int) -> list[str]:
         asked.append(messages[-1]["content"])
         return ["D" if "I don't know" in asked[-1] else "B"] * n
 
-    passes = _passes(["I cannot tell", "C"], [VAGUE, None], judge=judge)
-    assert passes.refused.tolist() == [True, False] and passes.forced.letters == ["B"]
+    items = _items(["I cannot tell", "C"], [VAGUE, None], judge=judge)
+    assert items["choice"] == ["D", "C"] and items["forced_choice"] == ["B", None]
     assert len(asked) == 2 and "C. Medium D. I don't know" in asked[0] and "I don't know" not in asked[1]
-    found = _scores(passes)
+    found = _scores(items)
     assert found["score_rc"] == 50.0
     assert found["extraction"]["judge"] == 0.5 and found["forced_extraction"]["judge"] == 1.0
 
@@ -218,35 +223,36 @@ def test_a_judge_reads_both_passes() -> None:
 @pytest.mark.parametrize(("vote", "score_rc"), [("Score: 0", 100.0), ("Score: 1", 0.0), ("no idea", 0.0)])
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
 def test_a_vote_says_whether_the_forced_reply_is_right(vote: str, score_rc: float) -> None:
-    passes = _passes(["D"], [VAGUE], judge=lambda messages, n: [vote] * n, judge_template="q_bench_vote")
-    found = _scores(passes)
+    items = _items(["D"], [VAGUE], judge=lambda messages, n: [vote] * n, judge_template="q_bench_vote")
+    found = _scores(items, judge_template="q_bench_vote")
     assert found["score_rc"] == score_rc and found["forced_unmatched"] == (vote == "no idea")
 
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
 def test_a_forced_reply_that_matches_no_option_makes_nothing_unknown() -> None:
-    passes = _passes(["D"], [VAGUE], judge=lambda messages, n: ["X"] * n, fallback="random")
-    found = _scores(passes)
+    items = _items(["D"], [VAGUE], judge=lambda messages, n: ["X"] * n, fallback="random")
+    found = _scores(items)
     assert (found["score_rc"], found["forced_unmatched"], found["forced_extraction"]["judge"]) == (0.0, 1, 1.0)
 
 
-def test_random_fallback_draws_both_passes() -> None:
-    passes = _passes([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
-    again = _passes([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
-    assert passes.first.letters == again.first.letters and passes.forced.letters == again.forced.letters
+def test_random_fallback_draws_both_items() -> None:
+    items = _items([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
+    again = _items([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
+    assert items == again
     # Five draws, of which one is the refusal; then four, of which one is X.
-    assert 50 < passes.refused.sum() < 110
-    assert set(passes.forced.letters) == {"A", "B", "C", None}
-    found = _scores(passes)
-    assert found["forced_unmatched"] == passes.forced.letters.count(None)
-    assert found["score_rc"] == 100 * sum(letter in ("A", "B") for letter in passes.forced.letters) / 400
+    drawn = [choice for choice, step in zip(items["forced_choice"], items["forced_step"], strict=True) if step]
+    assert 50 < len(drawn) < 110
+    assert set(drawn) == {"A", "B", "C", None}
+    found = _scores(items)
+    assert found["forced_unmatched"] == drawn.count(None)
+    assert found["score_rc"] == 100 * sum(letter in ("A", "B") for letter in drawn) / 400
 
 
 def test_a_random_choice_does_not_depend_on_other_rows() -> None:
-    alone = _passes([VAGUE] * 60, [None] * 60, fallback="random")
-    mixed = _passes(["D"] * 30 + [VAGUE] * 30, ["A"] * 30 + [None] * 30, fallback="random")
-    drawn = int(alone.refused[30:].sum())
-    assert drawn > 1 and alone.forced.letters[-drawn:] == mixed.forced.letters[30:]
+    alone = _items([VAGUE] * 60, [None] * 60, fallback="random")
+    mixed = _items(["D"] * 30 + [VAGUE] * 30, ["A"] * 30 + [None] * 30, fallback="random")
+    assert alone["forced_choice"][30:] == mixed["forced_choice"][30:]
+    assert sum(step is not None for step in alone["forced_step"][30:]) > 1
 
 
 def test_the_judge_is_not_asked_where_a_forced_reply_is_missing() -> None:
@@ -257,13 +263,13 @@ def test_the_judge_is_not_asked_where_a_forced_reply_is_missing() -> None:
         return ["A"] * n
 
     with pytest.raises(InputError, match=r"forced_predictions\[1\] is None, but predictions\[1\] chooses the refusal"):
-        _passes([VAGUE, "D"], [None, None], judge=judge)
+        _items([VAGUE, "D"], [None, None], judge=judge)
     assert not asked
 
 
 def test_a_refusal_that_the_judge_finds_needs_a_forced_reply_too() -> None:
     with pytest.raises(InputError, match=r"forced_predictions\[0\] is None"):
-        _passes(["I cannot tell"], [None], judge=lambda messages, n: ["D"] * n)
+        _items(["I cannot tell"], [None], judge=lambda messages, n: ["D"] * n)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +292,7 @@ def test_a_refusal_that_the_judge_finds_needs_a_forced_reply_too() -> None:
 )
 def test_bad_rows(arguments: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        decide_passes(**(ROWS | arguments), extraction=Extraction())
+        read_self_awareness(**(ROWS | arguments))
 
 
 @pytest.mark.parametrize("counts", [(0, 0, 0, 0), (4, 5, 0, 0), (4, 2, 3, 0), (4, 2, 1, 3), (4, 2, -1, 0)])

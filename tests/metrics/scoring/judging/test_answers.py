@@ -4,9 +4,9 @@ import math
 import pytest
 
 from eyechart.metrics.scoring.errors import InputError, LeftOutWarning, UndefinedScoreWarning
-from eyechart.metrics.scoring.judging.answers import answer_scores, matches_exactly
+from eyechart.metrics.scoring.judging.answers import answer_scores, matches_exactly, read_answers
 from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
-from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 # MMBench (arXiv:2307.06281), Table 5: question, ground truth, MiniGPT-4's answer, GPT's score.
 TABLE_5 = [
@@ -17,6 +17,13 @@ TABLE_5 = [
     ("Is the microwave silver and rectangular?", "Yes", "microwave is silver and rectangular", 5),
     ("How does the silver lamp appear to be, on or off?", "off", "silver lamp appears to be off ##", 5),
 ]
+
+
+def _scores(
+    predictions: list[str], references: list[str], questions: list[str], judge, rounds: int = 1, groups=None
+) -> dict:
+    items = read_answers(predictions, references, questions, judge, rounds)
+    return answer_scores(items, groups, JudgeSettings("judge", rounds))
 
 
 def _fives(messages: Messages, n: int) -> list[str]:
@@ -30,7 +37,7 @@ def test_table_5_has_no_exact_match_and_a_mean_above_four() -> None:
     def judge(messages: Messages, n: int) -> list[str]:
         return [f"Score: {by_question[read_fields(messages)[1]['question']]}"] * n
 
-    scores = answer_scores(predictions, references, questions, {}, Judging(judge, rounds=1))
+    scores = _scores(predictions, references, questions, judge)
     assert scores["exact_match"] == 0.0 and scores["mean_score"] == pytest.approx(29 / 6)
     assert scores["score_distribution"] == {
         "1": 0,
@@ -62,27 +69,25 @@ def test_exact_match(answer: str, equal: bool) -> None:
 
 def test_several_rounds_are_pooled_and_failed_ones_counted() -> None:
     replies = ["Score: 5", "4", "6", "0", "Score: 3"]
-    scores = answer_scores(["a"], ["b"], ["?"], {}, Judging(lambda messages, n: replies))
+    scores = _scores(["a"], ["b"], ["?"], lambda messages, n: replies, 5)
     assert scores["mean_score"] == 4.0 and scores["failed_rounds"] == 2 and scores["n_scored"] == 1
 
 
 def test_when_every_round_fails_exact_match_still_stands() -> None:
     with pytest.warns(UndefinedScoreWarning, match="overall: nan for mean_score: the judge gave no score in any round"):
-        scores = answer_scores(["b"], ["b"], ["?"], {}, Judging(lambda messages, n: [], rounds=1))
+        scores = _scores(["b"], ["b"], ["?"], lambda messages, n: [])
     assert math.isnan(scores["mean_score"]) and all(map(math.isnan, scores["mean_score_ci95"]))
     assert scores["exact_match"] == 1.0 and scores["n"] == 1 and scores["n_scored"] == 0
 
 
 def test_empty_answers_get_the_lowest_mark_unasked() -> None:
-    scores = answer_scores(["", "b"], ["b", "b"], ["?", "?"], {}, Judging(_fives, rounds=1))
+    scores = _scores(["", "b"], ["b", "b"], ["?", "?"], _fives)
     assert scores["mean_score"] == 3.0 and scores["exact_match"] == 0.5 and scores["empty_predictions"] == 1
 
 
 def test_groups_and_rows_without_a_reference() -> None:
     with pytest.warns(LeftOutWarning, match="1 of 3 rows"):
-        scores = answer_scores(
-            ["a", "b", "c"], ["a", "", "d"], ["?"] * 3, {"kind": ["x", "x", "y"]}, Judging(_fives, rounds=1)
-        )
+        scores = _scores(["a", "b", "c"], ["a", "", "d"], ["?"] * 3, _fives, groups={"kind": ["x", "x", "y"]})
     assert scores["without_reference"] == 1 and scores["n"] == 2
     assert {kind: part["exact_match"] for kind, part in scores["by_kind"].items()} == {"x": 1.0, "y": 0.0}
     assert scores["by_kind"]["x"]["n"] == 1
@@ -97,6 +102,6 @@ def test_groups_and_rows_without_a_reference() -> None:
     ],
 )
 def test_bad_input(arguments: dict, message: str) -> None:
-    rows = {"predictions": ["a"], "references": ["b"], "questions": ["?"], "groups": {}, "judging": Judging(_fives)}
+    rows = {"predictions": ["a"], "references": ["b"], "questions": ["?"], "judge": _fives}
     with pytest.raises(InputError, match=message):
-        answer_scores(**(rows | arguments))
+        _scores(**(rows | arguments))

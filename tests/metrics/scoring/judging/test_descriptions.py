@@ -8,9 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.errors import InputError, LeftOutWarning, UndefinedScoreWarning
-from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
 from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
-from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+
+
+def _scores(
+    predictions: list[str],
+    references: list[str],
+    judge,
+    rounds: int = 5,
+    template: str = "q_bench",
+    groups=None,
+    **more,
+) -> dict:
+    items = read_descriptions(predictions, references, judge, rounds, template)
+    return description_scores(items, groups, JudgeSettings("judge", rounds, **more), template)
 
 
 class FakeJudge:
@@ -27,7 +40,7 @@ class FakeJudge:
 
 def test_mean_pooling_over_images_and_rounds() -> None:
     judge = FakeJudge(completeness=["Score: 2", "Score: 2", "Score: 1"], relevance=["Score: 0", "0", "Result: 0"])
-    scores = description_scores(["a", "b"], ["c", "d"], {}, Judging(judge, rounds=3))
+    scores = _scores(["a", "b"], ["c", "d"], judge, 3)
     assert scores["completeness"]["score"] == pytest.approx(5 / 3)
     assert [scores["completeness"][name] for name in ("p0", "p1", "p2")] == pytest.approx([0, 1 / 3, 2 / 3])
     assert scores["preciseness"]["score"] == 1.0 and scores["relevance"]["score"] == 0.0
@@ -40,7 +53,7 @@ def test_mean_pooling_over_images_and_rounds() -> None:
 @pytest.mark.parametrize("template", DIMENSIONS)
 def test_each_dimension_has_its_prompt_and_relevance_sees_no_reference(template: str) -> None:
     judge = FakeJudge()
-    scores = description_scores(["my text"], ["golden text"], {}, Judging(judge), template)
+    scores = _scores(["my text"], ["golden text"], judge, template=template)
     assert [name for name in scores if name in DIMENSIONS[template]] == list(DIMENSIONS[template])
     asked = [read_fields(messages) for messages in judge.conversations]
     assert [name for name, _ in asked] == [f"{template}_{dimension}" for dimension in DIMENSIONS[template]]
@@ -56,8 +69,8 @@ def test_the_overall_of_aesbench_is_the_mean_of_the_three() -> None:
         "precision": ["2"] * 151 + ["1"] * 849,
         "completeness": ["2"] * 366 + ["1"] * 634,
     }
-    judging = Judging(FakeJudge(**replies), rounds=1000, resamples=1)
-    assert description_scores(["a"], ["b"], {}, judging, "aesbench")["mean"] == pytest.approx(1.301, abs=0.0005)
+    found = _scores(["a"], ["b"], FakeJudge(**replies), 1000, "aesbench", resamples=1)
+    assert found["mean"] == pytest.approx(1.301, abs=0.0005)
 
 
 def test_an_image_without_a_usable_round_is_counted_and_not_scored() -> None:
@@ -66,7 +79,7 @@ def test_an_image_without_a_usable_round_is_counted_and_not_scored() -> None:
         lost = fields["description"] == "b" and name.endswith("preciseness")
         return ["no idea"] * n if lost else ["Score: 2"] * n
 
-    scores = description_scores(["a", "b"], ["c", "d"], {}, Judging(judge))
+    scores = _scores(["a", "b"], ["c", "d"], judge)
     assert scores["preciseness"]["score"] == 2.0 and scores["preciseness"]["n"] == 1
     assert scores["preciseness"]["failed_rounds"] == scores["failed_rounds"] == 5
     assert scores["completeness"]["n"] == scores["n"] == 2 and scores["unscored"] == 1
@@ -77,7 +90,7 @@ def test_an_image_without_a_usable_round_is_counted_and_not_scored() -> None:
 def test_when_every_round_fails_the_score_is_nan_with_a_warning() -> None:
     judge = FakeJudge(preciseness=["Score: 3"] * 5)
     with pytest.warns(UndefinedScoreWarning, match="overall: nan for preciseness, sum and mean"):
-        scores = description_scores(["a"], ["b"], {}, Judging(judge))
+        scores = _scores(["a"], ["b"], judge)
     assert all(math.isnan(scores["preciseness"][name]) for name in ("score", "p0", "p1", "p2"))
     assert all(map(math.isnan, scores["preciseness"]["score_ci95"] + scores["sum_ci95"] + [scores["sum"]]))
     assert scores["completeness"]["score"] == 1.0
@@ -86,14 +99,14 @@ def test_when_every_round_fails_the_score_is_nan_with_a_warning() -> None:
 
 def test_empty_descriptions_get_the_lowest_score_unasked() -> None:
     judge = FakeJudge()
-    scores = description_scores(["", " \n"], ["b", "c"], {}, Judging(judge))
+    scores = _scores(["", " \n"], ["b", "c"], judge)
     assert judge.conversations == [] and scores["sum"] == 0.0 and scores["empty_predictions"] == 2
 
 
 def test_rows_without_a_reference_are_left_out_and_counted() -> None:
     judge = FakeJudge()
     with pytest.warns(LeftOutWarning, match=r"2 of 3 rows are left out: references\[0\] is empty"):
-        scores = description_scores(["a", "b", "c"], ["", "golden", " "], {"kind": ["x", "y", "z"]}, Judging(judge))
+        scores = _scores(["a", "b", "c"], ["", "golden", " "], judge, groups={"kind": ["x", "y", "z"]})
     assert scores["n"] == 1 and scores["without_reference"] == 2
     assert list(scores["by_kind"]) == ["y"] and len(judge.conversations) == 3
     for values in scores["image_scores"].values():
@@ -106,12 +119,10 @@ def test_groups_equal_their_rows_alone() -> None:
 
     texts = ["a" * length for length in range(1, 9)]
     kinds = ["x", "y"] * 4
-    scores = description_scores(texts, ["b"] * 8, {"kind": kinds}, Judging(judge))
+    scores = _scores(texts, ["b"] * 8, judge, groups={"kind": kinds})
     assert scores["n"] == 8
     for kind, part in scores["by_kind"].items():
-        alone = description_scores(
-            [text for text, of in zip(texts, kinds, strict=True) if of == kind], ["b"] * 4, {}, Judging(judge)
-        )
+        alone = _scores([text for text, of in zip(texts, kinds, strict=True) if of == kind], ["b"] * 4, judge)
         for dimension in DIMENSIONS["q_bench"]:
             assert part[dimension]["score"] == alone[dimension]["score"]
         assert part["sum"] == alone["sum"] and part["n"] == 4 and "without_reference" not in part
@@ -120,10 +131,13 @@ def test_groups_equal_their_rows_alone() -> None:
 @given(st.lists(st.sampled_from(["0", "1", "2", "?"]), min_size=12, max_size=12), st.integers(0, 2**32 - 1))
 def test_scores_are_consistent_whatever_the_judge_says(replies: list[str], seed: int) -> None:
     spoken = iter(["1", *replies, *replies, *replies])
-    judging = Judging(lambda messages, n: [next(spoken) for _ in range(n)], rounds=3, resamples=20, seed=seed)
+
+    def judge(messages: Messages, n: int) -> list[str]:
+        return [next(spoken) for _ in range(n)]
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedScoreWarning)
-        scores = description_scores(["a", "b", "c", "d"], ["e"] * 4, {}, judging)
+        scores = _scores(["a", "b", "c", "d"], ["e"] * 4, judge, 3, resamples=20, seed=seed)
     for dimension in DIMENSIONS["q_bench"]:
         part = scores[dimension]
         if part["n"]:
@@ -140,9 +154,7 @@ def test_plain_python_and_seeded() -> None:
     def judge(messages: Messages, n: int) -> list[str]:
         return table[read_fields(messages)[1]["description"]]
 
-    first, again, other = (
-        description_scores(list("ab" * 10), ["r"] * 20, {}, Judging(judge, seed=seed)) for seed in (1, 1, 2)
-    )
+    first, again, other = (_scores(list("ab" * 10), ["r"] * 20, judge, seed=seed) for seed in (1, 1, 2))
     assert first == again and first["sum_ci95"] != other["sum_ci95"]
     assert json.loads(json.dumps(first)) == first
     assert first["sum_ci95"][0] <= first["sum"] <= first["sum_ci95"][1]
@@ -160,6 +172,6 @@ def test_plain_python_and_seeded() -> None:
     ],
 )
 def test_bad_input(arguments: dict, message: str) -> None:
-    rows = {"predictions": ["a"], "references": ["b"], "groups": {}, "judging": Judging(FakeJudge())} | arguments
+    rows = {"predictions": ["a"], "references": ["b"], "judge": FakeJudge()} | arguments
     with pytest.raises(InputError, match=message):
-        description_scores(**rows)
+        _scores(**rows)

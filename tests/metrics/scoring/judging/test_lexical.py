@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.decisions import Extraction, decide
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.judging import prompts
 from eyechart.metrics.scoring.judging.lexical import (
@@ -226,13 +226,15 @@ def test_other_conversations_are_refused() -> None:
 
 @pytest.mark.parametrize("template", ["mmbench_choice", "q_bench_vote"])
 def test_it_judges_choices(template: str) -> None:
-    found = decide(
+    found = read_choices(
         ["It looks dim.", "well-lit", "in between"],
         ["B", "B", "C"],
         [OPTIONS] * 3,
-        Extraction(questions=["How is the light?"] * 3, judge=lexical, judge_template=template),
+        ExtractionSettings("lexical", template),
+        questions=["How is the light?"] * 3,
+        judge=lexical,
     )
-    assert found.correct.tolist() == [True, False, False] and found.failed_rounds == 0
+    assert found["correct"] == [True, False, False] and found["judge_failed_rounds"] == [0, 0, 0]
 
 
 def test_options_with_quotes_and_marks_are_read_back() -> None:

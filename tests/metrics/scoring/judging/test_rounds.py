@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning, UndefinedScoreError
 from eyechart.metrics.scoring.judging.rounds import (
-    Judging,
+    JudgeSettings,
     ask_scores,
     bootstrap_scores,
     count_failed,
@@ -96,7 +96,7 @@ def test_scored_items() -> None:
 
 def test_each_form_of_a_reply_and_failed_rounds() -> None:
     replies = ["Score: 1", "Result:1", "1", "**Score:** 2", "It is 2"]
-    found = ask_scores("q_bench_relevance", [{"description": "dark"}], SCALE, Judging(lambda messages, n: replies))
+    found = ask_scores("q_bench_relevance", [{"description": "dark"}], SCALE, lambda messages, n: replies, 5)
     assert found == [[1, 1, 1, 2, None]]
 
 
@@ -104,7 +104,7 @@ def test_an_item_without_a_text_is_not_put_to_the_judge() -> None:
     def never(messages: object, n: int) -> list[str]:
         raise AssertionError
 
-    assert ask_scores("q_bench_relevance", [None], SCALE, Judging(never, rounds=2)) == [[0, 0]]
+    assert ask_scores("q_bench_relevance", [None], SCALE, never, 2) == [[0, 0]]
 
 
 def test_a_judge_that_raises_loses_its_rounds_only() -> None:
@@ -115,17 +115,16 @@ def test_a_judge_that_raises_loses_its_rounds_only() -> None:
 
     items = [{"description": "bright"}, {"description": "dark"}]
     with pytest.warns(LostRoundsWarning, match="first error: TimeoutError$"):
-        found = ask_scores("q_bench_relevance", items, SCALE, Judging(moody, rounds=2))
+        found = ask_scores("q_bench_relevance", items, SCALE, moody, 2)
     assert found == [[None, None], [2, 2]]
 
 
 def test_intervals_are_over_items_and_not_over_rounds() -> None:
-    judging = Judging(lambda messages, n: [], resamples=2000)
     rng = np.random.default_rng(0)
     once = [[int(score)] for score in rng.integers(0, 3, 100)]
     repeated = [rounds * 5 for rounds in once]
     of_once, of_repeated = (
-        percentile_interval(bootstrap_scores([items], judging, np.random.default_rng(1))[:, 0])
+        percentile_interval(bootstrap_scores([items], 2000, np.random.default_rng(1))[:, 0])
         for items in (once, repeated)
     )
     # Five equal rounds of an image tell no more than one.
@@ -135,23 +134,20 @@ def test_intervals_are_over_items_and_not_over_rounds() -> None:
 
 
 def test_dimensions_share_their_resamples() -> None:
-    judging = Judging(lambda messages, n: [], resamples=50)
     items = [[0, 1], [2, None], [1, 1]]
     opposite = [[2, 1], [0, None], [1, 1]]
-    found = bootstrap_scores([items, opposite], judging, np.random.default_rng(0))
+    found = bootstrap_scores([items, opposite], 50, np.random.default_rng(0))
     assert found.shape == (50, 2) and found.sum(axis=1) == pytest.approx(2)
 
 
 def test_resamples_without_a_score_are_nan() -> None:
-    judging = Judging(lambda messages, n: [], resamples=200)
-    found = bootstrap_scores([[[None], [2]]], judging, np.random.default_rng(0))[:, 0]
+    found = bootstrap_scores([[[None], [2]]], 200, np.random.default_rng(0))[:, 0]
     assert np.isnan(found).any() and set(found[~np.isnan(found)]) == {2.0}
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"judge": "gpt-4"}, "judge is 'gpt-4'; it must be a callable"),
         ({"rounds": 0}, "rounds is 0"),
         ({"rounds": 2.5}, "rounds is 2.5"),
         ({"resamples": True}, "resamples is True"),
@@ -160,4 +156,9 @@ def test_resamples_without_a_score_are_nan() -> None:
 )
 def test_bad_settings(settings: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Judging(**({"judge": len} | settings))
+        JudgeSettings("len", **settings)
+
+
+def test_a_judge_that_cannot_be_called() -> None:
+    with pytest.raises(InputError, match="judge is 'gpt-4'; it must be a callable"):
+        ask_scores("q_bench_relevance", [None], SCALE, "gpt-4", 1)

@@ -8,9 +8,9 @@ from scipy import stats
 
 from eyechart.metrics.scoring import pair_ranking
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.pairs.convergence import convergence, judge_by_scores, score_limit
+from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit, winners_by_scores
 from eyechart.metrics.scoring.pairs.pools import check_pairs
-from eyechart.metrics.scoring.pairs.preferences import read_preferences
+from eyechart.metrics.scoring.pairs.preferences import read_pairs, winners
 from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
 
 
@@ -29,16 +29,10 @@ def drawn():
     return rounds, np.array(first), np.array(second), quality, quality + 0.3 * rng.standard_normal(40), pairs
 
 
-def test_a_judge_by_scores_is_consistent_but_for_ties() -> None:
-    found = judge_by_scores([3, 1, 2], [1, 2, 2])
-    same = read_preferences(["A", "B", "?"], ["B", "A", "?"])
-    assert found.forward.tolist() == same.forward.tolist() and found.reverse.tolist() == same.reverse.tolist()
-
-
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_the_curve_is_that_of_the_first_rounds_alone(drawn, count: int) -> None:
     rounds, first, second, quality, scores, pairs = drawn
-    curve = convergence(judge_by_scores(scores[first], scores[second]), pairs, rounds)
+    curve = convergence(winners_by_scores(scores[first], scores[second]), pairs, rounds)
     rows = [row for row, number in enumerate(rounds) if number < count]
     wins = scores[first[rows]] > scores[second[rows]]
     winners, losers = np.where(wins, first[rows], second[rows]), np.where(wins, second[rows], first[rows])
@@ -56,11 +50,14 @@ def test_the_curve_is_that_of_the_first_rounds_alone(drawn, count: int) -> None:
 
 def test_its_end_is_the_score_of_all_rounds(drawn) -> None:
     rounds, first, second, _, scores, pairs = drawn
-    preferences = judge_by_scores(scores[first], scores[second])
+    better = scores[first] > scores[second]
+    replies = [["A" if is_first else "B" for is_first in side] for side in (better, ~better)]
+    items = read_pairs(*replies, pairs)
+    assert winners(items).tolist() == winners_by_scores(scores[first], scores[second]).tolist()
     for aggregator in ("map", "trueskill"):
         settings = PairSettings(aggregator)
-        whole = pair_scores(preferences, pairs, settings)
-        end = convergence(preferences, pairs, rounds, settings)[-1]
+        whole = pair_scores(items, pairs, settings)
+        end = convergence(winners(items), pairs, rounds, settings)[-1]
         assert {name: end[name] for name in end if name != "rounds"} == {
             name: whole[name] for name in end if name in whole
         }
@@ -68,8 +65,8 @@ def test_its_end_is_the_score_of_all_rounds(drawn) -> None:
 
 def test_a_judge_by_opinion_scores_bounds_a_noisy_one(drawn) -> None:
     rounds, first, second, quality, scores, pairs = drawn
-    perfect = [part["srcc"] for part in convergence(judge_by_scores(quality[first], quality[second]), pairs, rounds)]
-    noisy = [part["srcc"] for part in convergence(judge_by_scores(scores[first], scores[second]), pairs, rounds)]
+    perfect = [part["srcc"] for part in convergence(winners_by_scores(quality[first], quality[second]), pairs, rounds)]
+    noisy = [part["srcc"] for part in convergence(winners_by_scores(scores[first], scores[second]), pairs, rounds)]
     assert all(one > other for one, other in zip(perfect, noisy, strict=True))
     assert perfect[-1] > 0.95 > perfect[0]
 
@@ -85,7 +82,7 @@ def test_a_judges_ranking_approaches_the_correlation_of_its_scores() -> None:
     assert limit["srcc"] == pytest.approx(stats.spearmanr(scores, quality)[0])
     assert limit["plcc"] == pytest.approx(stats.pearsonr(scores, quality)[0])
     assert limit["n_images"] == 60
-    curve = convergence(judge_by_scores(scores[first], scores[second]), pairs, rounds)
+    curve = convergence(winners_by_scores(scores[first], scores[second]), pairs, rounds)
     distance = [abs(part["srcc"] - limit["srcc"]) for part in curve]
     assert distance[-1] < 0.02 < distance[0]
 
@@ -105,7 +102,7 @@ def test_pools_are_averaged_with_their_weights() -> None:
 
 def test_rounds_are_counted_by_size_and_nothing_is_undefined_aloud() -> None:
     pairs = check_pairs(["a", "c", "a"], ["b", "d", "c"], [1, 3, 1], [2, 4, 3])
-    curve = convergence(read_preferences(["A", "?", "B"], ["A", "?", "A"]), pairs, [4, 4, 7])
+    curve = convergence(winners(read_pairs(["A", "?", "B"], ["A", "?", "A"], pairs)), pairs, [4, 4, 7])
     assert [(part["rounds"], part["n_pairs"], part["n_images"]) for part in curve] == [(1, 2, 4), (2, 3, 4)]
     assert np.isnan(curve[0]["srcc"]) and np.isfinite(curve[1]["srcc"])
 
@@ -113,9 +110,9 @@ def test_rounds_are_counted_by_size_and_nothing_is_undefined_aloud() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda pairs: convergence(judge_by_scores([1], [2]), pairs, [0, 1]), "rounds has 2 rows"),
-        (lambda pairs: judge_by_scores([1, 2], [2]), "second_scores has 1 rows"),
-        (lambda pairs: judge_by_scores([float("nan")], [2]), r"first_scores\[0\] is nan"),
+        (lambda pairs: convergence(winners_by_scores([1], [2]), pairs, [0, 1]), "rounds has 2 rows"),
+        (lambda pairs: winners_by_scores([1, 2], [2]), "second_scores has 1 rows"),
+        (lambda pairs: winners_by_scores([float("nan")], [2]), r"first_scores\[0\] is nan"),
         (lambda pairs: score_limit({"a": 1}, pairs), "scores has none for image 'b'"),
     ],
 )
@@ -130,7 +127,7 @@ def test_spaq_converges_within_twelve_rounds_as_in_the_paper(reference: Path) ->
     quality = np.array([float(image["gt_score"]) for image in images])
     rounds, first, second = (list(column) for column in zip(*_rounds(np.random.default_rng(0), 160, 12), strict=True))
     pairs = check_pairs([str(i) for i in first], [str(i) for i in second], quality[first], quality[second])
-    curve = convergence(judge_by_scores(quality[first], quality[second]), pairs, rounds)
+    curve = convergence(winners_by_scores(quality[first], quality[second]), pairs, rounds)
     assert [part["n_pairs"] for part in curve] == [80 * count for count in range(1, 13)]
     assert curve[0]["plcc"] < 0.7 and curve[-1]["plcc"] > 0.94
     assert all(later["plcc"] > earlier["plcc"] - 0.01 for earlier, later in pairwise(curve))

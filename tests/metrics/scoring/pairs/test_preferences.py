@@ -7,22 +7,29 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.pairs.preferences import FIRST, NONE, SECOND, preference_scores, read_preferences
+from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, check_pairs
+from eyechart.metrics.scoring.pairs.preferences import preference_scores, read_pairs, winners
 
 REPLIES = st.sampled_from(["A", "B", "?"])
 ROWS = st.lists(st.tuples(REPLIES, REPLIES, st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
 
 
 def _scores(forward: str, reverse: str, first: list[float], second: list[float]) -> dict:
-    return preference_scores(
-        read_preferences(list(forward), list(reverse)), np.array(first, float), np.array(second, float)
-    )
+    return preference_scores(read_pairs(list(forward), list(reverse), _pairs(first, second)))
+
+
+def _pairs(first: list[float], second: list[float]) -> Pairs:
+    rows = range(len(first))
+    return check_pairs([f"first {row}" for row in rows], [f"second {row}" for row in rows], first, second)
 
 
 def test_the_same_image_is_at_the_other_place_in_reverse() -> None:
-    found = read_preferences(["A", "B", "A", "B", "?", "A"], ["B", "A", "A", "B", "B", ""])
-    assert found.winner.tolist() == [FIRST, SECOND, NONE, NONE, NONE, NONE]
-    assert found.select([1, 0]).winner.tolist() == [SECOND, FIRST]
+    pairs = _pairs([1] * 6, [0, 1, 0, 1, 2, 2])
+    found = read_pairs(["A", "B", "A", "B", "?", "A"], ["B", "A", "A", "B", "B", ""], pairs)
+    assert winners(found).tolist() == [FIRST, SECOND, NONE, NONE, NONE, NONE]
+    assert found["consistent"] == [True, True, False, False, False, False]
+    assert found["correct"] == [True, None, False, None, False, False]
+    assert found["choice"] == ["first", "second", "first", "second", None, "first"]
 
 
 def test_by_hand() -> None:
@@ -79,7 +86,6 @@ def test_swapping_the_images_of_every_pair_changes_nothing(rows: list[tuple[str,
 @pytest.mark.parametrize(
     ("forward", "reverse", "message"),
     [
-        ([], [], "predictions is empty"),
         (["A"], ["A", "B"], "reversed_predictions has 2 rows and predictions has 1; row 1"),
         (["A", None], ["A", "B"], r"predictions\[1\] is None; it must be a string"),
         (["A", "A"], ["A", 3], r"reversed_predictions\[1\] is 3"),
@@ -87,4 +93,4 @@ def test_swapping_the_images_of_every_pair_changes_nothing(rows: list[tuple[str,
 )
 def test_bad_input(forward, reverse, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_preferences(forward, reverse)
+        read_pairs(forward, reverse, _pairs([1] * len(forward), [2] * len(forward)))

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
+from eyechart.metrics.scoring.items import select_rows
 from eyechart.metrics.scoring.pairs.pools import check_pairs
-from eyechart.metrics.scoring.pairs.preferences import read_preferences
-from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
+from eyechart.metrics.scoring.pairs.preferences import read_pairs
+from eyechart.metrics.scoring.pairs.scores import pair_scores
 from eyechart.metrics.scoring.pairs.tables import average_rows, part_scores
 
 NAN = float("nan")
@@ -20,17 +21,17 @@ def judged():
         first, second, [one for _, one, _ in pairs], [other for *_, other in pairs], [p for p, *_ in pairs]
     )
     right = [pool != "road.noise" for pool, *_ in pairs]
-    replies = read_preferences(["B"] * 12, ["A" if good else "B" for good in right])
+    replies = read_pairs(["B"] * 12, ["A" if good else "B" for good in right], columns)
     return replies, columns, [pool.rpartition(".")[2] for pool, *_ in pairs]
 
 
 def test_a_row_holds_what_the_metric_says_of_its_part(judged) -> None:
-    preferences, pairs, parts = judged
-    table = part_scores(preferences, pairs, parts)
+    items, pairs, parts = judged
+    table = part_scores(items, pairs, parts)
     assert list(table) == ["blur", "noise"]
     rows = [row for row, part in enumerate(parts) if part == "noise"]
     with pytest.warns(ScoringWarning):
-        alone = pair_scores(preferences.select(rows), pairs.select(rows), PairSettings())
+        alone = pair_scores(select_rows(items, rows), pairs.select(rows))
     np.testing.assert_equal(table["noise"], {name: alone[name] for name in table["noise"]})
     assert (table["blur"]["consistency"], table["noise"]["consistency"]) == (1.0, 0.5)
     assert (table["noise"]["n_pairs"], table["noise"]["n_consistent"], table["noise"]["n_images"]) == (6, 3, 6)

@@ -1,4 +1,4 @@
-"""The interface of `evaluate.Evaluator`, on which `evaluate.evaluator(...)` and `evaluate.EvaluationSuite` build.
+"""`evaluate.Evaluator`'s interface around a task, on which `evaluate.evaluator(...)` and evaluation suites build.
 
 Its own `prepare_pipeline` fails on transformers 5 for anything but a string, so it is ours, as are the other hooks.
 """
@@ -15,27 +15,81 @@ from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, 
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.evaluation.waves import PRIVATE
-from eyechart.evaluators.protocols.options import TaskOptions
+from eyechart.evaluators.evaluation.loop import check_columns, evaluate_rows, usable_rows
+from eyechart.evaluators.evaluation.waves import Progress
+from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import Backend, Request, RowResponses
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
 from eyechart.evaluators.results.sources import GIVEN, MINI
-from eyechart.evaluators.tasks.as_published import published_data_options
+from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import LeftOutWarning
+from eyechart.metrics.scoring.judging.replies import Judge
 
 _OWN_PROCESSOR = "None: a vision-language model needs its whole processor, so pass a pipeline"
 
 
-class EvaluateInterface(evaluate.Evaluator):
-    """What `evaluate` calls, in terms of `Evaluator.run` and what our evaluators say of rows."""
+class Evaluator(evaluate.Evaluator):
+    """Runs a task on models.
 
-    definition: Task
-    """The task to run."""
-    options: TaskOptions
-    """Other settings than the task's own."""
-    required_columns: tuple[str, ...]
-    """Columns that the data must have: the id, then the input and the label, then others."""
+    Args:
+        task: The task.
+        seed: Seed of everything random: the metric's bootstrap and its random choices.
+        settings: Settings of the task's protocol, by name, other than the task's own.
+        judge: `judge(messages, n)` returning n replies, for what a task's metric puts to a judge. None is the metric's
+            own way without one.
+        as_published: Run with the paper's settings, where the task's defaults are others; the result lists them.
+
+    Raises:
+        UsageError: A setting that the task does not have, or that does not go with `as_published`.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        judge: Judge | None = None,
+        as_published: bool = False,
+    ) -> None:
+        """Keep and check the settings; nothing is loaded."""
+        super().__init__(task="image-text-to-text", default_metric_name=task.metric)
+        self.definition = task
+        self.as_published = as_published
+        protocol = task.bound(seed=seed, judge=judge)
+        if as_published:
+            self.protocol = with_published_settings(task, protocol, settings or {})
+        else:
+            self.protocol = with_settings(protocol, settings or {}, task.name)
+
+    def run(
+        self,
+        backend: Backend,
+        loaded: LoadedData,
+        *,
+        skip_bad: bool = False,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Evaluate a backend on loaded data.
+
+        Args:
+            backend: What answers the requests.
+            loaded: The data, with what its loader left out.
+            skip_bad: Leave out items that cannot be asked, for example because their image is corrupt; each is listed
+                in `left_out`. Otherwise the first one is an error.
+            limit: Ask only the first N rows.
+            progress: Called with (done, total) after each response.
+
+        Returns:
+            Scores, predictions, settings, what was left out, timings.
+
+        Raises:
+            UsageError: The run is as published and lacks its judge or the paper's data settings.
+            DataError: A row cannot be asked.
+        """
+        return self._run(backend, loaded, skip_bad=skip_bad, limit=limit, progress=progress)[0]
 
     def compute(  # the signature is that of evaluate.Evaluator.compute
         self,
@@ -107,18 +161,22 @@ class EvaluateInterface(evaluate.Evaluator):
         loaded = self._rename(self._load(data, subset, split, is_mini=no_names), input_column, label_column)
         if loaded.is_mini:
             warnings.warn(
-                f"{self.definition.name}: the {MINI} of {loaded.subset} holds synthetic items, so its scores are not "
+                f"{self.definition.name}: the {MINI} of {loaded.name} holds synthetic items, so its scores are not "
                 "the benchmark's.",
                 MiniDataWarning,
                 stacklevel=2,
             )
-        evaluation = self.run(backend, loaded, metric=metric)
+        evaluation, answered = self._run(backend, loaded)
         if evaluation.scores is None:
-            raise DataError(f"{evaluation.note} Use `run` to get the predictions.")
+            raise DataError(f"{' '.join(evaluation.caveats)} Use `run` to get the predictions.")
         _warn_of_left_out(evaluation)
+        scores = evaluation.scores
+        if metric is not None:
+            public = [one for one in answered if not self.protocol.is_private(one.row)]
+            scores = self.prepare_metric(metric).compute(**self.predictions_processor(public))
         seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)
         is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
-        return {**evaluation.scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
+        return {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
 
     def prepare_pipeline(
         self,
@@ -131,7 +189,7 @@ class EvaluateInterface(evaluate.Evaluator):
         _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
         backend = resolve_backend(model_or_pipeline, options=LoadOptions(device=device))
         # `run` checks it too; here, it is known before any data are loaded.
-        backend.check(self.output_type)
+        backend.check(self.protocol.output_type)
         return backend
 
     def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
@@ -143,32 +201,60 @@ class EvaluateInterface(evaluate.Evaluator):
     ) -> tuple[dict[str, Any], list[Request]]:
         """The metric's references and the requests that a data set makes."""
         loaded = self._rename(LoadedData(data, "own data", GIVEN, GIVEN), input_column, label_column)
-        self._check_columns(loaded.dataset)
-        rows, _ = self.usable_rows(undecoded_rows(loaded.dataset), skip_bad=False)
-        references = [row[self.required_columns[2]] for row in rows]
-        return {"references": references}, [request for row in rows for request in self.requests(row)]
+        check_columns(self.definition, self.protocol, loaded)
+        rows, _ = usable_rows(self.definition, self.protocol, undecoded_rows(loaded.dataset), needs_images=True)
+        references = [row[self.protocol.columns[2]] for row in rows]
+        return {"references": references}, [request for row in rows for request in self.protocol.requests(row)]
 
     def prepare_metric(
-        self, metric: str | evaluate.EvaluationModule | None, config: str | None = None
+        self, metric: str | evaluate.EvaluationModule | None, metric_config: str | None = None
     ) -> evaluate.EvaluationModule:
-        """The module given, or the installed one of that name, or the task's own in a configuration."""
+        """The module given, or the installed one of that name, or the task's own."""
         if isinstance(metric, evaluate.EvaluationModule):
             return metric
-        own = config or self.definition.metric_config
-        return metrics.load(metric or self.definition.metric, None if metric else own)
+        return metrics.load(metric or self.definition.metric, metric_config)
 
     def predictions_processor(self, predictions: Sequence[RowResponses], label_mapping: None = None) -> dict[str, Any]:
         """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
-        return self.metric_inputs(predictions)
+        return self.protocol.metric_inputs(predictions)
+
+    def _run(
+        self,
+        backend: Backend,
+        loaded: LoadedData,
+        *,
+        skip_bad: bool = False,
+        limit: int | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[Evaluation, list[RowResponses]]:
+        task, protocol = self.definition, self.protocol
+        lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
+        # Private answers are scored by nobody here.
+        if (
+            self.as_published
+            and lacks_judge
+            and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, limit)))
+        ):
+            raise judge_needed(task)
+        return evaluate_rows(
+            task,
+            protocol,
+            backend,
+            loaded,
+            as_published=self.as_published,
+            skip_bad=skip_bad,
+            limit=limit,
+            progress=progress,
+        )
 
     def _load(
         self, data: str | Dataset | None, subset: str | None, split: str | None, *, is_mini: bool = False
     ) -> LoadedData:
-        options = published_data_options(self.definition, self.options)
-        return load_data(self.definition, data, subset=subset, split=split, is_mini=is_mini, options=options)
+        options = published_data_options(self.definition) if self.as_published else None
+        return load_data(self.definition, data, dataset=subset, split=split, is_mini=is_mini, options=options)
 
     def _rename(self, loaded: LoadedData, input_column: str | None, label_column: str | None) -> LoadedData:
-        documented = self.required_columns
+        documented = self.protocol.columns
         for given, name in ((input_column, documented[1]), (label_column, documented[2])):
             if given and given != name:
                 if given not in loaded.dataset.column_names:
@@ -179,7 +265,7 @@ class EvaluateInterface(evaluate.Evaluator):
 
 def _warn_of_left_out(evaluation: Evaluation) -> None:
     left_out = [item for item in evaluation.left_out if item["reason"] != PRIVATE]
-    lines = [] if evaluation.complete else [evaluation.note]
+    lines = [] if evaluation.complete else [" ".join(evaluation.caveats)]
     if left_out and evaluation.complete:
         first = left_out[0]
         lines.append(f"{len(left_out)} rows are left out; the first: '{first['id']}': {first['reason']}.")

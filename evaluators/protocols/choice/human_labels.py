@@ -3,14 +3,17 @@
 Protocol: MMBench, Sec. 3.3 (Fig. 5), where six volunteers read the replies that exact matching leaves open.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
+from typing import Annotated, Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, read_csv_rows, read_jsonl_rows
+from pydantic import BeforeValidator
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_rows, read_jsonl_rows
+from eyechart.evaluators.requests.types import Response, Row
 from eyechart.metrics.scoring.choices.agreement import X, extractor_agreement
 
 _COLUMNS = ("id", "letter")
@@ -22,7 +25,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class HumanLetters:
+class HumanLabels:
     """What people read in each reply."""
 
     path: Path
@@ -33,33 +36,21 @@ class HumanLetters:
         """What a result says about them."""
         return {"file": self.path.name, "letters": len(self.letters)}
 
-    def check_known(self, ids: Collection[str]) -> None:
-        """Refuse letters of which none is about the data.
-
-        Raises:
-            DataError: They are about other questions.
-        """
-        if not any(id in ids for id, _ in self.letters):
-            first = next(iter(self.letters))[0]
-            raise DataError(f"none of its ids is in the data; the first is '{first}'", path=self.path)
-
-    def agreement(self, keys: Sequence[Key], found: Sequence[str | None], steps: Sequence[str]) -> dict[str, Any]:
+    def agreement(self, passes: Sequence[tuple[Row, Response]]) -> dict[str, Any]:
         """How often the letter found in a reply is the one that people read there.
 
         Args:
-            keys: Question and pass of n replies.
-            found: The letter found in each, or None.
-            steps: The step of choice extraction that found it.
+            passes: Responses with their rows, each read already.
 
         Returns:
             `all` replies that people read, and those `after_exact` matching had found nothing in, as the paper counts
             them: each as `extractor_agreement` gives it, None where there are no such replies. `unused`: how many
-            letters are about no reply of the run.
+            labels are about no reply of the run.
         """
         pairs = [
-            (letter, self.letters[key], step)
-            for key, letter, step in zip(keys, found, steps, strict=True)
-            if key in self.letters
+            (response.item["choice"], self.letters[row["id"], response.request.pass_name], response.item["step"])
+            for row, response in passes
+            if (row["id"], response.request.pass_name) in self.letters
         ]
         return {
             "all": _agreement(pairs),
@@ -68,13 +59,15 @@ class HumanLetters:
         }
 
 
-def read_human_letters(path: str | Path) -> HumanLetters:
+def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     """Read letters from CSV or JSON Lines with `id`, `letter` and `pass` ("main" where it is absent or empty).
 
     Raises:
         MissingFileError: The file is not there.
         BadAnnotationError: It is of another kind, holds no rows, or a row is malformed.
     """
+    if isinstance(path, HumanLabels):
+        return path
     path = Path(path)
     letters: dict[Key, str] = {}
     for number, row in _rows(path):
@@ -91,20 +84,24 @@ def read_human_letters(path: str | Path) -> HumanLetters:
         letters[key] = letter.strip()
     if not letters:
         raise BadAnnotationError("holds no letters", path=path)
-    return HumanLetters(path, letters)
+    return HumanLabels(path, letters)
 
 
-def _rows(path: Path) -> list[Row]:
+def _rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
     if not path.is_file():
-        raise MissingFileError("the file of human letters is not there", path=path)
+        raise MissingFileError("the file of human labels is not there", path=path)
     if path.suffix.lower() == ".csv":
         return read_csv_rows(str(path), _COLUMNS)
     if path.suffix.lower() == ".jsonl":
         return read_jsonl_rows(str(path))
-    raise BadAnnotationError(f"human letters end in .csv or .jsonl, not {path.suffix!r}", path=path)
+    raise BadAnnotationError(f"human labels end in .csv or .jsonl, not {path.suffix!r}", path=path)
 
 
 def _agreement(pairs: Sequence[tuple[str | None, str, str]]) -> dict[str, Any] | None:
     if not pairs:
         return None
     return extractor_agreement([found for found, _, _ in pairs], [read for _, read, _ in pairs])
+
+
+HumanLabelFile = Annotated[HumanLabels, BeforeValidator(read_human_labels)]
+"""Letters that people read, given as a file."""

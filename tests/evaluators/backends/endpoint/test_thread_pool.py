@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from eyechart.evaluators.backends.endpoint.pool import map_unordered
+from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 
 
 def test_every_item_is_called_once():

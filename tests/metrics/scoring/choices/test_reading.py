@@ -2,8 +2,9 @@ from collections import Counter
 
 import pytest
 
-from eyechart.metrics.scoring.choices.decisions import Extraction, decide, random_choice
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, random_choice, read_choices
 from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning
+from eyechart.metrics.scoring.judging.replies import name_or_none
 
 OPTIONS = ["Bright", "Dark", "Medium"]
 VAGUE = "Somewhere in between, I would say"
@@ -21,49 +22,52 @@ class FakeJudge:
         return self.replies[:n]
 
 
-def _decide(predictions: list[str], reference: str = "C", **settings):
+def _read(predictions: list[str], reference: str = "C", **settings):
     rows = len(predictions)
-    return decide(
-        predictions,
-        [reference] * rows,
-        [OPTIONS] * rows,
-        Extraction(questions=["How is the light?"] * rows, **settings),
-    )
+    given = {name: settings.pop(name) for name in ("judge", "ids", "rotations") if name in settings}
+    used = ExtractionSettings(name_or_none(given.get("judge")), **settings)
+    questions = ["How is the light?"] * rows
+    return read_choices(predictions, [reference] * rows, [OPTIONS] * rows, used, questions=questions, **given)
+
+
+def _failed(*replies: str, **settings) -> tuple[int | None, str]:
+    found = _read([VAGUE], judge=FakeJudge(*replies), judge_template="q_bench_vote", **settings)
+    return found["judge_failed_rounds"][0], found["step"][0]
 
 
 def test_exact_answers_are_never_put_to_the_judge() -> None:
     judge = FakeJudge("A")
-    found = _decide(["C", "It is dark"], judge=judge, rounds=1)
-    assert found.letters == ["C", "B"] and found.steps == ["exact", "exact"]
-    assert judge.conversations == [] and found.asked == 0
+    found = _read(["C", "It is dark"], judge=judge, rounds=1)
+    assert found["choice"] == ["C", "B"] and found["step"] == ["exact", "exact"]
+    assert judge.conversations == [] and found["judge_failed_rounds"] == [None, None]
 
 
 def test_failed_responses_are_never_put_to_the_judge() -> None:
     judge = FakeJudge("C")
-    found = _decide(["", "  "], judge=judge, rounds=1)
-    assert found.steps == ["unmatched", "unmatched"] and not found.correct.any()
+    found = _read(["", "  "], judge=judge, rounds=1)
+    assert found["step"] == ["unmatched", "unmatched"] and not any(found["correct"])
     assert judge.conversations == []
 
 
 def test_judge_names_a_letter_by_majority() -> None:
     judge = FakeJudge("C", "B", "C", "X", "C.")
-    found = _decide([VAGUE], judge=judge)
-    assert (found.letters, found.correct.tolist(), found.steps) == (["C"], [True], ["judge"])
-    assert found.asked == 1 and found.failed_rounds == 0
+    found = _read([VAGUE], judge=judge)
+    assert (found["choice"], found["correct"], found["step"]) == (["C"], [True], ["judge"])
+    assert found["judge_failed_rounds"] == [0]
     content = judge.conversations[0][0]["content"]
     assert "A. Bright B. Dark C. Medium" in content and VAGUE in content and "How is the light" in content
 
 
 def test_an_x_of_the_judge_is_its_answer_and_wrong() -> None:
-    found = _decide([VAGUE], judge=FakeJudge("X", "X", "C", "maybe", "X"), fallback="random")
-    assert (found.letters, found.correct.tolist(), found.steps) == ([None], [False], ["judge"])
-    assert (found.asked, found.failed_rounds, found.unscored) == (1, 1, 0)
+    found = _read([VAGUE], judge=FakeJudge("X", "X", "C", "maybe", "X"), fallback="random")
+    assert (found["choice"], found["correct"], found["step"]) == ([None], [False], ["judge"])
+    assert found["judge_failed_rounds"] == [1]
 
 
 @pytest.mark.parametrize("replies", [("A", "B", "A", "B", "X"), ("X", "X", "A", "A", "maybe"), ("maybe",) * 5])
 def test_judge_without_a_letter_leaves_the_row_unmatched(replies: tuple[str, ...]) -> None:
-    found = _decide([VAGUE], judge=FakeJudge(*replies))
-    assert (found.letters, found.correct.tolist(), found.steps) == ([None], [False], ["unmatched"])
+    found = _read([VAGUE], judge=FakeJudge(*replies))
+    assert (found["choice"], found["correct"], found["step"]) == ([None], [False], ["unmatched"])
 
 
 @pytest.mark.parametrize(
@@ -76,8 +80,8 @@ def test_judge_without_a_letter_leaves_the_row_unmatched(replies: tuple[str, ...
 )
 def test_q_bench_vote(replies: tuple[str, ...], correct: bool, letter: str | None, step: str) -> None:
     judge = FakeJudge(*replies)
-    found = _decide([VAGUE], judge=judge, judge_template="q_bench_vote")
-    assert (found.correct.tolist(), found.letters, found.steps) == ([correct], [letter], [step])
+    found = _read([VAGUE], judge=judge, judge_template="q_bench_vote")
+    assert (found["correct"], found["choice"], found["step"]) == ([correct], [letter], [step])
     assert [message["role"] for message in judge.conversations[0]] == ["system", "user"]
     assert "option <data>Medium</data> being the correct answer" in judge.conversations[0][1]["content"]
 
@@ -87,33 +91,30 @@ def test_lost_rounds_are_counted_and_never_a_score() -> None:
         raise ConnectionError("down")
 
     with pytest.warns(LostRoundsWarning, match="the judge 'broken' raised"):
-        found = _decide([VAGUE, VAGUE], judge=broken, judge_template="q_bench_vote")
-    assert (found.asked, found.failed_rounds, found.unscored) == (2, 10, 2)
-    assert found.steps == ["unmatched"] * 2 and not found.correct.any()
-    found = _decide([VAGUE], judge=FakeJudge("1", "1"), judge_template="q_bench_vote")
-    assert (found.failed_rounds, found.unscored) == (5, 1) and found.steps == ["unmatched"]
-    found = _decide([VAGUE], judge=FakeJudge("1", "gibberish", "1", "0", "1"), judge_template="q_bench_vote")
-    assert (found.failed_rounds, found.unscored) == (1, 0) and found.correct.all()
-    found = _decide([VAGUE], judge=FakeJudge("1", "0", "?", "?", "?"), judge_template="q_bench_vote")
-    assert (found.failed_rounds, found.unscored) == (3, 0) and found.steps == ["unmatched"], "votes, though a draw"
+        found = _read([VAGUE, VAGUE], judge=broken, judge_template="q_bench_vote")
+    assert found["judge_failed_rounds"] == [5, 5]
+    assert found["step"] == ["unmatched"] * 2 and not any(found["correct"])
+    assert _failed("1", "1") == (5, "unmatched")
+    assert _failed("1", "gibberish", "1", "0", "1") == (1, "judge")
+    assert _failed("1", "0", "?", "?", "?") == (3, "unmatched"), "votes, though a draw"
 
 
 def test_random_fallback_depends_on_seed_and_row_alone() -> None:
-    few, many = _decide([VAGUE] * 3, fallback="random"), _decide([VAGUE] * 9, fallback="random")
-    assert many.letters[:3] == few.letters and few.steps == ["random"] * 3
-    assert _decide([VAGUE] * 9, fallback="random", seed=1).letters != many.letters
+    few, many = _read([VAGUE] * 3, fallback="random"), _read([VAGUE] * 9, fallback="random")
+    assert many["choice"][:3] == few["choice"] and few["step"] == ["random"] * 3
+    assert _read([VAGUE] * 9, fallback="random", seed=1)["choice"] != many["choice"]
 
 
 def test_random_fallback_follows_question_and_rotation() -> None:
     questions, rotations = ["p", "q", "p", "q"], [0, 0, 1, 1]
-    found = _decide([VAGUE] * 4, fallback="random", seed=7, question_ids=questions, rotations=rotations)
-    assert found.letters == [random_choice(3, 7, *row) for row in zip(questions, rotations, strict=True)]
-    assert found.correct.tolist() == [letter == "C" for letter in found.letters]
+    found = _read([VAGUE] * 4, fallback="random", seed=7, ids=questions, rotations=rotations)
+    assert found["choice"] == [random_choice(3, 7, *row) for row in zip(questions, rotations, strict=True)]
+    assert found["correct"] == [letter == "C" for letter in found["choice"]]
 
 
 def test_rows_of_a_question_need_not_stand_together() -> None:
-    found = _decide(["A", "Dark", "nothing", "C"], question_ids=["p", "q", "p", "q"], rotations=[0, 0, 1, 1])
-    assert found.letters == ["A", "B", None, "C"] and found.correct.tolist() == [False, False, False, True]
+    found = _read(["A", "Dark", "nothing", "C"], ids=["p", "q", "p", "q"], rotations=[0, 0, 1, 1])
+    assert found["choice"] == ["A", "B", None, "C"] and found["correct"] == [False, False, False, True]
 
 
 def test_random_choice_is_uniform_over_options_and_x() -> None:
@@ -143,16 +144,16 @@ def test_random_choice_is_uniform_over_options_and_x() -> None:
 def test_bad_rows(arguments: dict, message: str) -> None:
     rows = {"predictions": ["A", "B"], "references": ["A", "A"], "choices": [OPTIONS] * 2} | arguments
     with pytest.raises(InputError, match=message):
-        decide(**rows, extraction=Extraction())
+        read_choices(**rows)
 
 
 def test_a_reply_by_the_text_that_stands_twice_is_right_at_either_place() -> None:
     options = ["officer", "athlete", "fireman", "athlete"]
     replies = ["athlete", "athlete", "athlete", "B", "D", "B. athlete", "The athlete."]
-    found = decide(replies, ["D", "B", "A", "D", "D", "D", "D"], [options] * 7, Extraction())
-    assert found.correct.tolist() == [True, True, False, False, True, False, True]
-    assert found.letters == ["D", "B", "B", "B", "D", "B", "D"]
-    assert set(found.steps) == {"exact"}
+    found = read_choices(replies, ["D", "B", "A", "D", "D", "D", "D"], [options] * 7)
+    assert found["correct"] == [True, True, False, False, True, False, True]
+    assert found["choice"] == ["D", "B", "B", "B", "D", "B", "D"]
+    assert set(found["step"]) == {"exact"}
 
 
 @pytest.mark.parametrize(
@@ -165,10 +166,15 @@ def test_a_reply_by_the_text_that_stands_twice_is_right_at_either_place() -> Non
         ({"seed": "1"}, "seed is '1'"),
         ({"judge": len}, "questions is missing"),
         ({"judge": len, "questions": [None]}, r"questions\[0\] is None"),
-        ({"judge": "gpt-4"}, "judge is 'gpt-4'"),
+        ({"judge": "gpt-4"}, "judge is 'gpt-4'; it must be a callable"),
+        ({"judge": None, "named": "len"}, "judge is None, but the settings name 'len'"),
+        ({"judge": len, "named": None}, "judge is 'len', but the settings name None"),
         ({"judge": len, "questions": []}, "questions has 0 rows"),
     ],
 )
 def test_bad_settings(settings: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        decide(["A"], ["A"], [OPTIONS], Extraction(**settings))
+        given = {name: settings[name] for name in ("judge", "questions") if name in settings}
+        used = {name: value for name, value in settings.items() if name not in (*given, "named")}
+        named = settings.get("named", name_or_none(given.get("judge")))
+        read_choices(["A"], ["A"], [OPTIONS], ExtractionSettings(named, **used), **given)

@@ -12,21 +12,21 @@ import json, os, sys
 from pathlib import Path
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.judging import JudgeOptions, make_judge
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.backends.processes import join_processes
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.metrics.scoring.judging.answers import answer_scores
-from eyechart.metrics.scoring.judging.rounds import Judging
+from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 ROWS = 70
 
 def score(model):
     options = JudgeOptions(model, EndpointOptions(sys.argv[1], concurrency=4, max_retries=0))
-    judge = make_judge(options, store, processes).for_task()
-    judging = Judging(judge, rounds=2, resamples=10)
+    judge = EndpointJudge(options, store, processes).for_task()
     answers = [f"dim {i}" for i in range(ROWS)]
     try:
-        scores = answer_scores(answers, ["dark"] * ROWS, ["How?"] * ROWS, {}, judging)
+        items = read_answers(answers, ["dark"] * ROWS, ["How?"] * ROWS, judge, rounds=2)
+        scores = answer_scores(items, None, JudgeSettings(judge.name, rounds=2, resamples=10))
     except ModelError as error:
         return str(error)
     return scores, judge.settings()["requests"], judge.timings()["judge_replies_from_store"]

@@ -1,0 +1,168 @@
+"""Opening data of one's own: a table, a folder or a data set on the Hub, as rows by its own column names."""
+
+import datetime
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.files.image_cells import ImageCell
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, read_jsonl_rows
+from eyechart.datasets_scripts.common.files.tsv import read_tsv_header, read_tsv_rows
+from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
+
+FILES = (".tsv", ".csv", ".jsonl", ".parquet")
+"""Endings of the files that are read."""
+_DELIMITERS = {".tsv": b"\t", ".csv": b","}
+_SCALARS = (str, int, float, datetime.date, datetime.time, type(None))
+
+
+@dataclass(frozen=True)
+class OwnSource:
+    """Data that were found, before their rows are read."""
+
+    columns: tuple[str, ...]
+    """Names of all columns."""
+    group_columns: tuple[str, ...]
+    """Those of them that hold one text, number or date in each row, or nothing."""
+    split: str
+    """What the rows are called."""
+    folders: tuple[str, ...]
+    """The folder to which the paths of images are relative; none of the Hub."""
+    fingerprint: str
+    """Changes with the data."""
+    read: Callable[[Collection[str], Collection[str]], list[Row]]
+    """Reads the rows, given the columns of images and all further columns that are wanted."""
+
+
+def open_source(path: str, config: str | None, split: str | None, cache_dir: str | None) -> OwnSource:
+    """Open a file, a folder or a data set on the Hub; the arguments are those of `load_own`.
+
+    Raises:
+        UsageError: Unknown configuration or split, or one is needed.
+        DataError: It is not there, or cannot be read.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in FILES and not os.path.isdir(path):
+        if config is not None:
+            raise UsageError(f"config {config!r} has no effect: {path} is one file")
+        if not os.path.isfile(path):
+            raise MissingFileError("the file is not there", path=path)
+        if suffix in _DELIMITERS:
+            return _open_table(path, split or "test", _DELIMITERS[suffix])
+        if suffix == ".jsonl":
+            return _open_json_lines(path, split or "test")
+    elif os.path.isfile(path):
+        raise UsageError(f"{path} ends in none of {', '.join(FILES)}")
+    dataset = _load(path, config, split, cache_dir)
+    own_name = "test" if suffix in FILES else str(dataset.split or "test")
+    return _of_dataset(dataset, path, split or own_name)
+
+
+def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:
+    columns = tuple(read_tsv_header(path, delimiter))
+
+    def read(image_columns: Collection[str], _: Collection[str]) -> list[Row]:
+        return read_tsv_rows(path, (), image_columns, delimiter=delimiter)
+
+    return OwnSource(columns, columns, split, (os.path.dirname(path),), files_fingerprint([path]), read)
+
+
+def _open_json_lines(path: str, split: str) -> OwnSource:
+    rows = read_jsonl_rows(path)
+    columns = tuple(dict.fromkeys(name for _, raw in rows for name in raw if name != ROW_ERROR))
+    groups = tuple(name for name in columns if all(isinstance(raw.get(name), _SCALARS) for _, raw in rows))
+    return OwnSource(columns, groups, split, (os.path.dirname(path),), files_fingerprint([path]), lambda *_: rows)
+
+
+def _load(path: str, config: str | None, split: str | None, cache_dir: str | None) -> datasets.Dataset:
+    saved = [name for name in ("state.json", "dataset_dict.json") if os.path.isfile(os.path.join(path, name))]
+    try:
+        if os.path.isfile(path):
+            return datasets.load_dataset("parquet", data_files=path, split="train", cache_dir=cache_dir)
+        if saved:
+            found = datasets.load_from_disk(path)
+        else:
+            found = datasets.load_dataset(path, config, split=split, cache_dir=cache_dir)
+    except (FileNotFoundError, ConnectionError) as error:
+        raise MissingFileError(f"no file, no folder and no data set on the Hub: {error}", path=path) from error
+    except ValueError as error:
+        if isinstance(error, pa.ArrowInvalid):
+            raise BadAnnotationError(f"cannot be read: {error}", path=path) from error
+        raise UsageError(f"{path} cannot be loaded with config {config!r} and split {split!r}: {error}") from error
+    # What is damaged comes as errors of pyarrow, of pandas or of `datasets`.
+    except Exception as error:
+        raise BadAnnotationError(f"cannot be read: {type(error).__name__}: {error}", path=path) from error
+    if isinstance(found, datasets.Dataset):
+        return found
+    if split is None and len(found) == 1:
+        return next(iter(found.values()))
+    if split not in found:
+        raise UsageError(f"split {split!r} of {path}: expected one of {', '.join(found)}")
+    return found[split]
+
+
+def _of_dataset(dataset: datasets.Dataset, path: str, split: str) -> OwnSource:
+    features = dataset.features
+    groups = tuple(name for name, feature in features.items() if _is_scalar(feature))
+
+    def read(image_columns: Collection[str], further: Collection[str]) -> list[Row]:
+        plain = [name for name in dataset.column_names if name not in image_columns and name in (*groups, *further)]
+        rows = dataset.select_columns(plain).to_list() if plain else [{} for _ in range(len(dataset))]
+        for name, feature in features.items():
+            if isinstance(feature, datasets.ClassLabel) and name in plain:
+                for row in rows:
+                    row[name] = None if row[name] is None else feature.int2str(row[name])
+        for name in image_columns:
+            for row, cell in zip(rows, _image_cells(dataset, name), strict=True):
+                row[name] = cell
+        return list(enumerate(rows, 1))
+
+    folders = (path,) if os.path.isdir(path) else (os.path.dirname(path),) if os.path.isfile(path) else ()
+    return OwnSource(tuple(dataset.column_names), groups, split, folders, dataset._fingerprint, read)
+
+
+def _is_scalar(feature: Any) -> bool:
+    if isinstance(feature, datasets.ClassLabel):
+        return True
+    return isinstance(feature, datasets.Value) and feature.dtype not in ("binary", "large_binary", "null")
+
+
+@dataclass(frozen=True)
+class _DatasetCell(ImageCell):
+    """Where an image is in a data set in Arrow format."""
+
+    table: datasets.Dataset
+    column: str
+    row: int
+    place: int | None
+    """Index within the row where the column holds several images."""
+
+    def load(self) -> Any:
+        """Read the image."""
+        value = self.table[self.row][self.column][0].as_py()
+        value = value if self.place is None else value[self.place]
+        return {"bytes": value, "path": None} if isinstance(value, bytes) else value
+
+
+def _image_cells(dataset: datasets.Dataset, name: str) -> list[Any]:
+    """A column's images as cells that read nothing yet, its texts as they are."""
+    feature = dataset.features[name]
+    inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
+    held = feature if inner is None else inner
+    if isinstance(held, datasets.Value) and held.dtype in ("string", "large_string"):
+        return list(dataset[name])
+    if not isinstance(held, datasets.Image) and not (isinstance(held, datasets.Value) and "binary" in held.dtype):
+        raise BadAnnotationError(f"column {name!r} holds no images but {feature}")
+    table = dataset.with_format("arrow")
+    values = table[:][name]
+    if inner is None:
+        present = values.is_valid().to_pylist()
+        return [_DatasetCell(table, name, row, None) if there else None for row, there in enumerate(present)]
+    counts = pc.list_value_length(values).to_pylist()
+    return [[_DatasetCell(table, name, row, place) for place in range(count or 0)] for row, count in enumerate(counts)]

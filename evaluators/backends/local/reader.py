@@ -1,0 +1,176 @@
+"""Sequences that a model has read, and reading on from them.
+
+`Reader.extend` is the one operation: it takes rows of what was read before, each as often as wanted, appends tokens to
+each, and gives the logits of the last ones. Rows are padded on the left of what is appended, that is, between the
+prefix and its continuation; mask and positions leave the padding out, so that a row's result is that of its sequence
+alone.
+"""
+
+import contextlib
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from eyechart.evaluators.backends.local.errors import UnsharableError
+from eyechart.evaluators.backends.local.features import Features
+from eyechart.evaluators.backends.local.kv_cache import KVCache, check_cache
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What is appended to a row.
+
+    Attributes:
+        ids: Tokens, at least one.
+        positions: Position of each, shape (kinds of position, tokens).
+        types: Type of each; None for models that have none.
+        images: Keys of the images whose tokens are among them, in order.
+    """
+
+    ids: Sequence[int]
+    positions: torch.Tensor
+    types: Sequence[int] | None = None
+    images: Sequence[str] = ()
+
+
+class Reader:
+    """A model that reads sequences on.
+
+    Args:
+        model: The model.
+        pad_token_id: Token to pad with; any will do.
+    """
+
+    def __init__(self, model: PreTrainedModel, pad_token_id: int) -> None:
+        """Look up what the model takes."""
+        parameters = inspect.signature(model.forward).parameters
+        missing = {"mm_encoder_outputs", "position_ids", "past_key_values", "logits_to_keep"} - set(parameters)
+        if missing or not hasattr(model, "get_image_features"):
+            raise UnsharableError(f"its architecture takes no {', '.join(sorted(missing)) or 'image features'}")
+        self.model = model
+        self._pad = pad_token_id
+        self._takes_types = "token_type_ids" in parameters
+        self._window = _smallest_window(model.config.get_text_config(decoder=True))
+
+    def extend(
+        self,
+        kv_cache: KVCache | None,
+        rows: Sequence[int],
+        chunks: Sequence[Chunk],
+        features: Features | None = None,
+        *,
+        keep: int = 1,
+        room: int = 0,
+    ) -> tuple[KVCache, torch.Tensor]:
+        """Append a chunk to each of some rows.
+
+        Args:
+            kv_cache: What was read before; None for nothing. It is left as it is.
+            rows: For each chunk the row of `kv_cache` that it goes on from; ignored without one.
+            chunks: What to append.
+            features: Features of the chunks' images.
+            keep: How many last tokens to give logits for.
+            room: How many tokens will follow these.
+
+        Returns:
+            The longer sequences, and the logits of the last `keep` tokens, shape (chunks, keep, vocabulary).
+
+        Raises:
+            UnsharableError: The model's cache, or the length, does not allow it.
+        """
+        width = max(len(chunk.ids) for chunk in chunks)
+        before = None if kv_cache is None else kv_cache.select(rows, width + room)
+        return self._read(before, chunks, features, keep, room)
+
+    def follow(self, kv_cache: KVCache, tokens: Sequence[int], positions: torch.Tensor) -> tuple[KVCache, torch.Tensor]:
+        """Append one token to every row; `kv_cache` is used up.
+
+        Args:
+            kv_cache: What was read before.
+            tokens: A token for each row.
+            positions: Its position, shape (kinds of position, rows).
+
+        Returns:
+            The longer sequences and the logits, shape (rows, 1, vocabulary).
+        """
+        chunks = [Chunk([token], positions[:, [row]]) for row, token in enumerate(tokens)]
+        return self._read(kv_cache, chunks, None, 1, 0)
+
+    def _read(
+        self, kv_cache: KVCache | None, chunks: Sequence[Chunk], features: Features | None, keep: int, room: int
+    ) -> tuple[KVCache, torch.Tensor]:
+        device = self.model.device
+        width = max(len(chunk.ids) for chunk in chunks)
+        kinds = chunks[0].positions.shape[0]
+        ids = torch.full((len(chunks), width), self._pad)
+        mask = torch.zeros((len(chunks), width), dtype=torch.long)
+        types = torch.zeros((len(chunks), width), dtype=torch.long)
+        positions = torch.zeros((kinds, len(chunks), width), dtype=torch.long)
+        for row, chunk in enumerate(chunks):
+            begin = width - len(chunk.ids)
+            ids[row, begin:] = torch.as_tensor(chunk.ids)
+            mask[row, begin:] = 1
+            positions[:, row, begin:] = chunk.positions
+            if chunk.types is not None:
+                types[row, begin:] = torch.as_tensor(chunk.types)
+        ids, mask, types, positions = (value.to(device) for value in (ids, mask, types, positions))
+        if kv_cache is not None:
+            mask, types = torch.cat([kv_cache.mask, mask], dim=1), torch.cat([kv_cache.types, types], dim=1)
+        images = [key for chunk in chunks for key in chunk.images]
+        self._check_window(mask, room)
+        arguments: dict[str, Any] = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "position_ids": positions[0] if kinds == 1 else positions,
+            "past_key_values": None if kv_cache is None else kv_cache.cache,
+            "mm_encoder_outputs": features.encoder_outputs(images) if features is not None else None,
+            "use_cache": True,
+            "logits_to_keep": keep,
+        }
+        if self._takes_types and images:
+            # Those before count too: they are read by place in the whole sequence.
+            arguments["token_type_ids"] = types
+        output = self.model(**arguments)
+        check_cache(output.past_key_values)
+        return KVCache(output.past_key_values, mask, types), output.logits
+
+    def _check_window(self, mask: torch.Tensor, room: int) -> None:
+        # Padding in the middle shifts what a sliding window sees, and a window that moves on drops what is shared.
+        if self._window is not None and mask.shape[1] + room > self._window:
+            raise UnsharableError(f"its attention slides over {self._window} tokens, and a prompt is longer")
+
+
+@contextlib.contextmanager
+def restrict_lm_head(model: PreTrainedModel, tokens: Sequence[int]) -> Iterator[bool]:
+    """Compute logits of these tokens only, in this order; gives False where the output projection is of another kind.
+
+    What the model does with its logits afterwards, such as scaling them, is done as ever.
+    """
+    from torch import nn
+
+    head = model.get_output_embeddings()
+    plain = type(head) is nn.Linear and type(head.weight.data) is torch.Tensor
+    if not plain or hasattr(head, "_hf_hook") or head.weight.is_meta:
+        yield False
+        return
+    narrow = nn.Linear(head.in_features, len(tokens), bias=head.bias is not None, device="meta")
+    narrow.weight = nn.Parameter(head.weight[list(tokens)], requires_grad=False)
+    if head.bias is not None:
+        narrow.bias = nn.Parameter(head.bias[list(tokens)], requires_grad=False)
+    model.set_output_embeddings(narrow)
+    try:
+        yield True
+    finally:
+        model.set_output_embeddings(head)
+
+
+def _smallest_window(config: Any) -> int | None:
+    """The shortest sliding window among the layers; None where all attend to everything."""
+    kinds = getattr(config, "layer_types", None)
+    window = getattr(config, "sliding_window", None) or getattr(config, "attention_chunk_size", None)
+    slides = kinds is None or any(kind in ("sliding_attention", "chunked_attention") for kind in kinds)
+    return window if slides and getattr(config, "use_sliding_window", True) is not False else None

@@ -1,0 +1,149 @@
+"""The scores of a finished run, computed again from its `predictions.parquet`."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from eyechart.datasets_scripts.common.choice.passes import MAIN
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.protocols import CircularEval, QualityAssessment
+from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
+from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, PRECOMPUTED, READ_NUMBER
+from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
+
+_ROTATION = "rotation:"
+
+
+def rescore(
+    task: Task, result: TaskResult, predictions: Sequence[Mapping[str, Any]], *, read_again: bool = True
+) -> dict[str, Any] | None:
+    """Compute a result's scores again.
+
+    Args:
+        task: The task of the result.
+        result: The result, for its settings.
+        predictions: Its rows of `predictions.parquet`.
+        read_again: Whether replies are read again; otherwise, and where a judge other than `lexical` read them, what
+            was read is taken from the columns.
+
+    Returns:
+        What the metric returns; None where no answer is public.
+
+    Raises:
+        DataError: The predictions give no scores.
+    """
+    protocol = _protocol(task, result)
+    judge = result.settings.get("judge")
+    judge_name = str(judge.get("name")) if isinstance(judge, dict) else LEXICAL
+    if judge_name != LEXICAL:
+        protocol, read_again = replace(protocol, judge=_NamedJudge(judge_name)), False
+    try:
+        answered = [_rebuilt(rows, protocol, result) for rows in _by_item(predictions)]
+        if read_again:
+            answered = _read_again(answered, protocol)
+        return protocol.score(answered).scores
+    except (ScoringError, KeyError, TypeError, ValueError, IndexError) as error:
+        raise DataError(f"the predictions of {result.task} give no scores: {error}") from error
+
+
+class _NamedJudge:
+    """A judge that is known by name and cannot be asked."""
+
+    def __init__(self, name: str) -> None:
+        """Keep the name."""
+        self.name = name
+
+    def __call__(self, messages: Any, n: int) -> list[str]:
+        """Raise, as what a judge said is in the predictions."""
+        raise DataError(f"the predictions lack scores of the judge {self.name}")
+
+
+def _protocol(task: Task, result: TaskResult) -> Protocol:
+    """The task's protocol with the settings of the result that matter for scores."""
+    found = result.settings
+    known = {
+        name: found[name]
+        for name in setting_fields(type(task.protocol))
+        if isinstance(found.get(name), str | int | float) and name != "prompt"
+    }
+    if found.get("prediction") == READ_NUMBER:
+        known["prompt"] = NUMERICAL
+    is_skipping = found.get("missing", "drop") == "drop"
+    seed = found.get("seed", 0)
+    return replace(task.protocol, **known, groups=task.groups, seed=seed, skip_bad=is_skipping)
+
+
+def _by_item(predictions: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in predictions:
+        rows[row["id"]].append(row)
+    return list(rows.values())
+
+
+def _rebuilt(rows: Sequence[Mapping[str, Any]], protocol: Protocol, result: TaskResult) -> RowResponses:
+    first = rows[0]
+    row: dict[str, Any] = {
+        "id": first["id"],
+        "question": first["question"] or "",
+        "images": [],
+        "image": None,
+        **dict(first["groups"] or {}),
+        **{name: first[name] for name in ("options", "answer", "refusal", "quality") if name in first},
+        "description": first["reference"],
+    }
+    for name in ("first_id", "second_id", "first_quality", "second_quality", "pool"):
+        if first[name] is not None:
+            row[name] = first[name]
+    if isinstance(protocol, CircularEval):
+        row["passes"] = _passes(rows)
+    is_score = isinstance(protocol, QualityAssessment) and result.settings.get("prediction") == PRECOMPUTED
+    return RowResponses(row, tuple(_response(one, is_score) for one in rows))
+
+
+def _passes(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The passes that were asked, and a place for each that was not."""
+    first = rows[0]
+    found = [
+        {
+            "rotation": int(one["pass"].removeprefix(_ROTATION)) if one["pass"] != MAIN else 0,
+            "question": one["question"],
+            "hint": "",
+            "options": one["options"],
+            "answer": one["answer"],
+            "index": -1,
+        }
+        for one in rows
+        if one["pass"] == MAIN or one["pass"].startswith(_ROTATION)
+    ]
+    numbers = {one["rotation"] for one in found}
+    left = [number for number in range(10 * len(found) + 100) if number not in numbers]
+    count = max(len(found), first["pass_count"] or 0)
+    return found + [{**found[0], "rotation": number} for number in left[: count - len(found)]]
+
+
+def _response(row: Mapping[str, Any], is_score: bool) -> Response:
+    options = tuple(row["options"] or ())
+    return Response(
+        Request(row["id"], (), (), options=options, pass_name=row["pass"]),
+        text=row["text"],
+        logits=None if row["logits"] is None else dict(row["logits"]),
+        score=row["quality_score"] if is_score else None,
+        options=options,
+        error=None if row["error"] is None else DataError(row["error"]),
+        item={name: value for name, value in row.items() if value is not None},
+    )
+
+
+def _read_again(answered: Sequence[RowResponses], protocol: Protocol) -> list[RowResponses]:
+    rows: list[Row] = [one.row for one in answered for _ in one.responses]
+    responses = [response for one in answered for response in one.responses]
+    items = iter(protocol.read(rows, responses))
+    return [
+        RowResponses(one.row, tuple(replace(response, item=next(items)) for response in one.responses))
+        for one in answered
+    ]

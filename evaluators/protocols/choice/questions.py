@@ -1,0 +1,97 @@
+"""What all multiple-choice protocols share: checks of a row, options as shown, and reading a reply."""
+
+import hashlib
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import Any
+
+import numpy as np
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.protocols.validation import check_text_list, check_texts
+from eyechart.evaluators.requests.types import Response, Row
+from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
+from eyechart.metrics.scoring.judging.replies import Judge
+
+
+def check_question(row: Row) -> None:
+    """Refuse a row whose answer is not the letter of one of its options, which may repeat.
+
+    Raises:
+        DataError: Question, hint, options or answer are malformed.
+    """
+    check_texts(row, "question", *(("hint",) if row.get("hint") else ()))
+    check_texts(row, "answer", private=True)
+    check_text_list(row, "options")
+    options, answer = row["options"], row["answer"]
+    if not 1 <= len(options) <= len(ascii_uppercase):
+        raise DataError(f"its options are {options!r}; expected 1 to {len(ascii_uppercase)} texts")
+    letters = ascii_uppercase[: len(options)]
+    if answer and (len(answer) != 1 or answer not in letters):
+        raise DataError(f"its answer is {answer!r}; expected one of {', '.join(letters)}, or '' if it is private")
+
+
+def ordered_options(row: Row, shuffle_seed: int | None) -> tuple[str, ...]:
+    """The options as released, or in an order drawn from a seed and the row's id."""
+    options = tuple(row["options"])
+    if shuffle_seed is None:
+        return options
+    digest = hashlib.sha256(f"{shuffle_seed}:{row['id']}".encode()).digest()
+    order = np.random.default_rng(list(digest)).permutation(len(options))
+    return tuple(options[i] for i in order)
+
+
+def shown_options(response: Response) -> tuple[str, ...]:
+    """The options in the order in which they were shown."""
+    return response.options if response.options is not None else response.request.options
+
+
+def right_letter(row: Row, options: Sequence[str]) -> str:
+    """The right option's letter among the options as they were shown; "" if private."""
+    return moved_letter(row["answer"], row["options"], options) if row["answer"] else ""
+
+
+def add_choices(
+    items: Sequence[dict[str, Any]],
+    rows: Sequence[Row],
+    replies: Sequence[str],
+    settings: ExtractionSettings,
+    judge: Judge | None,
+    *,
+    questions: Sequence[str] | None = None,
+    rotations: Sequence[int] | None = None,
+) -> None:
+    """Add to items what replies say: the columns of `read_choices`.
+
+    Args:
+        items: One for each reply, with `options` and the right letter `answer` as shown. Where that is "" (private),
+            exact matching alone gives the `choice`.
+        rows: The row of each reply.
+        replies: Raw texts.
+        settings: How replies become choices.
+        judge: Asked about public questions; None for none.
+        questions: The questions as asked, those of the rows by default.
+        rotations: Number of the pass of each reply.
+    """
+    public = [place for place, item in enumerate(items) if item["answer"]]
+    asked = questions or [row["question"] for row in rows]
+    if public:
+        found = read_choices(
+            [replies[place] for place in public],
+            [items[place]["answer"] for place in public],
+            [items[place]["options"] for place in public],
+            settings,
+            questions=[asked[place] for place in public],
+            judge=judge,
+            ids=[rows[place]["id"] for place in public],
+            rotations=None if rotations is None else [rotations[place] for place in public],
+        )
+        for number, place in enumerate(public):
+            items[place].update({name: column[number] for name, column in found.items()})
+    for item, reply in zip(items, replies, strict=True):
+        if not item["answer"]:
+            item["choice"] = extract_choice(reply, item["options"])
+
+
+CHOICE_COLUMNS = ("choice", "step", "correct", "judge_failed_rounds")

@@ -1,0 +1,102 @@
+"""The settings of protocols: listed, and changed by name with every value checked."""
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import ValidationError
+
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
+
+P = TypeVar("P", bound=Protocol)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a protocol, for help texts."""
+
+    name: str
+    type: str
+    """Kind of value, or the values allowed."""
+    default: Any
+    meaning: str
+
+
+def list_settings(protocol: Protocol) -> list[Setting]:
+    """The settings of a task's protocol, with the task's own values as defaults."""
+    return [
+        Setting(
+            name, _type_name(protocol, name, info.annotation), getattr(protocol, name), _meaning(type(protocol), name)
+        )
+        for name, info in setting_fields(type(protocol)).items()
+    ]
+
+
+def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
+    """The protocol with other settings.
+
+    Args:
+        protocol: The task's own.
+        given: Name to value; text stands for numbers and truth values too, as on a command line.
+        task: The task's name, for errors.
+
+    Raises:
+        UsageError: A name or value that the protocol does not have, or a setting without effect beside the others.
+    """
+    known = setting_fields(type(protocol))
+    for name in given:
+        if name not in known:
+            raise unknown_name(f"setting of {task}", name, known)
+    try:
+        changed = replace(protocol, **given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        expected = _type_name(protocol, name, known[name].annotation) if name in known else ""
+        raise UsageError(f"{name}={given.get(name)!r}: {first['msg']}; expected {expected}") from error
+    for name in changed.unused_settings():
+        if name in given:
+            raise UsageError(f"{name}={given[name]!r} has no effect on {task} beside its other settings; leave it out")
+    return changed
+
+
+def _type_name(protocol: Protocol, name: str, annotation: Any) -> str:
+    if name == "prompt":
+        return " | ".join(protocol.prompts)
+    options = _allowed(annotation)
+    return " | ".join(options) if options else getattr(annotation, "__name__", str(annotation))
+
+
+def _allowed(annotation: Any) -> list[str]:
+    """The values of a Literal, or the names of the types of a union."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return [str(value) for value in get_args(annotation)]
+    if origin in (Union, types.UnionType):
+        parts = [part for part in get_args(annotation) if part is not type(None)]
+        return [text for part in parts for text in (_allowed(part) or [_plain(part)])]
+    return [_plain(annotation)]
+
+
+def _plain(annotation: Any) -> str:
+    inner = get_args(annotation)[0] if get_origin(annotation) is not None and get_args(annotation) else annotation
+    return {
+        "int": "whole number",
+        "float": "number",
+        "bool": "true | false",
+        "str": "text",
+        "BlindRun": "folder",
+        "HumanLabels": "file",
+    }.get(getattr(inner, "__name__", ""), getattr(inner, "__name__", str(inner)))
+
+
+def _meaning(protocol: type[Protocol], name: str) -> str:
+    """The line of explanation of a field, which pydantic knows of the class that declares it alone."""
+    found = [
+        setting_fields(one)[name].description
+        for one in protocol.__mro__
+        if name in vars(one).get("__pydantic_fields__", {})
+    ]
+    return " ".join(next((text for text in found if text), "").split())

@@ -1,0 +1,196 @@
+r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(...)` or `TASKS = [...]`.
+
+::
+
+    name: mmstar
+    protocol: circular_eval   # multiple_choice, self_awareness, description, quality_assessment, paired_comparison
+    data: {path: Lin-Chen/MMStar, split: val}    # a Hub id, folder, .parquet, .jsonl, .tsv or .csv
+    columns: {images: image, question: question, options: [A, B, C, D], answer: answer}
+    prompt: "{images}\n{question}\n{options}\nAnswer with the letter."
+    groups: [category]
+    settings: {max_new_tokens: 64}               # optional; `eyechart tasks FILE` lists them
+"""
+
+import hashlib
+import runpy
+from collections.abc import Iterable
+from pathlib import Path
+from string import Formatter, ascii_uppercase
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
+from eyechart.evaluators.protocols import PROTOCOLS
+from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
+from eyechart.evaluators.protocols.quality.word_pairs import WordPair
+from eyechart.evaluators.protocols.settings import with_settings
+from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.task import Task, TaskData
+
+TASK_FILES = (".yaml", ".yml", ".py")
+"""How files of tasks end."""
+
+
+class _Data(BaseModel):
+    """Where the data are."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    path: str = Field(min_length=1)
+    """A Hub id, folder, .parquet, .jsonl, .tsv or .csv; a relative path starts at the task file."""
+    split: str | None = None
+    config: str | None = None
+
+
+class _File(BaseModel):
+    """The contents of a task file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field(min_length=1, pattern=r"^[\w./-]+$")
+    protocol: str
+    data: _Data
+    prompt: str = Field(min_length=1)
+    columns: dict[str, str | list[str]] = {}
+    groups: list[str] = []
+    settings: dict[str, Any] = {}
+    prefill: str = ""
+    """How the reply begins, given to the model; for multiple choice and quality assessment."""
+    word_pairs: list[str] = []
+    """Words whose logits give the score, such as good/poor; for quality assessment."""
+    description: str = ""
+    paper: str = ""
+    note: str = ""
+
+
+def read_tasks(path: Path) -> list[Task]:
+    """The tasks of a file.
+
+    Raises:
+        UsageError: The file cannot be read or has another form; the message names the place and what was expected.
+    """
+    if not path.is_file():
+        raise UsageError(f"there is no task file {path}")
+    return _from_python(path) if path.suffix == ".py" else [_from_yaml(path)]
+
+
+def prompt_function(template: str) -> PromptFunction:
+    """The prompt of a template.
+
+    Args:
+        template: Text with `{images}` (all images of the row), `{image}` (the first, at its second place the second,
+            and so on), `{options}` (one a line, lettered) and `{column}` for any other column; `{{` is a brace.
+
+    Raises:
+        UsageError: The braces do not match.
+
+    Examples:
+        >>> prompt_function("{image} {question}")({"question": "Which?", "images": [0]})
+        (<ImagePlace.IMAGE: 'image'>, ' Which?')
+    """
+    try:
+        parts = [(text, name) for text, name, _, _ in Formatter().parse(template)]
+    except ValueError as error:
+        raise UsageError(f"prompt {template!r} is not a template: {error}") from error
+
+    def prompt(row: Row) -> Prompt:
+        found: list[Any] = []
+        for text, name in parts:
+            found += [text] if text else []
+            if name is not None:
+                found += _filled(name, row)
+        return tuple(_joined(found))
+
+    return prompt
+
+
+def _filled(name: str, row: Row) -> list[Any]:
+    if name == "image":
+        return [IMAGE]
+    if name == "images":
+        return [IMAGE] * len(row["images"] if "images" in row else [row["image"]])
+    if name == "options":
+        return ["\n".join(f"{letter}. {one}" for letter, one in zip(ascii_uppercase, row["options"], strict=False))]
+    if name not in row:
+        raise DataError(f"its prompt needs the column {name!r}; found: {', '.join(map(str, row))}")
+    return [str(row[name])]
+
+
+def _joined(parts: Iterable[Any]) -> list[Any]:
+    """Texts that follow one another as one."""
+    found: list[Any] = []
+    for part in parts:
+        if found and isinstance(part, str) and isinstance(found[-1], str):
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
+
+
+def _from_yaml(path: Path) -> Task:
+    try:
+        file = _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"the task file {path} cannot be read: {error}") from error
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()]
+        raise UsageError(f"{path} is not a task file. " + "; ".join(problems)) from error
+    try:
+        return _task(file, path.parent)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _task(file: _File, folder: Path) -> Task:
+    if file.protocol not in PROTOCOLS:
+        raise unknown_name("protocol", file.protocol, PROTOCOLS)
+    beside = folder / file.data.path
+    where = str(beside) if beside.exists() or Path(file.data.path).suffix else file.data.path
+    digest = hashlib.sha256(file.prompt.encode()).hexdigest()[:8]
+    given: dict[str, Any] = {"prompts": {DEFAULT: prompt_function(file.prompt)}, "prompt_id": f"{file.name}/{digest}"}
+    if file.prefill:
+        given["prefill"] = file.prefill
+    if file.word_pairs:
+        given["word_pairs"] = tuple(_word_pair(text) for text in file.word_pairs)
+    try:
+        protocol: Protocol = PROTOCOLS[file.protocol](**given)
+    except ValidationError as error:
+        names = ", ".join(str(item["loc"][0]) for item in error.errors() if item["loc"])
+        raise UsageError(f"protocol {file.protocol} takes no {names}") from error
+    return Task(
+        name=file.name,
+        data=TaskData(
+            (file.name,),
+            (file.data.split or "test",),
+            file.data.config,
+            path=where,
+            split=file.data.split,
+            columns=file.columns,
+        ),
+        protocol=with_settings(protocol, file.settings, file.name),
+        groups=tuple(file.groups),
+        description=file.description,
+        paper=file.paper,
+        note=file.note,
+    )
+
+
+def _word_pair(text: str) -> WordPair:
+    positive, slash, negative = text.partition("/")
+    if not (positive and slash and negative):
+        raise UsageError(f"word_pairs: {text!r} is not a pair such as good/poor or good+fine/poor+bad")
+    return WordPair(tuple(positive.split("+")), tuple(negative.split("+")))
+
+
+def _from_python(path: Path) -> list[Task]:
+    try:
+        found = runpy.run_path(str(path))
+    # Whatever the file does, the user has to know where.
+    except Exception as error:
+        raise UsageError(f"the task file {path} cannot be run: {type(error).__name__}: {error}") from error
+    tasks = [*found.get("TASKS", []), *([found["TASK"]] if "TASK" in found else [])]
+    if not tasks or not all(isinstance(task, Task) for task in tasks):
+        raise UsageError(f"the task file {path} holds no TASK = Task(...) and no TASKS = [...] of these")
+    return tasks

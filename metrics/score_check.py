@@ -1,0 +1,117 @@
+"""Whether scores, such as those read from a file, can be what a metric returned, by the table in `scores`."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eyechart.metrics.scores import INFINITY, NAMED, SCORES, ScoreSpec, Unit
+
+# Rounding, as in a Kendall correlation of 1.0000000000000002.
+_TOLERANCE = 1e-9
+
+_SPECS = {found.key: found for found in SCORES}
+_INTERVALS = {found.interval: found for found in SCORES if found.interval is not None}
+_MAPPINGS = {key.rpartition(".")[0] for key in (*_SPECS, *NAMED)} - {""}
+
+
+def misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
+    """Every place where scores, such as those read from a file, are none that a metric returns.
+
+    Args:
+        scores: By key; undefined ones are None or nan.
+        where: Their place, for the messages.
+
+    Yields:
+        The place, what stands there, and what was expected.
+
+    Examples:
+        >>> list(misfits({"accuracy": 2, "n": 1.5, "accuracy_ci95": [0.1, 0.9]}))
+        ['scores.accuracy is 2; expected a number from 0 to 1', 'scores.n is 1.5; expected a whole number from 0 on']
+    """
+    yield from _misfits(scores, where, "")
+
+
+def _misfits(scores: Mapping[str, Any], where: str, prefix: str) -> Iterator[str]:
+    for name, value in scores.items():
+        place, key = f"{where}.{name}", f"{prefix}{name}"
+        if not prefix and name.startswith("by_"):
+            yield from _part_misfits(value, place)
+        elif key in NAMED:
+            yield from _named_misfits(value, place, NAMED[key][1])
+        elif key in _MAPPINGS:
+            yield from _mapping_misfits(value, place, key)
+        elif expected := _expected_instead(key, value):
+            yield f"{place} is {value!r:.60}; expected {expected}"
+
+
+def _part_misfits(parts: Any, place: str) -> Iterator[str]:
+    if not _are_mappings(parts):
+        yield f"{place} is {parts!r:.60}; expected an object of objects"
+        return
+    for name, part in parts.items():
+        yield from _misfits(part, f"{place}.{name}", "")
+
+
+def _are_mappings(parts: Any) -> bool:
+    return isinstance(parts, Mapping) and all(isinstance(part, Mapping) for part in parts.values())
+
+
+def _named_misfits(values: Any, place: str, high: float) -> Iterator[str]:
+    """Those of a mapping of names to numbers, or of such mappings by pool."""
+    if not isinstance(values, Mapping):
+        yield f"{place} is {values!r:.60}; expected an object"
+        return
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _named_misfits(value, f"{place}.{name}", high)
+        elif not _is_within(value, 0.0, high):
+            yield f"{place}.{name} is {value!r:.60}; expected a number from 0 to {high:g}"
+
+
+def _mapping_misfits(value: Any, place: str, key: str) -> Iterator[str]:
+    """Those of a mapping whose keys are declared, all of which it holds."""
+    expected = [name for name in (*_SPECS, *NAMED) if name.rpartition(".")[0] == key]
+    missing = [name for name in expected if not isinstance(value, Mapping) or name.rpartition(".")[2] not in value]
+    if missing:
+        names = ", ".join(name.rpartition(".")[2] for name in expected)
+        yield f"{place} is {value!r:.60}; expected an object with {names}"
+    else:
+        yield from _misfits(value, place, f"{key}.")
+
+
+def _expected_instead(key: str, value: Any) -> str:
+    """What was expected of a number or an interval; "" if it is that, or not declared."""
+    if key in _INTERVALS:
+        found = _INTERVALS[key]
+        if value is None:
+            return ""
+        if not isinstance(value, list) or len(value) != 2 or not all(_fits(found, end) for end in value):
+            return f"[low, high], {_range(found)}"
+        ends = [end for end in value if end is not None]
+        return "the lower end first" if len(ends) == 2 and ends[0] > ends[1] else ""
+    if key in _SPECS and not _fits(_SPECS[key], value):
+        return _range(_SPECS[key])
+    return ""
+
+
+def _fits(found: ScoreSpec, value: Any) -> bool:
+    if found.unit is Unit.COUNT:
+        return value is not None and _is_within(value, 0.0, INFINITY) and value % 1 == 0
+    return _is_within(value, found.low, found.high)
+
+
+def _is_within(value: Any, low: float, high: float) -> bool:
+    """Whether a value is undefined, or a number in a range."""
+    if value is None:
+        return True
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    # A whole number of JSON can be larger than any float, with which no score can be calculated.
+    return value != value or (abs(value) <= sys.float_info.max and low - _TOLERANCE <= value <= high + _TOLERANCE)
+
+
+def _range(found: ScoreSpec) -> str:
+    if found.unit is Unit.COUNT:
+        return "a whole number from 0 on"
+    upper = "on" if found.high == INFINITY else f"to {found.high:g}"
+    return f"a number from {found.low:g} {upper}"

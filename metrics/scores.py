@@ -1,0 +1,326 @@
+"""The one table of scores: what every number that a metric returns means, where it lies and how it is shown.
+
+Printed tables, the check of `results.json`, reports, comparisons, model cards, leaderboards and the metric cards are
+views of it. A key with dots stands within mappings: `yes_no.mean` is `scores["yes_no"]["mean"]`. A key stands once for
+each set of modules that mean the same by it.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+INFINITY = float("inf")
+
+CHOICE, CIRCULAR, AWARENESS = "choice_accuracy", "circular_eval", "self_awareness"
+QUALITY, PAIRS = "softmax_iqa", "paired_comparison"
+DESCRIPTION, ANSWER = "judge_description", "judge_answer"
+_CHOICES = (CHOICE, CIRCULAR, AWARENESS)
+_JUDGED = (DESCRIPTION, ANSWER)
+DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
+"""Keys of the mappings that `judge_description` returns for the dimensions of its templates."""
+
+
+class Unit(StrEnum):
+    """What a number counts in."""
+
+    FRACTION = "fraction"
+    """From 0 to 1; shown in percent."""
+    PERCENT = "percent"
+    """From 0 to 100."""
+    CORRELATION = "correlation"
+    POINTS = "points"
+    """Of a scale of the protocol's own."""
+    COUNT = "count"
+    """A whole number from 0 on."""
+
+
+@dataclass(frozen=True)
+class ScoreSpec:
+    """One number that metrics return."""
+
+    key: str
+    label: str
+    """What tables call it."""
+    modules: tuple[str, ...]
+    """The metrics that return it."""
+    unit: Unit = Unit.FRACTION
+    low: float = 0.0
+    high: float = 1.0
+    higher_is_better: bool | None = True
+    """None where neither end is better."""
+    interval: str | None = None
+    """Key of its 95 % interval."""
+    chance: str | float | None = None
+    """Its value for random answers, or the key of that value."""
+    counts: tuple[str, ...] = ("n",)
+    """Keys of the numbers of items that it is made of, which add up."""
+    headline: bool = False
+    """Whether it stands for its metrics where one number has to."""
+    in_table: bool = True
+    """Whether the printed table shows it; one within a mapping is shown for all items alone."""
+    part_of: str = ""
+    """Key of the score that it is a part of, below which it is shown."""
+
+    def value(self, scores: Mapping[str, Any]) -> Any:
+        """Its value in what a metric returned, None where it is not there."""
+        return value_at(scores, self.key)
+
+    def bounds(self, scores: Mapping[str, Any]) -> Any:
+        """Its 95 % interval as `[low, high]`, None where there is none."""
+        return None if self.interval is None else value_at(scores, self.interval)
+
+    def chance_level(self, scores: Mapping[str, Any]) -> float | None:
+        """Its value for random answers, None where that is not known."""
+        return value_at(scores, self.chance) if isinstance(self.chance, str) else self.chance
+
+    def n(self, scores: Mapping[str, Any]) -> int | None:
+        """The number of items behind it, None where that is not there."""
+        found = [value_at(scores, key) for key in self.counts]
+        return None if not found or None in found else sum(found)
+
+    def shown(self, value: float | None) -> str:
+        """A value of it as text.
+
+        Examples:
+            >>> spec("accuracy").shown(0.5), spec("score_sa").shown(50.0), spec("srcc").shown(float("nan"))
+            ('50.00 %', '50.00 %', 'undefined')
+        """
+        if value is None:
+            return ""
+        if not math.isfinite(value):
+            return "undefined"
+        if self.unit is Unit.COUNT:
+            return f"{value:,}"
+        if self.unit in (Unit.FRACTION, Unit.PERCENT):
+            return f"{100 * value if self.unit is Unit.FRACTION else value:.2f} %"
+        return f"{value:.3f}"
+
+
+_PERCENT: dict[str, Any] = {"unit": Unit.PERCENT, "high": 100.0}
+_POINTS: dict[str, Any] = {"unit": Unit.POINTS}
+
+
+def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:
+    """The same correlations, of images, in two modules."""
+    shared: dict[str, Any] = {"modules": (module,), "unit": Unit.CORRELATION, "low": -1.0, "counts": (count,)}
+    is_pairs = module == PAIRS
+    return (
+        ScoreSpec("plcc_fitted", "PLCC, fitted", **shared, in_table=is_pairs),
+        ScoreSpec("srcc", "SRCC", **shared, interval="srcc_ci95", chance=0.0, headline=not is_pairs),
+        ScoreSpec("plcc", "PLCC", **shared, interval="plcc_ci95", chance=0.0),
+        ScoreSpec("krcc", "KRCC", **shared, chance=0.0, in_table=False),
+    )
+
+
+def _dimension(name: str) -> tuple[ScoreSpec, ...]:
+    """What `judge_description` returns for one dimension."""
+    shared: dict[str, Any] = {"modules": (DESCRIPTION,), "counts": (f"{name}.n",), "part_of": "mean"}
+    share: dict[str, Any] = {**shared, "higher_is_better": None, "in_table": False}
+    return (
+        ScoreSpec(f"{name}.score", name, **shared, **_POINTS, high=2.0, interval=f"{name}.score_ci95"),
+        *(ScoreSpec(f"{name}.p{score}", f"{name}: share of {score}", **share) for score in range(3)),
+        _count(f"{name}.n", f"{name}: images with a judge score", DESCRIPTION),
+        _count(f"{name}.failed_rounds", f"{name}: failed rounds", DESCRIPTION),
+    )
+
+
+def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...]:
+    """Shares of replies by the step that decided them."""
+    steps = {"exact": "by exact matching", "judge": "by a judge", "random": "at random", "unmatched": "not at all"}
+    return tuple(
+        ScoreSpec(f"{mapping}.{step}", f"{label} read {how}", modules, higher_is_better=None, in_table=False)
+        for step, how in steps.items()
+    )
+
+
+def _count(key: str, label: str, *modules: str) -> ScoreSpec:
+    unit: dict[str, Any] = {"unit": Unit.COUNT, "high": INFINITY}
+    return ScoreSpec(key, label, modules, **unit, higher_is_better=None, counts=(), in_table=False)
+
+
+_SIDES = ("yes_no.n_yes", "yes_no.n_no")
+_PAIR_SHARE: dict[str, Any] = {"modules": (PAIRS,), "counts": ("n_pairs",)}
+_PLACE: dict[str, Any] = {**_PAIR_SHARE, "higher_is_better": None}
+
+SCORES: tuple[ScoreSpec, ...] = (
+    ScoreSpec("accuracy", "accuracy", (CHOICE,), interval="accuracy_ci95", chance="random_guess", headline=True),
+    ScoreSpec("yes_no.mean", "balanced yes/no accuracy", (CHOICE,), chance=0.5, counts=_SIDES, part_of="accuracy"),
+    ScoreSpec("yes_no.yes", "accuracy where the answer is yes", (CHOICE,), counts=_SIDES[:1], in_table=False),
+    ScoreSpec("yes_no.no", "accuracy where the answer is no", (CHOICE,), counts=_SIDES[1:], in_table=False),
+    ScoreSpec(
+        "circular_accuracy",
+        "CircularEval",
+        (CIRCULAR,),
+        interval="circular_ci95",
+        chance="random_guess",
+        counts=("n_questions",),
+        headline=True,
+    ),
+    ScoreSpec("vanilla_accuracy", "VanillaEval", (CIRCULAR,), interval="vanilla_ci95", counts=("n_vanilla",)),
+    ScoreSpec("score_sa", "self-awareness", (AWARENESS,), **_PERCENT, interval="score_sa_ci95", headline=True),
+    ScoreSpec("score_cc", "right answers", (AWARENESS,), **_PERCENT, interval="score_cc_ci95", part_of="score_sa"),
+    ScoreSpec("score_rc", "right refusals", (AWARENESS,), **_PERCENT, interval="score_rc_ci95", part_of="score_sa"),
+    ScoreSpec("answer_rate", "answer rate", (AWARENESS,), higher_is_better=None, interval="answer_rate_ci95"),
+    ScoreSpec(
+        "answer_accuracy", "answer accuracy", (AWARENESS,), interval="answer_accuracy_ci95", chance="random_guess"
+    ),
+    ScoreSpec("sum", "sum of three (0 to 6)", (DESCRIPTION,), **_POINTS, high=6.0, interval="sum_ci95"),
+    ScoreSpec(
+        "mean", "mean of three (0 to 2)", (DESCRIPTION,), **_POINTS, high=2.0, interval="mean_ci95", headline=True
+    ),
+    *(part for name in DIMENSIONS for part in _dimension(name)),
+    ScoreSpec(
+        "mean_score",
+        "mean judge score (1 to 5)",
+        (ANSWER,),
+        **_POINTS,
+        low=1.0,
+        high=5.0,
+        interval="mean_score_ci95",
+        counts=("n_scored",),
+        headline=True,
+    ),
+    ScoreSpec("exact_match", "exact match", (ANSWER,), interval="exact_match_ci95"),
+    ScoreSpec("consistency", "consistency", **_PAIR_SHARE, interval="consistency_ci95"),
+    ScoreSpec(
+        "accuracy_all", "accuracy, all pairs", **_PAIR_SHARE, interval="accuracy_all_ci95", chance=0.25, headline=True
+    ),
+    ScoreSpec(
+        "accuracy_consistent",
+        "accuracy, consistent pairs",
+        (PAIRS,),
+        interval="accuracy_consistent_ci95",
+        chance=0.5,
+        counts=("n_consistent",),
+    ),
+    ScoreSpec("first_rate", "first-position preference", **_PLACE, chance=0.5),
+    ScoreSpec("second_rate", "second-position preference", **_PLACE, in_table=False),
+    ScoreSpec("draw_rate", "no preference", **_PLACE, in_table=False),
+    *_correlations(PAIRS, "n_images"),
+    *_correlations(QUALITY, "n"),
+    ScoreSpec(
+        "rmse_fitted", "RMSE, fitted", (QUALITY,), **_POINTS, high=INFINITY, higher_is_better=False, in_table=False
+    ),
+    ScoreSpec("random_guess", "chance level", _CHOICES, higher_is_better=None, in_table=False),
+    *_extraction("extraction", "replies", *_CHOICES),
+    *_extraction("forced_extraction", "forced replies", AWARENESS),
+    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED),
+    _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
+    _count("yes_no.n_no", "items whose answer is no", CHOICE),
+    _count("n_questions", "questions", CIRCULAR),
+    _count("n_vanilla", "questions whose first pass was asked", CIRCULAR),
+    _count("n_passes", "passes", CIRCULAR),
+    _count("dropped", "questions left out", CIRCULAR),
+    _count("n_refused", "refused questions", AWARENESS),
+    _count("unmatched", "replies that name no option, or no image", AWARENESS, PAIRS),
+    _count("forced_unmatched", "forced replies that name no option", AWARENESS),
+    _count("judge_asked", "replies put to the judge", *_CHOICES),
+    _count("judge_failed_rounds", "failed rounds of the judge", *_CHOICES),
+    _count("judge_unscored", "replies of which every round failed", *_CHOICES),
+    _count("n_scored", "answers with a judge score", ANSWER),
+    _count("failed_rounds", "failed rounds of the judge", *_JUDGED),
+    _count("unscored", "images without a score in some dimension", DESCRIPTION),
+    _count("empty_predictions", "empty texts", *_JUDGED),
+    _count("without_reference", "items without a reference", *_JUDGED),
+    _count("n_pairs", "pairs", PAIRS),
+    _count("n_consistent", "consistent pairs", PAIRS),
+    _count("equal_quality", "pairs of equal quality", PAIRS),
+    _count("n_images", "images", PAIRS),
+    _count("n_pools", "pools", PAIRS),
+    _count("n_undefined_pools", "pools without a correlation", PAIRS),
+)
+"""In the order in which tables show them."""
+
+NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
+    "choice_distribution.predicted": (_CHOICES, 1.0),
+    "choice_distribution.correct": (_CHOICES, 1.0),
+    "score_distribution": ((ANSWER,), 1.0),
+    "scores": ((PAIRS,), 100.0),
+}
+"""Mappings of names, such as letters or ids of images, to numbers: the modules that return them, and the highest number
+that there can be; 0 is the lowest."""
+
+_ASKED = ("judge", "judge_template", "judge_template_version", "rounds")
+_RESAMPLED = ("resamples", "seed")
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    CHOICE: ("fallback", "seed", *_ASKED, "judge_reads"),
+    CIRCULAR: ("distribution_over", "missing", "fallback", "seed", *_ASKED),
+    AWARENESS: ("fallback", "seed", *_ASKED, "unreadable_forced"),
+    QUALITY: ("temperature", "strategy", "ties", "fit", "average_over", *_RESAMPLED),
+    DESCRIPTION: ("image_scores", "judge", "template", "template_version", "wording", "rounds", *_RESAMPLED),
+    ANSWER: ("judge", "template", "template_version", "wording", "rounds", *_RESAMPLED),
+    PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *_RESAMPLED),
+}
+"""What each module returns beside numbers: settings, and texts about them."""
+
+_BY_KEY: dict[str, ScoreSpec] = {}
+for _spec in SCORES:
+    _BY_KEY.setdefault(_spec.key, _spec)
+
+
+def spec(key: str, module: str | None = None) -> ScoreSpec:
+    """What is declared of a key.
+
+    Args:
+        key: The key, with dots where it stands within mappings.
+        module: The metric, where several mean something else by it: the correlations' numbers of items.
+
+    Raises:
+        KeyError: It is not declared.
+
+    Examples:
+        >>> spec("srcc", "paired_comparison").counts, spec("yes_no.mean").label
+        (('n_images',), 'balanced yes/no accuracy')
+    """
+    if module is None:
+        return _BY_KEY[key]
+    return next((found for found in SCORES if found.key == key and module in found.modules), _BY_KEY[key])
+
+
+def specs_of(module: str) -> tuple[ScoreSpec, ...]:
+    """All numbers that a metric returns, its headline first.
+
+    Examples:
+        >>> [found.key for found in specs_of("paired_comparison") if found.in_table][:3]
+        ['accuracy_all', 'consistency', 'accuracy_consistent']
+    """
+    return tuple(sorted((found for found in SCORES if module in found.modules), key=lambda found: not found.headline))
+
+
+def specs_in(scores: Mapping[str, Any]) -> tuple[ScoreSpec, ...]:
+    """The declared numbers that are in what some metric returned for all items or a group, in the order of the table.
+
+    Examples:
+        >>> [found.key for found in specs_in({"srcc": 0.5, "n": 10})]
+        ['srcc', 'n']
+    """
+    return tuple(
+        found
+        for found in SCORES
+        if value_at(scores, found.key) is not None and (not found.counts or found.n(scores) is not None)
+    )
+
+
+def headline(module: str) -> ScoreSpec:
+    """The one score that stands for a metric.
+
+    Examples:
+        >>> headline("judge_description").key
+        'mean'
+    """
+    return next(found for found in SCORES if found.headline and module in found.modules)
+
+
+def value_at(scores: Mapping[str, Any], key: str) -> Any:
+    """What stands at a key, with dots where that is within mappings; None where nothing does.
+
+    Examples:
+        >>> value_at({"yes_no": {"mean": 0.5}}, "yes_no.mean"), value_at({}, "yes_no.mean")
+        (0.5, None)
+    """
+    found: Any = scores
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found

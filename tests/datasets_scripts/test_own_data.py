@@ -1,0 +1,285 @@
+"""Data of one's own: every way in which tables and data sets hold images, options and answers, and bad ones."""
+
+import base64
+import csv
+import gc
+import io
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from PIL import Image
+
+from eyechart.datasets_scripts import left_out
+from eyechart.datasets_scripts.common.errors import (
+    BadAnnotationError,
+    DataError,
+    MissingFileError,
+    MissingImagesError,
+    UsageError,
+)
+from eyechart.datasets_scripts.own_data import load_own
+
+CHOICE = {"images": "image", "options": ["A", "B", "C", "D"]}
+HEADER = ["index", "question", "A", "B", "C", "D", "answer", "category", "image"]
+
+
+def png(shade: int) -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (6, 4), (shade, 0, 0)).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def shade(image: Image.Image) -> int:
+    return image.convert("RGB").getpixel((0, 0))[0]
+
+
+def text(number: int) -> str:
+    return base64.b64encode(png(number)).decode()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a TSV or CSV."""
+
+    def write(rows: Iterable[Sequence[object]], header: Sequence[str] = HEADER, name: str = "own.tsv") -> Path:
+        path = tmp_path / name
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows([header, *rows])
+        return path
+
+    return write
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Return a folder with three photos."""
+    (tmp_path / "photos").mkdir()
+    for number in (1, 2, 3):
+        (tmp_path / "photos" / f"{number}.png").write_bytes(png(number))
+    return tmp_path
+
+
+def json_lines(folder: Path, rows: Iterable[Any]) -> Path:
+    path = folder / "own.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def question(number: int, **changes: Any) -> list[Any]:
+    row = {"index": number, "question": "Which?", "A": "red", "B": "blue", "C": "", "D": "", "answer": "B"}
+    return list((row | {"category": "color", "image": text(number)} | changes).values())
+
+
+@pytest.mark.parametrize("name", ["own.tsv", "own.csv"])
+def test_a_table_of_questions_with_base64_images(table: Callable[..., Path], name: str) -> None:
+    rows = [question(10), question(11, C="green, 'ish'", D="no\n", answer="d"), question(12, image="11", category="")]
+    found = load_own(table(rows, name=name), "multiple choice", columns=CHOICE | {"id": "index"}, split="val")
+    assert found.column_names == [
+        *("id", "question_id", "rotation", "images", "question", "hint", "options", "answer", "category")
+    ]
+    assert found["id"][:] == found["question_id"][:] == ["10", "11", "12"] and found["rotation"][:] == [0] * 3
+    assert found["options"][:] == [["red", "blue"], ["red", "blue", "green, 'ish'", "no"], ["red", "blue"]]
+    assert found["answer"][:] == ["B", "D", "B"] and found["category"][:] == ["color", "color", ""]
+    assert [shade(images[0]) for images in found["images"]] == [10, 11, 11]
+    assert found.split == "val" and left_out(found) == []
+
+
+def test_an_edited_file_is_read_anew(table: Callable[..., Path]) -> None:
+    before = load_own(table([question(1)]), "multiple choice", columns=CHOICE)
+    after = load_own(table([question(1, answer="A")]), "multiple choice", columns=CHOICE)
+    assert (before["answer"][0], after["answer"][0]) == ("B", "A")
+
+
+def test_photos_with_opinion_scores(photos: Path, table: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("photos/1.png", "3.5", "sea"), (str(photos / "photos" / "2.png"), " 4 ", "")]
+    path = table(rows, ("file", "mos", "place"), "own.csv")
+    monkeypatch.chdir(path.parent)
+    found = load_own("own.csv", "quality", columns={"image": "file", "quality": "mos", "scene": "place"})
+    assert found.features["quality"].dtype == "float64" and found.column_names == ["id", "image", "quality", "scene"]
+    assert found.remove_columns("image").to_list() == [
+        {"id": "1", "quality": 3.5, "scene": "sea"},
+        {"id": "2", "quality": 4.0, "scene": ""},
+    ]
+    monkeypatch.chdir("/")
+    assert [shade(image) for image in found["image"]] == [1, 2]
+
+
+def test_json_lines_of_pairs(photos: Path) -> None:
+    rows = [
+        {"left": "photos/1.png", "right": "photos/2.png", "first_quality": 1, "second_quality": "2.5", "pool": "a"},
+        {"left": "photos/3.png", "right": "photos/1.png", "first_quality": 3, "second_quality": 1, "lens": 5.6},
+    ]
+    found = load_own(json_lines(photos, rows), "pairs", columns={"images": ["left", "right"]}, needs=["lens"])
+    assert [[shade(image) for image in pair] for pair in found["images"]] == [[1, 2], [3, 1]]
+    assert found["first_id"][:] == ["photos/1.png", "photos/3.png"] and found["second_quality"][:] == [2.5, 1]
+    assert found["pool"][:] == ["a", ""] and found["lens"][:] == ["", "5.6"]
+
+
+def test_images_that_are_no_files_need_ids(tmp_path: Path) -> None:
+    row = {"images": [f"data:image/png;base64,{text(1)}", text(2)], "first_quality": 1, "second_quality": 2}
+    with pytest.raises(BadAnnotationError, match="row 1: missing column 'first_id': images that are not files"):
+        load_own(json_lines(tmp_path, [row]), "pairs")
+    found = load_own(json_lines(tmp_path, [row | {"first_id": 7, "second_id": "b"}]), "pairs")
+    assert [shade(image) for image in found[0]["images"]] == [1, 2] and found[0]["first_id"] == "7"
+
+
+def test_descriptions(photos: Path) -> None:
+    rows = [{"image": "photos/1.png", "description": "Sharp."}, {"image": "photos/2.png", "description": ""}]
+    assert load_own(json_lines(photos, rows), "description")["description"][:] == ["Sharp.", ""]
+
+
+@pytest.fixture
+def questions() -> datasets.Dataset:
+    """Return questions with embedded images, one or several a row."""
+    image = {"bytes": png(5), "path": None}
+    columns = {
+        "picture": [image, {"bytes": png(6), "path": "b.png"}],
+        "further": [None, image],
+        "all": [[image], [image, image]],
+        "raw": [png(8), png(9)],
+        "question": ["Which?", "What?"],
+        "choices": ["['red', 'blue']", '["dog", "a cat"]'],
+        "answer": ["blue", "dog"],
+        "kind": [1, 0],
+        "size": [1.5, None],
+    }
+    of_one, of_text = datasets.Image(), datasets.Value("string")
+    features = {"picture": of_one, "further": of_one, "all": datasets.Sequence(of_one), "raw": datasets.Value("binary")}
+    features |= dict.fromkeys(("question", "choices", "answer"), of_text)
+    features |= {"kind": datasets.ClassLabel(names=["animal", "color"]), "size": datasets.Value("float32")}
+    return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
+
+
+@pytest.mark.parametrize("place", ["own.parquet", "shards", "saved"])
+@pytest.mark.parametrize(
+    ("images", "shades"),
+    [
+        ("picture", [[5], [6]]),
+        (["picture", "further"], [[5], [6, 5]]),
+        ("all", [[5], [5, 5]]),
+        ("raw", [[8], [9]]),
+    ],
+)
+def test_embedded_images(
+    questions: datasets.Dataset, tmp_path: Path, place: str, images: str | list[str], shades: list[list[int]]
+) -> None:
+    path = tmp_path / place
+    if place == "saved":
+        datasets.DatasetDict({"dev": questions}).save_to_disk(path)
+    elif place == "shards":
+        path.mkdir()
+        for number in range(2):
+            questions.select([number]).to_parquet(path / f"test-0000{number}-of-00002.parquet")
+    else:
+        questions.to_parquet(path)
+    found = load_own(path, "multiple choice", columns={"images": images, "options": "choices"})
+    assert [[shade(image) for image in row] for row in found["images"]] == shades
+    assert found["options"][:] == [["red", "blue"], ["dog", "a cat"]] and found["answer"][:] == ["B", "A"]
+    assert found["kind"][:] == ["color", "animal"] and found["size"][:] == ["1.5", ""]
+    assert found.column_names[-2:] == ["kind", "size"]
+    assert load_own(path, "multiple choice", columns={"images": images, "options": "choices"}, images="skip").num_rows
+
+
+# `datasets` leaves the file of metadata open.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_folder_of_images_with_metadata(photos: Path) -> None:
+    (photos / "photos" / "metadata.csv").write_text("file_name,quality\n1.png,10\n2.png,20\n3.png,30\n")
+    found = load_own(photos / "photos", "quality")
+    gc.collect()
+    assert [(shade(row["image"]), row["quality"]) for row in found] == [(1, 10), (2, 20), (3, 30)]
+
+
+def test_bad_rows_and_missing_images_are_left_out_on_request(photos: Path, table: Callable[..., Path]) -> None:
+    path = table([("photos/1.png", "x"), ("photos/9.png", 1), ("photos/2.png", 2)], ("image", "quality"), "own.csv")
+    found = load_own(path, "quality", skip_bad=True, skip_missing=True)
+    assert found["id"][:] == ["3"] and [item["id"] for item in left_out(found)] == ["2", "2"]
+    with pytest.raises(BadAnnotationError, match=r"own\.csv, row 2: field 'quality' must be a number, found 'x'"):
+        load_own(path, "quality")
+    with pytest.raises(MissingImagesError, match=r"1 annotated image\(s\) are missing:\n  test 2: photos/9\.png"):
+        load_own(path, "quality", skip_bad=True)
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        (["A", "b"], ["A", "B"]),
+        (["blue", "red"], ["B", "A"]),
+        (["", None], ["", ""]),
+    ],
+)
+def test_answers(tmp_path: Path, answers: list[str], found: list[str]) -> None:
+    rows = [{"image": text(1), "question": "Q?", "options": ["red", "blue"], "answer": answer} for answer in answers]
+    path = json_lines(tmp_path, rows)
+    assert load_own(path, "multiple choice", columns={"images": "image"})["answer"][:] == found
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"answer": "E"}, r"row 3: answer must be one of \['A', 'B'\], found 'E'"),
+        ({"answer": 1}, r"row 3: answer must be one of \['A', 'B'\], found 1"),
+        ({"answer": ""}, r"row 3: answer must be one of \['A', 'B'\], found ''"),
+        ({"options": ["red", 2]}, "row 3: options must be a list of texts"),
+        ({"options": "red or blue"}, "row 3: options must be a list of texts, found 'red or blue'"),
+        ({"image": 5}, "row 3: an image must be bytes, base64 or a path, found 5"),
+        ({"image": "!" * 100}, "row 3: the image is not base64"),
+        ({"question": None}, "row 3: field 'question' must be text, found None"),
+        ({"id": "1"}, "row 3: duplicate id '1'"),
+    ],
+)
+def test_bad_rows(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    row = {"image": text(1), "question": "Which?", "options": ["red", "blue"], "answer": "A"}
+    rows = [row | {"id": "1"}, row | {"id": 2}, row | {"id": "3"} | changes]
+    with pytest.raises(BadAnnotationError, match=message):
+        load_own(json_lines(tmp_path, rows), "multiple choice", columns={"images": "image"})
+
+
+def test_answers_that_may_be_letters_or_texts(tmp_path: Path) -> None:
+    row = {"image": text(1), "question": "Which letter?", "options": ["B", "A"], "answer": "A"}
+    with pytest.raises(DataError, match=r"own\.jsonl: the answer 'A' to the options \['B', 'A'\] may be a letter or"):
+        load_own(json_lines(tmp_path, [row]), "multiple choice", columns={"images": "image"})
+
+
+def test_an_empty_option_between_others(table: Callable[..., Path]) -> None:
+    with pytest.raises(BadAnnotationError, match="row 2: column 'C' is empty and a later option is not"):
+        load_own(table([question(1, D="green")]), "multiple choice", columns=CHOICE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, r"own\.tsv: missing column 'images' \(needed by mmstar\); found: index, question, A,"),
+        (
+            {"columns": CHOICE | {"answer": "key"}},
+            "missing column 'key', which columns names for 'answer'; found: index",
+        ),
+        ({"columns": CHOICE, "needs": ["refusal"]}, r"missing column 'refusal' \(needed by mmstar\)"),
+        ({"columns": CHOICE | {"question": ["A", "B"]}}, r"columns names \['A', 'B'\] for 'question', which takes one"),
+        ({"columns": CHOICE, "split": "val[:3]"}, r"split 'val\[:3\]' is not the name of a split"),
+        ({"columns": CHOICE, "config": "en"}, "config 'en' has no effect"),
+        ({"kind": "choice"}, "unknown kind of data 'choice'; Available: multiple choice, quality, pairs, description"),
+    ],
+)
+def test_bad_arguments(table: Callable[..., Path], arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((BadAnnotationError, UsageError), match=message):
+        load_own(table([question(1)]), **{"kind": "multiple choice", "needed_by": "mmstar"} | arguments)
+
+
+def test_data_that_are_not_there(tmp_path: Path, questions: datasets.Dataset) -> None:
+    with pytest.raises(MissingFileError, match=r"none\.tsv: the file is not there"):
+        load_own(tmp_path / "none.tsv", "quality")
+    with pytest.raises(MissingFileError, match="nobody/nothing: no file, no folder and no data set on the Hub"):
+        load_own("nobody/nothing", "quality")
+    (tmp_path / "own.txt").write_text("image,quality\n")
+    with pytest.raises(UsageError, match=r"own\.txt ends in none of \.tsv, \.csv, \.jsonl, \.parquet"):
+        load_own(tmp_path / "own.txt", "quality")
+    (tmp_path / "own.parquet").write_text("PAR1")
+    with pytest.raises(BadAnnotationError, match=r"own\.parquet: cannot be read: "):
+        load_own(tmp_path / "own.parquet", "quality")
+    datasets.DatasetDict({"dev": questions, "test": questions}).save_to_disk(tmp_path / "saved")
+    with pytest.raises(UsageError, match=r"split None of .*: expected one of dev, test"):
+        load_own(tmp_path / "saved", "quality")

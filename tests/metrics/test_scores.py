@@ -1,0 +1,209 @@
+"""The table of scores says of every metric what it returns, as the metric and its card do."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+import eyechart.metrics
+from eyechart.metrics import space
+from eyechart.metrics.score_check import misfits
+from eyechart.metrics.scores import (
+    NAMED,
+    SCORES,
+    SETTINGS,
+    ScoreSpec,
+    Unit,
+    headline,
+    spec,
+    specs_in,
+    specs_of,
+    value_at,
+)
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+from tests.metrics.module_cases import CASES, computed
+
+pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
+
+MODULES = eyechart.metrics.list_metrics()
+BREAKDOWN = "by_"
+
+
+def _keys(scores: Mapping[str, Any], module: str, prefix: str = "") -> Iterator[str]:
+    """The dotted keys of all numbers, for all items and for groups; those of named mappings once."""
+    for name, value in scores.items():
+        key = f"{prefix}{name}"
+        if key == "items" or key in SETTINGS[module]:
+            continue
+        if name.startswith(BREAKDOWN):
+            for part in value.values():
+                yield from _keys(part, module)
+        elif isinstance(value, Mapping) and key not in NAMED:
+            yield from _keys(value, module, f"{key}.")
+        else:
+            yield key
+
+
+def _of_module(module: str) -> list[dict[str, Any]]:
+    return [computed(name) for name, (of, *_) in CASES.items() if of == module]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_a_module_returns_is_what_the_table_declares(module: str) -> None:
+    found = {key for scores in _of_module(module) for key in _keys(scores, module)}
+    specs = specs_of(module)
+    declared = {one.key for one in specs} | {one.interval for one in specs if one.interval}
+    declared |= {key for key, (modules, _) in NAMED.items() if module in modules}
+    assert found == declared
+    given = {key for scores in _of_module(module) for key in scores}
+    # Settings of other aggregators and of the random choice.
+    assert set(SETTINGS[module]) - given <= {"order_seed", "ridge", "seed"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_module_returns_passes_the_check(name: str) -> None:
+    scores = {key: value for key, value in computed(name).items() if key != "items"}
+    assert list(misfits(scores)) == []
+    assert list(misfits(json.loads(json.dumps(scores).replace("NaN", "null")))) == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_intervals_chance_levels_and_counts_are_there(name: str) -> None:
+    module, scores = CASES[name][0], computed(name)
+    parts = [part for key, values in scores.items() if key.startswith(BREAKDOWN) for part in values.values()]
+    for found in specs_in(scores):
+        assert module in found.modules
+        assert found.n(scores) is not None or found.unit is Unit.COUNT
+        assert (found.bounds(scores) is None) == (found.interval is None)
+        assert (found.chance_level(scores) is None) == (found.chance is None)
+    for part in parts:
+        assert headline(module) in specs_in(part)
+
+
+def test_each_module_has_one_headline() -> None:
+    headlines = {module: [one.key for one in specs_of(module) if one.headline] for module in MODULES}
+    assert headlines == {
+        "choice_accuracy": ["accuracy"],
+        "circular_eval": ["circular_accuracy"],
+        "judge_answer": ["mean_score"],
+        "judge_description": ["mean"],
+        "paired_comparison": ["accuracy_all"],
+        "self_awareness": ["score_sa"],
+        "softmax_iqa": ["srcc"],
+    }
+    assert all(specs_of(module)[0] is headline(module) for module in MODULES)
+
+
+def test_a_key_means_the_same_in_every_module() -> None:
+    for one in SCORES:
+        other = spec(one.key)
+        assert (one.unit, one.low, one.high, one.higher_is_better) == (
+            other.unit,
+            other.low,
+            other.high,
+            other.higher_is_better,
+        )
+        assert sum(one.key == third.key and set(one.modules) & set(third.modules) != set() for third in SCORES) == 1
+    assert spec("srcc", "paired_comparison").counts == ("n_images",) and spec("srcc", "softmax_iqa").counts == ("n",)
+    with pytest.raises(KeyError, match="'acuracy'"):
+        spec("acuracy")
+
+
+def test_ranges_are_those_of_the_units() -> None:
+    ends = {
+        Unit.FRACTION: {(0.0, 1.0)},
+        Unit.PERCENT: {(0.0, 100.0)},
+        Unit.CORRELATION: {(-1.0, 1.0)},
+        Unit.POINTS: {(0.0, 2.0), (0.0, 6.0), (1.0, 5.0), (0.0, math.inf)},
+        Unit.COUNT: {(0.0, math.inf)},
+    }
+    for unit, expected in ends.items():
+        assert {(one.low, one.high) for one in SCORES if one.unit is unit} == expected
+
+
+def test_dimensions_are_those_of_the_templates() -> None:
+    scored = {one.key.removesuffix(".score") for one in SCORES if one.key.endswith(".score")}
+    assert scored == {name for names in DIMENSIONS.values() for name in names}
+
+
+def _stated(cell: str) -> tuple[float | None, float | None, bool | None]:
+    """Range and direction in a card's words."""
+    ends = re.search(r"(-?\d+) (?:to (\d+)|upwards)", cell)
+    better = True if "higher is better" in cell else False if "lower is better" in cell else None
+    if ends is None:
+        return (0.0, 1.0, better) if "shares" in cell else (None, None, better)
+    return float(ends[1]), float(ends[2]) if ends[2] else math.inf, better
+
+
+def _card_rows(module: str) -> Iterator[tuple[list[str], str]]:
+    """The keys and the range of each row of a card's table of outputs; those of a dimension by their whole key."""
+    part = space.card(module).partition("## Output values\n")[2].partition("\n## ")[0]
+    for line in part.splitlines():
+        if line.startswith("| ") and not line.startswith("| key"):
+            keys, stated = line.split("|")[1:3]
+            inner = "relevance." if keys.strip().startswith("&nbsp;") else ""
+            yield [inner + key for key in re.findall(r"`([^`]+)`", keys)], stated
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
+    declared = {one.key: one for one in specs_of(module) if one.unit is not Unit.COUNT}
+    seen = set()
+    for keys, cell in _card_rows(module):
+        for key in set(keys) & set(declared):
+            low, high, better = _stated(cell)
+            one = declared[key]
+            assert (low, high, better) == (one.low, one.high, one.higher_is_better), key
+            seen.add(key)
+    assert {key for key in declared if "." not in key} <= seen
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"accuracy": "0.5"}, "scores.accuracy is '0.5'; expected a number from 0 to 1"),
+        ({"accuracy": True}, "scores.accuracy is True; expected a number from 0 to 1"),
+        ({"srcc": -1.01}, "scores.srcc is -1.01; expected a number from -1 to 1"),
+        ({"rmse_fitted": 10**400}, "expected a number from 0 on"),
+        ({"n": -1}, "scores.n is -1; expected a whole number from 0 on"),
+        ({"n": None}, "scores.n is None; expected a whole number from 0 on"),
+        ({"n": 2.5}, "scores.n is 2.5; expected a whole number from 0 on"),
+        ({"accuracy_ci95": [0.9, 0.1]}, "scores.accuracy_ci95 is [0.9, 0.1]; expected the lower end first"),
+        ({"accuracy_ci95": [0.9]}, "scores.accuracy_ci95 is [0.9]; expected [low, high], a number from 0 to 1"),
+        ({"sum_ci95": [0, 7]}, "scores.sum_ci95 is [0, 7]; expected [low, high], a number from 0 to 6"),
+        ({"yes_no": 0.5}, "scores.yes_no is 0.5; expected an object with mean, yes, no, n_yes, n_no"),
+        ({"extraction": {"exact": 1}}, "expected an object with exact, judge, random, unmatched"),
+        ({"choice_distribution": {"predicted": {"A": 2}, "correct": {}}}, "A is 2; expected a number from 0"),
+        ({"choice_distribution": {"predicted": 2, "correct": {}}}, "predicted is 2; expected an object"),
+        ({"scores": {"pool": {"image": 101}}}, "scores.scores.pool.image is 101; expected a number from 0 to 100"),
+        ({"by_type": {"what": {"accuracy": 2}}}, "scores.by_type.what.accuracy is 2; expected a number from 0 to 1"),
+        ({"by_type": [1]}, "scores.by_type is [1]; expected an object of objects"),
+        ({"by_type": {"what": 1}}, "scores.by_type is {'what': 1}; expected an object of objects"),
+    ],
+)
+def test_what_no_metric_returns(scores: dict[str, Any], expected: str) -> None:
+    (found,) = misfits(scores)
+    assert expected in found
+
+
+def test_undefined_values_and_rounding_fit() -> None:
+    scores = {"krcc": 1.0000000000000002, "srcc": None, "plcc": math.nan, "srcc_ci95": None, "plcc_ci95": [None, None]}
+    assert list(misfits(scores)) == []
+    assert list(misfits({"agreement": 7, "judge": "me"})) == [], "not declared here"
+
+
+def test_values_as_text() -> None:
+    values = {"accuracy": 0.12345, "score_cc": 12.345, "mean_score": 4.5, "n": 12345}
+    assert [spec(key).shown(value) for key, value in values.items()] == ["12.35 %", "12.35 %", "4.500", "12,345"]
+    assert spec("accuracy").shown(None) == "" and spec("accuracy").shown(math.nan) == "undefined"
+
+
+def test_values_within_mappings() -> None:
+    scores = {"yes_no": {"mean": 0.5, "n_yes": 3, "n_no": 4}}
+    found: ScoreSpec = spec("yes_no.mean")
+    assert (found.value(scores), found.n(scores), found.chance_level(scores)) == (0.5, 7, 0.5)
+    assert value_at(scores, "yes_no.mean.deeper") is None and value_at(scores, "accuracy") is None
+    assert found.n({"yes_no": {"n_yes": 3}}) is None
