@@ -25,7 +25,7 @@ TOLERANCE = 1e-9
 NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are taken as stored"
 _SHOWN = 5
-"""So many discrepancies of a result are told one by one."""
+"""Most discrepancies of a result that are listed one by one."""
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,11 @@ from eyechart.evaluators.report.quality import quality_scatter
 from eyechart.evaluators.report.runs import Run, Scored, TaskKey, interval, merged_keys, number
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scores import spec
 
 _CHOICE_GROUPS = ("question_type", "concern", "dimension", "image_source")
 _DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
-_MEASURES = {
-    "consistency": "consistency \N{GREEK SMALL LETTER KAPPA}",
-    "accuracy_all": "accuracy \N{GREEK SMALL LETTER ALPHA}",
-    "plcc_fitted": "correlation \N{GREEK SMALL LETTER RHO}",
-    "first_rate": "prefers the first",
-    "second_rate": "prefers the second",
-    "draw_rate": "prefers neither",
-}
+_MEASURES = ("consistency", "accuracy_all", "plcc_fitted", "first_rate", "second_rate", "draw_rate")
 _BOUND = "upper bound"
 _LIMIT = "limit of the scores"
 
@@ -179,7 +173,7 @@ def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
         key=key.file_name("measures"),
         kind="bars",
         title=f"{key.title}: consistency, accuracy, correlation, position bias",
-        labels=tuple(_MEASURES.values()),
+        labels=tuple(spec(name).label for name in _MEASURES),
         series=tuple(series),
         unit="share of pairs, or correlation",
         note="Without position bias, the first and the second image are preferred equally often. Whiskers are 95 % "
