@@ -95,12 +95,12 @@ def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
         (["q_bench/perception"], ("--judge", "x", "--set", "inference=closed-set"), "--judge has no effect"),
         (
             ["q_bench/perception"],
-            ("--set", f"rounds={3}"),
+            ("--set", "rounds=3"),
             "rounds=3 has no effect on q_bench/perception without --judge",
         ),
         (
             ["two_afc/coarse", "mmbench/en"],
-            ("--set", f"rounds={3}"),
+            ("--set", "rounds=3"),
             "rounds=3 has no effect on mmbench/en without --judge",
         ),
     ],
