@@ -9,8 +9,6 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from eyechart.evaluators.tasks import TASKS, find_tasks
-
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -41,6 +39,8 @@ _MODULES = {
 
 def list_tasks() -> list[str]:
     """The names that `evaluator` takes."""
+    from eyechart.evaluators.tasks import TASKS
+
     return [task.name for task in TASKS]
 
 
@@ -65,6 +65,7 @@ def evaluator(
         UsageError: Unknown task, or a setting that it does not have.
     """
     from eyechart.evaluators.evaluation.evaluator import Evaluator
+    from eyechart.evaluators.tasks import find_tasks
 
     definition = find_tasks(task)[0] if isinstance(task, str) else task
     return Evaluator(definition, seed=seed, settings=settings, judge=judge, as_published=as_published)
