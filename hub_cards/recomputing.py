@@ -12,7 +12,7 @@ from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
 from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.report.runs import Answers, Run, TaskKey
+from eyechart.evaluators.report.runs import Run, TaskKey
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number, without_nan
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
@@ -67,19 +67,15 @@ class Recomputing:
         result, answers = self.run.tasks[key], self.run.answers(key)
         if answers is None:
             return Check(unchecked=NO_PREDICTIONS)
+        predictions = answers.rows(range(len(answers)))
         try:
-            found = list(
-                _differences(
-                    result.scores,
-                    without_nan(rescore(get_task(result.task), result, answers.rows(range(len(answers))))),
-                    "scores",
-                )
-            )
+            expected = rescore(get_task(result.task), result, predictions)
+            found = list(_differences(result.scores, without_nan(expected), "scores"))
         except DataError as error:
             found = [f"its predictions cannot be scored: {error.reason}"]
         rows = None if self.data_dirs is None else release_rows(result, self.data_dirs)
         if rows is not None:
-            found += _release_differences(result, answers, rows)
+            found += _release_differences(result, predictions, rows)
         judge = judge_of(result)
         unchecked = JUDGED if judge not in ("", LEXICAL) else ""
         return Check(_first(found), unchecked, rows is not None)
@@ -168,14 +164,15 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
     return undecoded_rows(loaded.dataset)
 
 
-def _release_differences(result: TaskResult, answers: Answers, rows: Sequence[Row]) -> Iterator[str]:
+def _release_differences(
+    result: TaskResult, predictions: Sequence[Mapping[str, Any]], rows: Sequence[Row]
+) -> Iterator[str]:
     """Where predictions are not of the release's items: their ids, options, right answers and opinion scores."""
     by_id = {row["id"]: row for row in rows}
-    found = answers.rows(range(len(answers)))
-    missing = by_id.keys() - {answer["id"] for answer in found} - {item.id for item in result.left_out}
+    missing = by_id.keys() - {one["id"] for one in predictions} - {item.id for item in result.left_out}
     for name in islice(sorted(missing), _SHOWN):
         yield f"item {brief(name)} of the release has no prediction"
-    for answer in found:
+    for answer in predictions:
         row = by_id.get(answer["id"])
         reason = "is not in the release" if row is None else _mismatch(answer, row)
         if reason:

@@ -27,22 +27,14 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import (
-    DUAL_ENCODERS,
-    ZERO_SHOT,
-    LoadOptions,
-    load_pipeline,
-    model_fingerprint,
-    model_identity,
-    model_settings,
-)
+from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, model_identity, model_settings
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 if TYPE_CHECKING:
     import torch
-    from transformers import BaseImageProcessor, Pipeline, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import BaseImageProcessor, PreTrainedModel, PreTrainedTokenizerBase
 
 TEXT_TEMPLATE = "a photo of {word} quality"
 """What an image is compared with: Q-Bench, Sec. A.2.3."""
@@ -52,7 +44,7 @@ _SCALE = 100.0
 _BATCHES_PLANNED = 4
 
 
-class ClipZeroShotBackend:
+class ClipZeroShotBackend(Backend):
     """Answers requests for logits of words by the similarity of their image to a text made of each word.
 
     Args:
@@ -66,9 +58,6 @@ class ClipZeroShotBackend:
         fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
-
-    needs_images = True
-    billed_per_request = False
 
     def __init__(
         self,
@@ -106,38 +95,6 @@ class ClipZeroShotBackend:
         self._texts: dict[str, torch.Tensor] = {}
         self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
 
-    @classmethod
-    def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
-    ) -> "ClipZeroShotBackend":
-        """Load model, tokenizer and image processor from a folder or the Hub.
-
-        Args:
-            folder: Folder or model id.
-            name: How results call the model.
-            batch_size: Images per forward pass; None is automatic.
-            options: How to load it.
-
-        Raises:
-            ModelError: The model does not exist, is of an unknown architecture, or compares no images with texts.
-        """
-        pipe = load_pipeline(folder, name, options or LoadOptions(), ZERO_SHOT)
-        parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-        return cls(*parts, name=name, batch_size=batch_size, fingerprint=model_fingerprint(folder, pipe.model))
-
-    @classmethod
-    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "ClipZeroShotBackend":
-        """Use the parts of a pipeline, whose answers are not stored: its weights may be anything.
-
-        Raises:
-            ModelError: The pipeline is for another task, or its model of another type.
-        """
-        if pipe.task != ZERO_SHOT:
-            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{ZERO_SHOT}'.")
-        name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
-        parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-        return cls(*parts, name=name, batch_size=pipe._batch_size or batch_size)
-
     @property
     def name(self) -> str:
         """The model's id or folder."""
@@ -150,10 +107,6 @@ class ClipZeroShotBackend:
                 f"model '{self._name}' compares images with texts, so it gives logits of words but no "
                 f"{output_type.value}. Name tasks that need no more, such as q_bench/assessment."
             )
-
-    def for_data(self, subset: str) -> "ClipZeroShotBackend":
-        """Itself: nothing depends on the data set."""
-        return self
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, number format and processing; None where its weights are not known."""

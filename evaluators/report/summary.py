@@ -7,8 +7,8 @@ from typing import Any
 
 from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.results.sources import MINI
-from eyechart.evaluators.runs.table import score_rows
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _LEFT_OUT = 50

@@ -154,11 +154,11 @@ class RowResponses:
 
 @runtime_checkable
 class Backend(Protocol):
-    """Anything that answers requests."""
+    """Anything that answers requests; a subclass overrides what differs."""
 
-    needs_images: bool
+    needs_images: bool = True
     """Whether requests have to carry their images."""
-    billed_per_request: bool
+    billed_per_request: bool = False
     """Whether each request is asked and paid for by itself, so that asking fewer of them saves."""
 
     @property
@@ -168,14 +168,16 @@ class Backend(Protocol):
     def check(self, output_type: OutputType) -> None:
         """Raise `ModelError` if the backend can't give this."""
 
-    def for_data(self, subset: str) -> "Backend":
-        """What answers about the rows of a data set, whose ids need be unique in it alone; itself for most."""
+    def for_data(self, dataset: str) -> "Backend":
+        """What answers about the rows of a data set, whose ids need be unique in it alone."""
+        return self
 
     def identity(self) -> dict[str, Any] | None:
         """All that an answer depends on besides its request, as JSON values: the key of stored answers.
 
         None where that cannot be told, as for a function: such answers are never stored.
         """
+        return None
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Yield one response per request, in any order, as they become ready."""

@@ -6,6 +6,7 @@ nobody's business and are cut to their last part.
 
 import html
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -14,9 +15,10 @@ from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.results.results_file import with_nan
-from eyechart.evaluators.runs.table import score_rows
 from eyechart.evaluators.tasks import get_task
+from eyechart.hub_cards.headline import table_scores
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
+from eyechart.hub_cards.recomputing import judge_of
 
 _TEMPLATE = "model_card/section.md"
 _ELSEWHERE = ("data", "model", "limit")
@@ -66,9 +68,16 @@ def _data(one: Published) -> str:
 
 
 def _score_rows(one: Published) -> Iterator[tuple[str, ...]]:
+    """Task, data, score, value, 95 % interval, chance level, n; task and data in the first row alone."""
     task, data = _code(one.result.task), _data(one)
-    for cells in score_rows(with_nan(one.result.scores)):
-        yield (task, data, *map(markdown, cells))
+    scores = with_nan(one.result.scores)
+    for spec in table_scores(get_task(one.result.task)):
+        value, interval, n = spec.value(scores), spec.bounds(scores) or [], spec.n(scores)
+        if value is None:
+            continue
+        ends = "" if any(map(math.isnan, interval)) else " to ".join(map(spec.shown, interval))
+        count = "" if n is None else f"{n:,}"
+        yield task, data, markdown(spec.label), spec.shown(value), ends, spec.shown(spec.chance_level(scores)), count
         task = data = ""
 
 
@@ -127,9 +136,9 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
         model = one.result.settings.get("model")
         if isinstance(model, Mapping) and model.get("backend") == FROM_FILE:
             yield f"{task}: precomputed predictions; that they answer this prompt is what their file claims."
-        judge = one.result.settings.get("judge")
-        if isinstance(judge, Mapping) and judge.get("name"):
-            yield f"{task}: judged by {_value(judge['name'])}; another judge gives other scores."
+        judge = judge_of(one.result)
+        if judge:
+            yield f"{task}: judged by {_value(judge)}; another judge gives other scores."
         yield from (f"{task}: {markdown(caveat)}" for caveat in one.result.caveats)
         warned = one.result.warnings
         if warned:

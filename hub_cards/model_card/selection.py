@@ -20,6 +20,7 @@ from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
+from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.model_card.benchmark import pretty_name
 from eyechart.hub_cards.recomputing import Recomputing, judge_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -99,6 +100,8 @@ def select(
 
 def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bool = False) -> str:
     """Why a result must not be published, and how to make one that may be; "" where it may be."""
+    if known_task(result.task) is None:
+        return "its task is your own, and cards hold results of eyechart's tasks"
     data = _data(result)
     count = len(left_out_public(result))
     if "is_mini" not in data:
@@ -128,7 +131,7 @@ def _not_own(result: TaskResult) -> str:
     if not name:
         source = _data(result).get("source")
         return f"--as-own-data publishes under the name of the data's folder, and its data, {source!r}, tell none"
-    if _plain(name) in {_plain(taken) for subset in DATASETS for taken in (subset, pretty_name(subset))}:
+    if _plain(name) in {_plain(taken) for name in DATASETS for taken in (name, pretty_name(name))}:
         return f"the folder of its data is called {name!r}, as a benchmark's data are; give it a name of its own"
     return ""
 
@@ -141,9 +144,7 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
     """Why a result cannot be of the official release as a whole; "" where it can."""
     official, scored = official_items(result), scored_items(result.scores or {}) or 0
     if _data(result).get("source") == GIVEN and result.dataset in DATASETS:
-        return (
-            f"it is of a `Dataset` object, which does not tell whether it is {result.dataset}; give subset no such name"
-        )
+        return f"it is of a `Dataset` object, which does not tell whether it is {result.dataset}; give it another name"
     own = "use --as-own-data to publish it under your folder's name"
     if not official:
         # Nothing but its place tells that such data are the benchmark's.

@@ -18,10 +18,10 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Way, continued, find_way
 from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.backends.endpoint.words import find_words
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 
-class OpenAIBackend:
+class OpenAIBackend(Backend):
     """Answers with a model on a server, greedily.
 
     Args:
@@ -29,7 +29,6 @@ class OpenAIBackend:
         options: How the server is asked; the defaults ask OpenAI's own.
     """
 
-    needs_images = True
     billed_per_request = True
 
     def __init__(self, model: str, options: EndpointOptions | None = None) -> None:
@@ -59,10 +58,6 @@ class OpenAIBackend:
                 f"model '{self.name}': a chat-completions server gives text and the likeliest tokens but no "
                 f"{output_type.value}. Evaluate the model with transformers."
             )
-
-    def for_data(self, subset: str) -> "OpenAIBackend":
-        """Itself: nothing depends on the data set."""
-        return self
 
     def identity(self) -> dict[str, Any]:
         """Model, server and decoding."""

@@ -128,19 +128,6 @@ class ChatClient:
             )
         return completion
 
-    def replies(self, messages: Messages, n: int, *, max_tokens: int, temperature: float) -> list[str]:
-        """Several sampled replies to the same messages, asked for as `completions` does.
-
-        Returns:
-            Exactly `n` texts.
-
-        Raises:
-            EndpointError: This request has no answer, or none that can be used.
-            ModelError: No request would have an answer.
-        """
-        asked = self.completions(messages, n, max_tokens=max_tokens, temperature=temperature)
-        return [choice.text for completion in asked for choice in completion.choices]
-
     def completions(self, messages: Messages, n: int, *, max_tokens: int, temperature: float) -> Iterator[Completion]:
         """Ask for several sampled replies to the same messages and yield the server's answers as they come.
 

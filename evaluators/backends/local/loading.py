@@ -61,23 +61,20 @@ class LoadOptions:
             )
 
 
-def load_pipeline(folder: str, name: str, options: LoadOptions, task: str) -> "Pipeline":
+def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
     """Load a model with its processor.
 
     Args:
         folder: Folder or model id.
         name: How errors call the model.
         options: How to load it.
-        task: `TASK` or `ZERO_SHOT`.
 
     Raises:
-        ModelError: The model does not exist, is of an unknown architecture, or is none for the task.
+        ModelError: The model does not exist, or is of an architecture that is unknown or for neither task.
     """
     from transformers import pipeline
 
-    found = model_task(folder, options)
-    if found != task:
-        raise ModelError(f"model '{folder}' is one for {found}; expected one for {task}.")
+    task = _task_of(folder, options)
     try:
         return pipeline(
             task,
@@ -169,19 +166,8 @@ def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]
     return {**with_effect, "fingerprint": fingerprint, "transformers": transformers.__version__}
 
 
-def model_task(folder: str, options: LoadOptions) -> str:
-    """What a model is for, told by its configuration, before its weights are read.
-
-    Args:
-        folder: Folder or model id.
-        options: How to load it.
-
-    Returns:
-        `TASK` or `ZERO_SHOT`.
-
-    Raises:
-        ModelError: The model does not exist, or is of an architecture that is unknown or for neither.
-    """
+def _task_of(folder: str, options: LoadOptions) -> str:
+    """What a model is for, `TASK` or `ZERO_SHOT`, as its configuration tells before its weights are read."""
     if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
         raise ModelError(f"model folder '{folder}' does not exist.")
     from transformers import AutoConfig, AutoModelForImageTextToText

@@ -78,11 +78,6 @@ def test_bad_cells_name_the_sheets_row(spaq: Callable[..., Path]) -> None:
     ]
 
 
-def test_merged_headings(spaq: Callable[..., Path]) -> None:
-    with pytest.raises(BadAnnotationError, match=r"scores\.xlsx, row 1: the header has merged cells \(C1:G1\)"):
-        load_dataset("spaq", data_dir=spaq(merge="C1:G1"))
-
-
 @pytest.mark.parametrize("file", ["q-bench-a3/spaq.json", "iqa-annotations/uw_SPAQ.txt"])
 def test_the_real_lists(reference: Path, file: str) -> None:
     part = load_dataset("spaq", data_files=str(reference / file), images="skip", split="test")

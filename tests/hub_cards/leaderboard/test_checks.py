@@ -41,12 +41,11 @@ def test_a_result_of_the_boards_settings_fits(board):
         ("q_bench/perception", "settings.shuffle_seed", 3, "settings.shuffle_seed is 3"),
         ("q_bench/perception", "settings", {}, "settings.data.is_mini is None"),
         ("q_bench/perception", "settings.data", "x" * 10_000, "settings.data.is_mini is None"),
-        ("q_bench/perception", "scores.extraction.random", 0.1, "scores.extraction.random is 0.1"),
         pytest.param("q_bench/perception", "scores.n", -(10**5000), "thousands of digits", id="5000 digits"),
         ("q_bench/perception", "scores.accuracy", None, "scores.accuracy, which ranks, is undefined"),
         ("q_bench/perception", "scores.n", 1494, "the board takes results on all 1,495 items"),
         ("q_bench/perception", "scores.n", None, "expected the number of items"),
-        ("q_bench/assessment/spaq", "settings.words", "high/low", "settings.words is 'high/low'"),
+        ("q_bench/assessment/spaq", "settings.word_pair", "high/low", "settings.word_pair is 'high/low'"),
         ("q_bench/assessment/spaq", "settings.temperature", 1.0, "settings.temperature is 1.0"),
         ("q_bench/assessment", "settings.databases", ["spaq"], "settings.databases is ['spaq']"),
         ("q_bench/description", "settings.judge.name", "lexical", "its judge is 'lexical'"),
@@ -59,7 +58,6 @@ def test_a_result_of_the_boards_settings_fits(board):
         ("ql_bench/single", "settings.data.options.refusal_position", "first", "the board takes 'last'"),
         ("two_afc/coarse", "settings.data.options.rounds", 3, "settings.data.options.rounds is 3"),
         ("two_afc/coarse", "settings.orders", ["main"], "settings.orders is ['main']"),
-        ("two_afc/coarse", "scores.pool_weights", "equal", "scores.pool_weights is 'equal'"),
     ],
 )
 def test_what_does_not_fit_is_named_with_what_would(board, keys, value, reason):

@@ -37,8 +37,7 @@ def metric():
 def test_keys_and_settings(metric, template: str, dimensions: list[str], wording: str) -> None:
     scores = metric.compute(**ROWS, template=template)
     assert list(scores)[:3] == dimensions
-    assert set(scores) == set(dimensions) | TOTALS | COUNTS | set(SETTINGS) | {"image_scores"}
-    assert list(scores["image_scores"]) == dimensions
+    assert set(scores) == set(dimensions) | TOTALS | COUNTS | set(SETTINGS)
     settings = SETTINGS | {"template": template, "wording": wording}
     assert {name: scores[name] for name in settings} == settings
     assert set(scores["relevance"]) == {"score", "score_ci95", "p0", "p1", "p2", "n", "failed_rounds"}

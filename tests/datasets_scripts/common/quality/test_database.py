@@ -19,7 +19,6 @@ from eyechart.datasets_scripts.common.errors import (
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 
 Folder = Callable[..., Path]
-pytestmark = pytest.mark.datasets36
 DATABASES = sorted(name for name, dataset in DATASETS.items() if dataset.kind == "quality")
 DOWNLOADABLE = ["csiq", "kadid10k", "koniq10k"]
 every_database = pytest.mark.parametrize("name", DATABASES)
