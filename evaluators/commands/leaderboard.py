@@ -10,7 +10,6 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.runs.console import checked, printable
-from eyechart.evaluators.runs.plan import parse_data_dirs
 
 if TYPE_CHECKING:
     from eyechart.hub_cards.leaderboard.build import Outcome
@@ -46,6 +45,7 @@ def build(
     """Recompute the scores of entries and write the folder of the Space; the exit code is 1 if any was rejected."""
 
     def run() -> "Outcome":
+        from eyechart.evaluators.runs.plan import parse_data_dirs
         from eyechart.hub_cards.leaderboard.boards import BOARDS
         from eyechart.hub_cards.leaderboard.build import build as build_space
 
