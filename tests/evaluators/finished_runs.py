@@ -17,7 +17,13 @@ _DATA = {"source": "/data/release", "config": None, "options": {}, "rows": 1495,
 
 def evaluated(task: str = "q_bench/perception", dataset: str = "llvisionqa", split: str = "dev", **fields: Any) -> Any:
     """An evaluation with plausible settings on real data; `settings` and `data` are put into its own."""
-    settings = {"prompt_id": "q_bench_a1/2", "prefill": "", "inference": "options", "max_new_tokens": 32, "seed": 0}
+    settings = {
+        "protocol": "multiple_choice",
+        "prompt_id": "q_bench_a1/2",
+        "inference": "options",
+        "max_new_tokens": 32,
+        "seed": 0,
+    }
     own = {**settings, "limit": None, **fields.pop("settings", {})}
     own["data"] = _DATA | fields.pop("data", {})
     own.setdefault("model", {"backend": "transformers", "name": MODEL, "revision": None, "dtype": "bfloat16"})
