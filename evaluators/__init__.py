@@ -1,8 +1,8 @@
 """Evaluators: bind models to tasks.
 
 `evaluator("q_bench/perception").compute(model)` follows `evaluate.Evaluator.compute`. It runs on the official release;
-`data="mini"` is synthetic data. Classes are loaded on first use, so that importing this package loads neither torch nor
-transformers.
+`data="mini"` is synthetic data. Everything is loaded on first use, as `eyechart --help` imports this package
+too.
 """
 
 import importlib

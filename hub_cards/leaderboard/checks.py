@@ -27,7 +27,7 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
 
     Args:
         board: The board of the result's task and data set.
-        result: From `read_results`, so that numbers stand where they must.
+        result: From `read_results`, so that its scores are such as metrics return.
 
     Returns:
         Empty if it can.
