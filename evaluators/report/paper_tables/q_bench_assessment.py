@@ -9,17 +9,10 @@ from eyechart.evaluators.report.paper_tables.cells import PaperTable, ResultsByK
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks.q_bench import WORD_PAIRS
+from eyechart.evaluators.tasks.q_bench import ASSESSMENT, WORD_PAIRS
 
-_DATABASES = {
-    "koniq10k": "KONiQ-10k",
-    "spaq": "SPAQ",
-    "live_fb": "LIVE-FB",
-    "live_itw": "LIVE-itw",
-    "cgiqa6k": "CGIQA-6K",
-    "agiqa3k": "AGIQA-3K",
-    "kadid10k": "KADID-10k",
-}
+_HEADS = ("KONiQ-10k", "SPAQ", "LIVE-FB", "LIVE-itw", "CGIQA-6K", "AGIQA-3K", "KADID-10k")
+_DATABASES = dict(zip(ASSESSMENT.data.run_on, _HEADS, strict=True))
 _FEWER = tuple(name for name in _DATABASES if name != "cgiqa6k")
 """The databases of Tables 9 and 10."""
 _GOOD_POOR, _HIGH_LOW = "good/poor", "high/low"

@@ -43,7 +43,7 @@ def test_q_bench_table_2(tables):
         *("Distortion", "Other", "In-context Distortion", "In-context Other", "Overall"),
     )
     assert table.rows == (
-        ("random guess", "50.00%", "28.48%", "33.30%", "37.24%", "38.50%", "39.13%", "37.10%", "37.94%"),
+        ("chance level", "50.00%", "28.48%", "33.30%", "37.24%", "38.50%", "39.13%", "37.10%", "37.94%"),
         ("LLaVA-v1.5", "64.60%", "59.22%", "55.76%", "47.98%", "67.30%", "58.90%", "73.76%", "60.07%"),
     )
 
@@ -58,7 +58,7 @@ def test_the_dev_split_is_table_7_with_its_own_random_guess(tables):
     (table,) = tables(perception(split="dev", scores=scores))
     assert table.title.startswith("Q-Bench, Table 7: perception (")
     assert table.rows == (
-        ("random guess", "50.00%", "27.86%", "33.31%", "37.89%", "38.48%", "38.28%", "35.82%", "37.80%"),
+        ("chance level", "50.00%", "27.86%", "33.31%", "37.89%", "38.48%", "38.28%", "35.82%", "37.80%"),
         ("LLaVA-v1.5", "66.36%", "58.19%", "50.51%", "49.42%", "65.74%", "54.61%", "70.61%", "58.66%"),
     )
 
@@ -78,12 +78,12 @@ def test_q_bench_table_5_tells_closed_set_inference_from_the_normal_one(tables):
     main, table = tables(perception(), closed=closed)
     assert table.title.startswith("Q-Bench, Table 5")
     assert [row[0] for row in table.rows] == [
-        "random guess",
+        "chance level",
         "LLaVA-v1.5 (run) (normal)",
         "LLaVA-v1.5 (closed) (close-set)",
     ]
     assert main.title.startswith("Q-Bench, Table 2")
-    assert [row[0] for row in main.rows] == ["random guess", "LLaVA-v1.5 (run)"]
+    assert [row[0] for row in main.rows] == ["chance level", "LLaVA-v1.5 (run)"]
     assert [table.title[:16] for table in tables(closed)] == ["Q-Bench, Table 5"]
 
 
@@ -106,7 +106,7 @@ def test_q_bench_table_8_has_all_questions_between_the_two_answers(tables):
         "de-biased #",
     )
     assert table.rows == (
-        ("random guess", "50.00%", "50.00%", "50.00%", "50.00%", NONE),
+        ("chance level", "50.00%", "50.00%", "50.00%", "50.00%", NONE),
         ("LLaVA-v1.5", "65.33%", "75.00%", "50.00%", "62.50%", "1"),
         ("other", "100.00%", "100.00%", NONE, NONE, NONE),
     )
