@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.tasks import TASKS, find_tasks
+from eyechart.evaluators.tasks import TASKS, find_tasks, headline_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,32 +36,35 @@ def _row(task: "Task") -> tuple[str, ...]:
 def _print_task(task: "Task", output: "Console") -> None:
     from rich.markup import escape
 
-    from eyechart.evaluators.evaluation.preview import example_prompt, how_to_get
+    from eyechart.evaluators.evaluation.preview import example_prompts, how_to_get
     from eyechart.evaluators.protocols.settings import list_settings
-    from eyechart.metrics.scores import specs_of
+    from eyechart.metrics.scores import Unit, specs_of
 
     lines = [f"[bold]{escape(task.name)}[/bold]  {escape(task.description)}"]
     lines += [escape(line) for line in (task.paper, task.note) if line]
     output.print("\n".join(lines))
-    for named in task.protocol.prompts:
+    for named, text in example_prompts(task).items():
         output.print(f"\n[bold]prompt[/bold] {escape(named)}, as a model sees it ({task.protocol.prompt_id}):")
-        output.print(escape(example_prompt(task, named)))
+        output.print(escape(text))
     output.print("\n[bold]data[/bold]")
     for dataset in task.data.default_datasets:
         output.print(escape(f"{dataset}: {how_to_get(task, dataset)}"))
     others = [name for name in task.data.datasets if name not in task.data.default_datasets]
     if others:
         output.print(escape(f"also runs on: {', '.join(others)}"))
-    output.print(f"splits: {', '.join(task.data.splits)}")
+    config = f"configuration: {task.data.config}; " if task.data.config else ""
+    output.print(f"{config}splits: {', '.join(task.data.splits)}")
     rows: list[tuple[str, ...]] = [
         (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.protocol)
     ]
     output.print("\n[bold]settings[/bold], given with --set NAME=VALUE")
     output.print(_table(("setting", "values", "default", "meaning"), rows))
-    output.print(f"\n[bold]scores[/bold] of {task.metric}")
-    specs = specs_of(task.metric)
+    output.print(f"\n[bold]scores[/bold] of {task.metric}; * stands for the task where one number has to")
+    specs = [one for one in specs_of(task.metric) if one.unit is not Unit.COUNT]
+    chosen = headline_of(task)
     scores: list[tuple[str, ...]] = [
-        (one.key, one.label.strip(), one.unit.value, _range(one), _best(one)) for one in specs
+        (f"{one.key} *" if one.key == chosen.key else one.key, one.label, one.unit.value, _range(one), _best(one))
+        for one in specs
     ]
     output.print(_table(("score", "label", "unit", "range", "best"), scores))
 

@@ -15,6 +15,8 @@ from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks.task import Task
 
+_MADE = ("id", "first_id", "second_id")
+"""Columns that own data get where they lack them."""
 _MINI = "mini"
 """What `data` says for synthetic data."""
 
@@ -146,7 +148,7 @@ def _load_own(
         columns=own.columns,
         config=own.config,
         split=split or own.split,
-        needs=[*task.protocol.columns, *task.groups],
+        needs=[*(name for name in task.protocol.columns if name not in _MADE), *task.groups],
         needed_by=task.name,
         skip_missing=skip_missing,
         skip_bad=skip_bad,

@@ -18,16 +18,17 @@ class _ExampleRow(dict[str, Any]):
         return True
 
 
-def example_prompt(task: Task, prompt: str) -> str:
-    """A prompt of a task, filled in with an example: images as "<image>", the prefilled reply behind a mark.
-
-    Args:
-        task: The task.
-        prompt: Name of one of its prompts.
-    """
-    text = rendered(task.protocol.prompts[prompt](_example_row(task.protocol)))
-    prefill = getattr(task.protocol, "prefill", "")
-    return f"{text}\n[reply begins] {prefill}" if prefill else text
+def example_prompts(task: Task) -> dict[str, str]:
+    """All prompts of a task by name, filled in with an example: images as "<image>", the prefilled reply marked."""
+    protocol, row = task.protocol, _example_row(task.protocol)
+    found = {}
+    for name, prompt in protocol.prompts.items():
+        prefill = getattr(protocol, "prefill", "")
+        found[name] = rendered(prompt(row)) + (f"\n[reply begins] {prefill}" if prefill else "")
+    for name in ("blind_prompt", "open_prompt"):
+        if (prompt := getattr(protocol, name, None)) is not None:
+            found[name.removesuffix("_prompt")] = rendered(prompt(row))
+    return found
 
 
 def rendered(prompt: Prompt) -> str:

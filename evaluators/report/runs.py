@@ -145,15 +145,15 @@ def group_values(scored: Scored) -> dict[str, list[str]]:
 
 
 def number(scores: Mapping[str, Any] | None, *path: str) -> float:
-    """A score by the names on the way to it; nan where it is absent, undefined, or too large for any axis."""
-    return _finite(_value(scores, path))
+    """A score by the names on the way to it; nan where it is absent or undefined."""
+    value = _value(scores, path)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
 
 
 def interval(scores: Mapping[str, Any] | None, *path: str) -> tuple[float, float] | None:
     """A 95 % interval, likewise; None where it is absent or undefined."""
-    value = _value(scores, path)
-    ends = [_finite(end) for end in value] if isinstance(value, list | tuple) else []
-    return None if len(ends) != 2 or any(map(math.isnan, ends)) else (ends[0], ends[1])
+    ends = _value(scores, path)
+    return None if ends is None or None in ends else (float(ends[0]), float(ends[1]))
 
 
 def _value(scores: Mapping[str, Any] | None, path: Sequence[str]) -> Any:
@@ -161,12 +161,6 @@ def _value(scores: Mapping[str, Any] | None, path: Sequence[str]) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
-
-
-def _finite(value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Only edited files hold numbers that no axis can show.
-    return float(value) if is_number and abs(value) < 1e100 else math.nan
 
 
 def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:

@@ -7,15 +7,14 @@ from typing import Any
 
 from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
-from eyechart.evaluators.results.score_ranges import range_misfits
+from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.results.sources import MINI
-from eyechart.evaluators.runs.table import score_rows
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _LEFT_OUT = 50
 """Items left out that are listed, by task and run."""
-_MOST_LINES = 20
-"""Warnings of one result that are shown, and scores of it that are out of range."""
+_WARNINGS = 20
+"""Warnings of one result that are shown."""
 _NO_TASK = "\N{EN DASH}"
 """Stands for the settings of a task that a run does not have."""
 
@@ -143,19 +142,9 @@ def _notes(result: TaskResult) -> Iterator[str]:
     if result.left_out:
         count = len(result.left_out)
         yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
-    misfits = [
-        *range_misfits(result.scores or {}),
-        *range_misfits(result.variants, "variants"),
-        *range_misfits(result.diagnostics.get("table", {}), "diagnostics.table"),
-    ]
-    yield from _first([f"No metric returns this: {misfit}." for misfit in misfits], "such scores")
-    yield from _first([f"Warning: {text}" for text in result.warnings], "warnings")
-
-
-def _first(lines: Sequence[str], what: str) -> Iterator[str]:
-    yield from lines[:_MOST_LINES]
-    if len(lines) > _MOST_LINES:
-        yield f"{len(lines) - _MOST_LINES:,} more {what} are in the results."
+    yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
+    if len(result.warnings) > _WARNINGS:
+        yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in the results."
 
 
 def _is_mini(result: TaskResult) -> bool:

@@ -171,7 +171,7 @@ def _run_task(
     task = planned.task
     # Known before any data are loaded.
     backend.check(evaluator.protocol.output_type)
-    is_official = planned.data_dir is None and not planned.is_mini
+    is_official = planned.data_dir is None and not planned.is_mini and task.data.path is None
     origin = " (official release; downloaded if not yet cached)" if is_official else ""
     print_line(messages, f"{task.name}: loading {planned.dataset} ({planned.split}){origin}")
 

@@ -1,8 +1,6 @@
-"""The table that a run prints: one row per score, with interval, random-guess level and n."""
+"""The table that a run prints: one row per score, with interval, chance level and n."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.markup import escape
@@ -13,60 +11,11 @@ from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_B
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
+from eyechart.evaluators.results.score_rows import COLUMNS, score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import printable
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
-
-@dataclass(frozen=True)
-class _Score:
-    """How one key of a metric's result is shown."""
-
-    key: str
-    label: str
-    interval: str = ""
-    """Key of its 95 % interval."""
-    random_guess: str | float = ""
-    """Key of its level for random answers, or that level itself."""
-    scale: float | None = None
-    """What makes a percentage of it; None for a plain number."""
-    n: str = "n"
-    """Key of the number of items behind it."""
-    beside: str = ""
-    """Shown only where this key is there too."""
-    inner: str = ""
-    """Key within what `key` names, where that is a mapping; interval and n are then found there too. Shown for the
-    whole of the data only."""
-    n_parts: tuple[str, ...] = ()
-    """Keys of the numbers of items that make up `n`, where no key has it."""
-
-
-_SCORES = (
-    _Score("accuracy", "accuracy", "accuracy_ci95", "random_guess", 100),
-    _Score("yes_no", "  yes/no, unbiased mean", "", 0.5, 100, inner="mean", n_parts=("n_yes", "n_no")),
-    _Score("circular_accuracy", "CircularEval", "circular_ci95", "random_guess", 100, "n_questions"),
-    _Score("vanilla_accuracy", "VanillaEval", "vanilla_ci95", "", 100, "n_vanilla"),
-    _Score("score_sa", "self-awareness", "score_sa_ci95", "", 1),
-    _Score("score_cc", "  right answers", "score_cc_ci95", "", 1),
-    _Score("score_rc", "  right refusals", "score_rc_ci95", "", 1),
-    _Score("answer_rate", "answer rate", "answer_rate_ci95", "", 100),
-    _Score("answer_accuracy", "answer accuracy", "answer_accuracy_ci95", "random_guess", 100),
-    _Score("sum", "sum of three (0 to 6)", "sum_ci95"),
-    _Score("mean", "mean of three (0 to 2)", "mean_ci95"),
-    *(
-        _Score(dimension, f"  {dimension}", "score_ci95", inner="score")
-        for dimension in ("completeness", "preciseness", "precision", "relevance")
-    ),
-    _Score("mean_score", "mean mark (1 to 5)", "mean_score_ci95"),
-    _Score("exact_match", "exact match", "exact_match_ci95", "", 100),
-    _Score("consistency", "consistency", "consistency_ci95", "", 100, "n_pairs"),
-    _Score("accuracy_all", "accuracy, all pairs", "accuracy_all_ci95", 0.25, 100, "n_pairs"),
-    _Score("accuracy_consistent", "accuracy, consistent pairs", "accuracy_consistent_ci95", 0.5, 100, "n_consistent"),
-    _Score("first_rate", "prefers the image shown first", "", 0.5, 100, "n_pairs"),
-    _Score("plcc_fitted", "PLCC, fitted", n="n_images", beside="n_pairs"),
-    _Score("srcc", "SRCC", "srcc_ci95", 0.0),
-    _Score("plcc", "PLCC", "plcc_ci95", 0.0),
-)
 _WITH_BREAKDOWN = 3
 """Up to so many results are shown with their groups."""
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)
@@ -83,8 +32,8 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
     table = Table(title=_shown(_title(evaluations)), title_justify="left")
     table.add_column("task", no_wrap=True)
     table.add_column("data")
-    table.add_column("score")
-    for name in ("value", "95 % interval", "random guess", "n"):
+    table.add_column(COLUMNS[0])
+    for name in COLUMNS[1:]:
         table.add_column(name, justify="right", no_wrap=True)
     groups = len(evaluations) <= _WITH_BREAKDOWN
     for evaluation in evaluations:
@@ -144,7 +93,7 @@ def _own_notes(evaluation: Evaluation) -> list[str]:
     lines = []
     agreement = evaluation.diagnostics.get("extractor_agreement", {}).get("all")
     if agreement:
-        share = _number(agreement["agreement"], 100)
+        share = f"{100 * agreement['agreement']:.2f} %"
         lines.append(
             f"{evaluation.task}: the letters found are those that people read in {share} of {agreement['n']} replies."
         )
@@ -165,11 +114,11 @@ def _not_to_be_submitted(evaluation: Evaluation) -> str:
     """Why a file of answers is not for the benchmark's authors; "" where it is."""
     data, limit = evaluation.settings["data"], evaluation.settings.get("limit")
     if data["is_mini"]:
-        return "; do not submit it, as its items are made up"
+        return "; do not submit it: the data are synthetic"
     if limit is not None:
-        return f"; do not submit it, as it is of the first {limit:,} of {data['rows']:,} items alone"
+        return f"; do not submit it: run used --limit {limit}, of {data['rows']:,} items"
     if evaluation.left_out:
-        return "; do not submit it, as it lacks the items left out"
+        return "; do not submit it: items were left out"
     return ""
 
 
@@ -225,44 +174,6 @@ def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[
 def _is_crossed(key: str) -> bool:
     """Whether a key holds a breakdown by two groups at once, which would fill the table."""
     return key.startswith("by_") and "_by_" in key
-
-
-def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, str, str, str, str]]:
-    """What a metric returned as cells: score, value, 95 % interval, random guess, n.
-
-    Args:
-        scores: Undefined values are nan.
-        group: The group that they are of; "" for all items.
-    """
-    for score in _SCORES:
-        if score.key in scores and (not score.beside or score.beside in scores) and not (group and score.inner):
-            guess = score.random_guess
-            level = scores.get(guess) if isinstance(guess, str) else guess
-            found = scores[score.key] if score.inner else scores
-            n = found.get(score.n, found.get("n_images", found.get("n")))
-            n = sum(found[part] for part in score.n_parts) if score.n_parts else n
-            yield (
-                f"  {group}: {score.label}" if group else score.label,
-                _number(found[score.inner or score.key], score.scale),
-                _interval(found.get(score.interval), score.scale),
-                _number(level, score.scale),
-                "" if n is None else "undefined" if math.isnan(n) else f"{n:,}",
-            )
-
-
-def _number(value: float | None, scale: float | None) -> str:
-    if value is None:
-        return ""
-    if not math.isfinite(value):
-        return "undefined"
-    return f"{value:.3f}" if scale is None else f"{scale * value:.2f} %"
-
-
-def _interval(value: Sequence[float] | None, scale: float | None) -> str:
-    if not value or not all(math.isfinite(v) for v in value):
-        return ""
-    low, high = value
-    return f"{low:.3f} to {high:.3f}" if scale is None else f"{scale * low:.2f} to {scale * high:.2f}"
 
 
 def _shown(text: str) -> str:

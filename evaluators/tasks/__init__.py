@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
+from eyechart.metrics.scores import ScoreSpec, headline, spec
 
 TASKS: tuple[Task, ...] = (
     q_bench.PERCEPTION,
@@ -54,5 +55,14 @@ def find_tasks(name: str) -> list[Task]:
         UsageError: There is none, or the file is malformed.
     """
     if Path(name).suffix in TASK_FILES:
-        return read_tasks(Path(name))
+        found = read_tasks(Path(name))
+        for task in found:
+            if known_task(task.name) is not None:
+                raise UsageError(f"{name}: {task.name!r} is the name of one of eyechart's own tasks; choose another")
+        return found
     return [get_task(name)]
+
+
+def headline_of(task: Task) -> ScoreSpec:
+    """The score that stands for a task where one number has to: its own choice, or its metric's."""
+    return spec(task.headline, task.metric) if task.headline else headline(task.metric)

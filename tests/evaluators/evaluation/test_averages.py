@@ -30,7 +30,7 @@ def evaluation(database, srcc=0.5, plcc=0.5, **changes):
     scores = {"srcc": srcc, "plcc": plcc, "krcc": 0.1, "plcc_fitted": 0.6, "rmse_fitted": 3.0, "n": 10}
     given = Evaluation(
         task="q_bench/assessment",
-        subset=database,
+        dataset=database,
         split="test",
         model="a",
         scores=scores,
@@ -75,7 +75,7 @@ def test_variants_that_all_databases_have_are_averaged():
 def test_missing_databases_are_named_and_nothing_is_averaged(count):
     (found,) = averages(seven()[:count])
     assert found.scores is None and found.variants == {}
-    missing = ", ".join(DATABASES[count:])
+    missing = ", ".join(tuple(DATABASES)[count:])
     assert " ".join(found.caveats) == f"There is no average over the 7 databases: no scores of {missing}."
 
 

@@ -1,0 +1,39 @@
+"""Scores as lines of a table, for printed tables, reports and cards."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from eyechart.metrics.scores import ScoreSpec, Unit, specs_in
+
+COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
+
+
+def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, str, str, str, str]]:
+    """What a metric returned as texts for `COLUMNS`.
+
+    Args:
+        scores: Undefined values are nan.
+        group: The group that they are of; "" for all items.
+    """
+    for spec in specs_in(scores):
+        # What stands within mappings would make the lines of groups too many.
+        if spec.in_table and not (group and "." in spec.key):
+            label = f"  {spec.label}" if spec.part_of else spec.label
+            n = spec.n(scores)
+            yield (
+                f"  {group}: {label}" if group else label,
+                spec.shown(spec.value(scores)),
+                _interval(spec, spec.bounds(scores)),
+                spec.shown(spec.chance_level(scores)),
+                "" if n is None else "undefined" if math.isnan(n) else f"{n:,}",
+            )
+
+
+def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:
+    if not value or not all(math.isfinite(end) for end in value):
+        return ""
+    scale = 100 if spec.unit is Unit.FRACTION else 1
+    low, high = (scale * end for end in value)
+    digits = 2 if spec.unit in (Unit.FRACTION, Unit.PERCENT) else 3
+    return f"{low:.{digits}f} to {high:.{digits}f}"
