@@ -15,6 +15,7 @@ from eyechart.evaluators.report.svg import inline_svg
 from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.metrics.scoring.quality.correlation import fit_logistic
+from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import PERCEPTION
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -65,7 +66,7 @@ def test_two_runs_are_two_series_and_a_group_that_one_lacks_is_undefined(charts)
 
 def test_a2_has_a_bar_with_its_interval_for_each_dimension(charts):
     scores = {
-        name: {"score": value, "score_ci95": [value - 0.1, value + 0.1], "p0": 0, "p1": 1, "p2": 0, "n": 9}
+        name: dimension(value, score_ci95=[value - 0.1, value + 0.1])
         for name, value in (("completeness", 0.9), ("preciseness", 1.13), ("relevance", 1.18))
     }
     (chart,) = charts(evaluation("q_bench/description", "lldescribe", {**scores, "sum": 3.21, "judge": "gpt"}))
