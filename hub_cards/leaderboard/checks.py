@@ -90,9 +90,9 @@ def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
             yield f"settings.{name} is {brief(value)}; the board takes {' or '.join(map(repr, allowed))}"
     given = value_at(result.settings, "data.options") or {}
-    known = {name.removeprefix("data.options.") for name in board.settings} | set(LOCAL_OPTIONS)
-    if not isinstance(given, Mapping) or not given.keys() <= known:
-        yield f"settings.data.options is {brief(given)}; it holds what the data set does not have"
+    known = {*board.settings, *(f"data.options.{name}" for name in LOCAL_OPTIONS)}
+    if not isinstance(given, Mapping) or not {f"data.options.{name}" for name in given} <= known:
+        yield f"settings.data.options is {brief(given)}; the data set has no such options"
 
 
 def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) -> Iterator[str]:
