@@ -168,11 +168,6 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"settings": {"limit": 5}}, "run used --limit 5; repeat it without --limit"),
         ({"scores": None, "caveats": ["The answers are private."]}, "it has no score, as The answers are private."),
         ({"scores": {}}, "it has no score; a results file is not to be edited"),
-        (
-            {"scores": {**ACCURACY, "accuracy": 5.0}},
-            "scores.accuracy is 5.0; expected 0 to 1; a results",
-        ),
-        ({"scores": {**ACCURACY, "n": -3}}, "scores.n is -3; expected a whole number from 0 on"),
         ({"complete": False, "caveats": ["1 of 12 answers cannot be scored."]}, "it is incomplete: 1 of 12 answers"),
         ({"scores": {"sum": 1.0, "judge": "lexical"}}, "it was judged by `lexical`, a comparison of words"),
         ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; --allow-left-out"),
