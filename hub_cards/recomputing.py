@@ -21,19 +21,19 @@ from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
-TOLERANCE = 1e-9
-"""For scores, absolute and relative: what the order of a sum can change."""
+TOLERANCE = 1e-6
+"""For scores, absolute and relative: what sums and fits can differ by between processors, less than any column shows."""
 NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are taken as stored"
 LOCAL_OPTIONS = ("mm21_scores", "mm21_dir")
 """Settings of data sets that name files of one machine; the result's `mm21_quality` says which scores MM21 has."""
 _SHOWN = 5
-"""So many discrepancies of a result are told one by one."""
+"""Discrepancies of a result that are listed; of others only the number is given."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What came of computing a result's scores again."""
+    """What recomputing a result's scores gave."""
 
     discrepancies: tuple[str, ...] = ()
     """Where the result is not what its predictions give, or these are not of the release; empty where all is equal."""
