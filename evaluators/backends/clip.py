@@ -170,7 +170,7 @@ class ClipZeroShotBackend(Backend):
             part = images[start : start + batch_size]
             tensors = {name: torch.cat([image.tensors[name] for image in part]) for name in part[0].tensors}
             with torch.inference_mode():
-                features += _unit(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
+                features += _normalised(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
         return features
 
     def _words_of(self, request: Request) -> list[str]:
@@ -207,7 +207,7 @@ class ClipZeroShotBackend(Backend):
         if count > longest:
             raise ModelError(f"the text '{text}' has {count} tokens, and model '{self._name}' takes {longest}.")
         with torch.inference_mode():
-            (features,) = _unit(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
+            (features,) = _normalised(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
         return features
 
     def _on_device(self, tensors: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
@@ -239,8 +239,8 @@ class _Renderer:
         pass
 
 
-def _unit(output: Any) -> "list[torch.Tensor]":
+def _normalised(output: Any) -> "list[torch.Tensor]":
     """Features of length one, in float32 on the CPU: what comes after them is the same on every device."""
     features = output.pooler_output.float().cpu()
-    # A vector of zeros becomes nan, which is told of its item; no similarity is made up for it.
+    # A vector of zeros becomes nan, an error of its item; no similarity is made up for it.
     return list(features / features.norm(dim=-1, keepdim=True))

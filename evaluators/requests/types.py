@@ -116,7 +116,7 @@ class Response:
     losses: tuple[Loss, ...] | None = None
     """Loss of each continuation asked for."""
     score: float | None = None
-    """A quality score in place of logits, where it was made elsewhere; higher is better."""
+    """A quality score in place of logits, from a file of precomputed ones; higher is better."""
     image_scores: tuple[float, ...] | None = None
     """Quality scores of the request's images, where the text comes from comparing them; higher is better."""
     upper_bound_words: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class Response:
     usage: Mapping[str, int] = field(default_factory=dict)
     """Tokens that a server charged for: "prompt_tokens", "completion_tokens"."""
     options: tuple[str, ...] | None = None
-    """The options as they were shown, where the backend knows better than the request (answers made elsewhere)."""
+    """The options as they were shown, where the backend knows better than the request (precomputed predictions)."""
     rendered_prompt: str | None = None
     """The prompt as the model's chat template writes it, images as their marks, or the texts that an image was compared
     with, one a line; None where a server renders it."""

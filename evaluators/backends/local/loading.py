@@ -91,16 +91,19 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
         raise ModelError(f"model '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def folder_fingerprint(folder: str | Path) -> str:
-    """A text that changes with the files of a model's folder.
+def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
+    """What tells a model's weights from any others.
 
     Args:
-        folder: The folder.
+        folder: Its folder or its id on the Hub.
+        model: The model.
 
     Returns:
-        SHA-256, in hexadecimal, over the names of its files and the contents of small ones, or the sizes and times of
-        change of large ones.
+        The model's commit on the Hub, None if it is not known. Of a folder, the SHA-256, in hexadecimal, over the names
+        of its files and the contents of small ones, or the sizes and times of change of large ones.
     """
+    if not os.path.isdir(folder):
+        return getattr(model.config, "_commit_hash", None)
     digest = hashlib.sha256()
     for path in sorted(Path(folder).rglob("*")):
         if path.is_file():
@@ -110,11 +113,6 @@ def folder_fingerprint(folder: str | Path) -> str:
             name = path.relative_to(folder).as_posix().encode()
             digest.update(b"%d %s %d " % (len(name), name, len(content)) + content)
     return digest.hexdigest()
-
-
-def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
-    """What tells a model's weights from any others: its commit on the Hub or its folder's fingerprint, None without."""
-    return folder_fingerprint(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
 
 
 def model_settings(model: "PreTrainedModel", image_processor: Any, *, name: str) -> dict[str, Any]:

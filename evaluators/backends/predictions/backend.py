@@ -172,7 +172,7 @@ class PredictionsFileBackend(Backend):
     def _ambiguous(self, request: Request, prediction: Prediction, about: str) -> DataError:
         reason = (
             f"answered about {about} already, which also has an item '{request.id}', so it does not tell whether it is "
-            f"about {self._dataset}; score each data set by itself, from a file of its own, with --subset"
+            f"about {self._dataset}; score each data set by itself, from a file of its own, with --dataset"
         )
         return DataError(reason, path=self._path, row=prediction.row)
 

@@ -69,7 +69,7 @@ def _incomplete(question: int, questions: Questions) -> str:
     missing = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
     return (
         f"rotations: question {questions.ids[question]!r} lacks {', '.join(missing)}, and its other passes are right; "
-        f"ask the missing ones, or leave such questions out with missing='drop'"
+        f"ask the missing ones, or leave such questions out with missing='drop' (in a run, --skip-bad)"
     )
 
 
