@@ -82,3 +82,35 @@ def test_evaluators_has_two_loose_files():
 def test_every_folder_of_evaluators_is_a_room():
     folders = {path.name for path in (ROOT / "evaluators").iterdir() if path.is_dir() and not path.name.startswith("_")}
     assert folders == set(ROOMS)
+
+
+def at_import(file: Path) -> Iterator[str]:
+    """Modules of ours that a file imports when it is imported itself."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("eyechart."):
+            for name in node.names:
+                whole = f"{node.module}.{name.name}"
+                yield (whole if path_of(whole) is not None else node.module)
+
+
+def path_of(name: str) -> Path | None:
+    """The file of a module; None for what is none."""
+    place = ROOT.joinpath(*name.split(".")[1:])
+    found = (place.with_suffix(".py"), place / "__init__.py")
+    return next((path for path in found if path.is_file()), None)
+
+
+def test_no_module_imports_itself_through_others():
+    files = [file for wing in WINGS for file in modules(wing)]
+    graph = {file: {path for name in at_import(file) if (path := path_of(name)) is not None} for file in files}
+    done: set[Path] = set()
+
+    def visit(file: Path, way: tuple[Path, ...]) -> None:
+        assert file not in way, " -> ".join(str(one.relative_to(ROOT)) for one in (*way[way.index(file) :], file))
+        if file not in done:
+            for other in sorted(graph.get(file, ())):
+                visit(other, (*way, file))
+            done.add(file)
+
+    for file in files:
+        visit(file, ())

@@ -181,7 +181,7 @@ def _given(group: DataArguments | TaskArguments) -> list[str]:
     return [
         names.get(one.name, f"--{one.name.replace('_', '-')}")
         for one in fields(group)
-        if one.name not in elsewhere and getattr(group, one.name) not in (None, False)
+        if one.name not in elsewhere and getattr(group, one.name) is not one.default
     ]
 
 

@@ -169,7 +169,7 @@ def usable_rows(
             protocol.check(row)
             if task.check is not None:
                 task.check(row)
-            if needs_images:
+            if needs_images and protocol.shows_images:
                 check_image_list(row)
                 check_images(protocol.requests(row))
         except DataError as error:

@@ -37,12 +37,12 @@ def rescore(
     Raises:
         DataError: The predictions give no scores.
     """
-    protocol = _protocol(task, result)
     judge = result.settings.get("judge")
     judge_name = str(judge.get("name")) if isinstance(judge, dict) else LEXICAL
-    if judge_name != LEXICAL:
-        protocol, read_again = replace(protocol, judge=_NamedJudge(judge_name)), False
     try:
+        protocol = _protocol(task, result)
+        if judge_name != LEXICAL:
+            protocol, read_again = replace(protocol, judge=_NamedJudge(judge_name)), False
         answered = [_rebuilt(rows, protocol, result) for rows in _by_item(predictions)]
         if read_again:
             answered = _read_again(answered, protocol)

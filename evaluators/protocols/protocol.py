@@ -101,6 +101,11 @@ class Protocol(ABC):
         """Whether a judge has a part in its scores."""
         return False
 
+    @property
+    def shows_images(self) -> bool:
+        """Whether its prompts show the images, so that each row must have some."""
+        return True
+
     @abstractmethod
     def check(self, row: Row) -> None:
         """Raise `DataError` for a row that cannot be asked or scored."""
@@ -127,7 +132,8 @@ class Protocol(ABC):
 
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score."""
-        own = {name: getattr(self, name) for name in setting_fields(type(self)) if name != "prompt"}
+        unused = ("prompt", *self.unused_settings())
+        own = {name: getattr(self, name) for name in setting_fields(type(self)) if name not in unused}
         return {"protocol": self.name, "prompt_id": self.full_prompt_id, **own, "seed": self.seed}
 
     def unused_settings(self) -> tuple[str, ...]:

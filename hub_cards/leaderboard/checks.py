@@ -8,7 +8,6 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import Board
 from eyechart.hub_cards.recomputing import judge_of
@@ -40,7 +39,6 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
         return [*reasons, "it has no scores, as of a private split"]
     if not result.complete:
         reasons.append("its scores were made of less than was to be asked (complete is false)")
-    reasons += range_misfits(result.scores)
     if not is_number(board.main.of(result.scores)[0]):
         reasons.append(f"scores.{board.main.name}, which ranks, is undefined or not there")
     return [*reasons, *_count_misfits(board, result, result.scores), *_judge_misfits(board, result)]

@@ -101,9 +101,14 @@ class CircularEval(Protocol):
         return True
 
     @property
+    def shows_images(self) -> bool:
+        """Not in a blind run."""
+        return not self.blind
+
+    @property
     def full_prompt_id(self) -> str:
         """Names the prompt in use."""
-        return f"{self.prompt_id}/blind" if self.blind else Protocol.full_prompt_id.fget(self)  # type: ignore[attr-defined]
+        return f"{self.prompt_id}/blind" if self.blind else super().full_prompt_id
 
     def check(self, row: Row) -> None:
         """Each pass must be a sound question; the release's own have different numbers, among them 0."""
@@ -186,17 +191,19 @@ class CircularEval(Protocol):
             for response in one.responses
         ]
         dropped = scores["dropped"]
-        caveats = (
-            f"{dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and with none that is "
-            "wrong, left out of CircularEval.",
-        )
+        caveats = ["Asked without the images."] if self.blind else []
+        if dropped:
+            caveats.append(
+                f"{dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and with none that is "
+                "wrong, left out of CircularEval."
+            )
         return Scored(
             items,
             scores,
             self._variants(public),
             diagnostics,
             files,
-            caveats if dropped else (),
+            tuple(caveats),
             settings=settings,
             complete=not dropped,
         )

@@ -108,6 +108,15 @@ class MultipleChoice(Protocol):
         """What is about replies has no effect on losses, and the kind of loss none on replies."""
         return ("prompt", "fallback", "judge_reads", "rounds", "max_new_tokens") if self.is_closed_set else ("loss",)
 
+    @property
+    def full_prompt_id(self) -> str:
+        """Names the prompt in use; closed-set inference has its own."""
+        return f"{self.prompt_id}/{CLOSED_SET}" if self.is_closed_set else super().full_prompt_id
+
+    def settings(self) -> dict[str, Any]:
+        """The settings in use, and how the reply begins."""
+        return {**super().settings(), "prefill": self.open_prefill if self.is_closed_set else self.prefill}
+
     def check(self, row: Row) -> None:
         """The answer must be the letter of one of the options, which may repeat."""
         check_question(row)

@@ -183,8 +183,6 @@ class QualityAssessment(Protocol):
     def settings(self) -> dict[str, Any]:
         """The settings in use, and what is read."""
         found = Protocol.settings(self)
-        for name in self.unused_settings():
-            del found[name]
         if "word_pair" in found:
             found["word_pair"] = self._pair.name
         reads = READ_NUMBER if self.is_numerical else "likeliest token" if self.is_top_token else "logits"

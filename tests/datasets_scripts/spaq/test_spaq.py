@@ -16,12 +16,10 @@ ROWS = [["00001.jpg", 48.86, 50, 51, 52, 53, 54], ["00002.jpg", 62, 60, 61, 62, 
 def spaq(tmp_path: Path, write_image: Callable[..., None]) -> Callable[..., Path]:
     """Return a function that writes a folder in SPAQ's layout."""
 
-    def write(rows: list[list[Any]] = ROWS, merge: str = "", image: str = HEADER[0]) -> Path:
+    def write(rows: list[list[Any]] = ROWS, image: str = HEADER[0]) -> Path:
         book = openpyxl.Workbook()
         for row in [[image, *HEADER[1:]], *rows]:
             book.active.append(row)
-        if merge:
-            book.active.merge_cells(merge)
         (tmp_path / "spaq" / "Annotations").mkdir(parents=True)
         book.save(tmp_path / "spaq" / "Annotations" / "MOS and Image attribute scores.xlsx")
         for name, *_ in ROWS:

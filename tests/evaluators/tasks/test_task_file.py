@@ -16,6 +16,7 @@ from eyechart.evaluators.requests.types import IMAGE
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.task_file import prompt_function
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -85,7 +86,7 @@ def test_pairs_are_asked_in_both_orders(own):
         return "The first image."
 
     # A model that always prefers the first image is never consistent, so nothing can be ranked.
-    with pytest.warns(UserWarning, match="no pair has consistent replies"):
+    with pytest.warns(UndefinedScoreWarning):
         found = run(own / "pairs.yaml", first)
     assert (found.scores["consistency"], found.scores["first_rate"]) == (0.0, 1.0)
     assert found.scores["n_images"] == N_PHOTOS and len(found.predictions) == 2 * found.scores["n_pairs"]

@@ -110,7 +110,7 @@ def test_a_row_answers_about_one_data_set(tmp_path, photographs):
     koniq, spaq = (LoadedData(photographs, subset, "test", "given") for subset in ("koniq10k", "spaq"))
     first = asker.run(backend, koniq)
     assert asker.run(backend, koniq).scores == first.scores, "the same data may be scored again"
-    with pytest.raises(DataError, match=r"row 1: answered about koniq10k already, .* 'p0', .* about spaq; .* --dataset"):
+    with pytest.raises(DataError, match=r"row 1: answered about koniq10k already, .* about spaq; .* --dataset"):
         asker.run(backend, spaq)
     with pytest.raises(DataError, match="none of the 40 items could be asked"):
         asker.run(backend, spaq, skip_bad=True)
