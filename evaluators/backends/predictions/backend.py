@@ -11,7 +11,7 @@
 | `q-bench-logits` | `.json`, `.jsonl` | `img_path`, `logit_good`, `logit_poor` or further words; `gt_score` |
 | `quality-scores` | `.csv` | `score`, and `id`, `image`, `image_name`, `name` or `filename` |
 
-Suffix and columns tell the format, which is in the settings. How rows find their items is told in
+Suffix and columns decide the format, which is in the settings. How rows find their items is described in
 `predictions.matching`. A letter stands for the options as they were shown, in whatever order; without options it means
 the release's order.
 
@@ -97,7 +97,7 @@ class PredictionsFileBackend(Backend):
 
     @property
     def config(self) -> str | None:
-        """The one configuration of its data set that the file answers; None where nothing tells."""
+        """The one configuration of its data set that the file answers; None where unknown."""
         return self._format.config
 
     def check(self, output_type: OutputType) -> None:
@@ -227,7 +227,7 @@ class PredictionsFileBackend(Backend):
 
 
 def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
-    """The question's options in the order in which the file shows them; None where it does not tell.
+    """The question's options in the order in which the file shows them; None where it has none.
 
     Raises:
         ValueError: The file's options are others.
