@@ -126,8 +126,8 @@ class Response:
     options: tuple[str, ...] | None = None
     """The options as they were shown, where the backend knows better than the request (precomputed predictions)."""
     rendered_prompt: str | None = None
-    """The prompt as the model's chat template writes it, images as their placeholders, or the texts that an image was compared
-    with, one a line; None where a server renders it."""
+    """The prompt as the model's chat template writes it, images as their placeholders, or the texts that an image was
+    compared with, one a line; None where a server renders it."""
     images_downscaled: int | None = None
     """How many of the request's images the model saw with fewer pixels than they have; None where unknown."""
     response_metadata: Mapping[str, str] = field(default_factory=dict)

@@ -82,8 +82,8 @@ class OpenAIBackend(Backend):
         """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
 
         `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
-        beginning of a reply, `length_field` what it calls the longest reply wanted. Responses carry these three as well,
-        so that they are right for stored ones. Requests include those that try a beginning out.
+        beginning of a reply, `length_field` what it calls the longest reply wanted. Responses carry these three too, so
+        that they are right for stored ones. Requests include those that try a beginning out.
         """
         return {
             **self.identity(),
