@@ -60,7 +60,7 @@ def evaluate_rows(
         UsageError: The data were loaded with other settings than the paper's.
     """
     # Data that are not the paper's are refused before a model is asked about them.
-    published = {"as_published": published_settings(task, protocol, loaded)} if as_published else {}
+    published = published_settings(task, protocol, loaded) if as_published else {}
     backend.check(protocol.output_type)
     backend = backend.for_data(loaded.name)
     protocol = _for_run(task, protocol, backend, loaded, skip_bad)
@@ -76,7 +76,11 @@ def evaluate_rows(
     except ScoringError as error:
         raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
     seconds = {"model_seconds": asked - start, "metric_seconds": time.perf_counter() - asked}
-    settings = {**protocol.settings(), **published, **scored.settings, "limit": limit, "data": loaded.describe()}
+    settings = {**protocol.settings(), **scored.settings, "limit": limit, "data": loaded.describe()}
+    if as_published:
+        # The answers may leave a setting nothing to act on, as scores leave pooling.
+        in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
+        settings["as_published"] = in_force
     if protocol.judge is not None and protocol.is_judged:
         describe = getattr(protocol.judge, "settings", None)
         settings["judge"] = describe() if describe else {"name": judge_name(protocol.judge)}
