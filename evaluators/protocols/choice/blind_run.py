@@ -59,10 +59,12 @@ def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
         MissingFileError: A file is not there.
         BadResultsError: The results cannot be read.
         BadAnnotationError: The predictions cannot be read.
-        UsageError: The run has no scores without images.
+        UsageError: It is no path, or the run has no scores without images.
     """
     if isinstance(folder, BlindRun):
         return folder
+    if not isinstance(folder, str | Path):
+        raise UsageError(f"exclude_blind_solved is {folder!r}; expected the folder of a finished run")
     folder = Path(folder)
     for name in (RESULTS_FILE, PREDICTIONS_FILE):
         if not (folder / name).is_file():

@@ -62,7 +62,7 @@ class QualityAssessment(Protocol):
     """"logits" pools those of two words; "top-token" counts the likeliest tokens, which chooses the words."""
     word_pair: str | None = None
     """Words whose logits give the score, such as high/low; by default the task's first pair."""
-    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 100.0
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] = 100.0
     """What logits are divided by before the softmax."""
     ties: Literal["exact", "released"] = "exact"
     """How equal differences of logits are ranked: tied, or as the released code's rounding does."""
