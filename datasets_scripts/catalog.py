@@ -54,74 +54,54 @@ class DatasetEntry:
         return () if config in self.public_configs else self.private
 
 
-# Those of which pairs can be made.
+# Pairs can be made of all of these.
 _QUALITY = (
-    "agiqa3k",
-    "cgiqa6k",
-    "csiq",
-    "kadid10k",
-    "kadis700k",
-    "koniq10k",
-    "live_fb",
-    "live_itw",
-    "mm21",
-    "spaq",
-    "sqad",
+    *(DatasetEntry(name, "quality") for name in ("agiqa3k", "csiq", "kadid10k", "kadis700k", "koniq10k")),
+    *(DatasetEntry(name, "quality") for name in ("live_fb", "mm21", "spaq", "sqad")),
+    DatasetEntry("cgiqa6k", "quality", configs=("all", "game", "movie")),
+    DatasetEntry("live_itw", "quality", configs=("default", "without_training")),
+)
+_OTHERS = (
+    DatasetEntry(
+        "aesbench",
+        "multiple choice",
+        configs=("perception", "empathy", "assessment", "interpretation"),
+        other_kinds=(("interpretation", "description"),),
+        private=("test",),
+        gated=True,
+    ),
+    DatasetEntry("lldescribe", "description", private=("test",)),
+    DatasetEntry(
+        "llsavisionqa",
+        "multiple choice",
+        configs=("single", "pair"),
+        private=("test",),
+        builds_on=("llvisionqa", "llvisionqa_pairs"),
+    ),
+    DatasetEntry("llvisionqa", "multiple choice", private=("test",)),
+    DatasetEntry("llvisionqa_pairs", "multiple choice", private=("test",)),
+    DatasetEntry(
+        "mmbench",
+        "multiple choice",
+        configs=("en", "cn", "en_v11", "cn_v11", "cc"),
+        private=("test",),
+        public_configs=("en_v11", "cn_v11"),
+        answers_note=(
+            "MMBench's submission server closed on 31 March 2026. The test answers of version 1.1 (en_v11, "
+            "cn_v11) are public in the present files at "
+            "https://opencompass.openxlab.space/utils/benchmarks/MMBench/; of version 1.0, no file with test "
+            "answers is known."
+        ),
+    ),
+    DatasetEntry(
+        "two_afc",
+        "pairs",
+        configs=("coarse", "fine_levels", "fine_types", "fine_mos"),
+        builds_on=tuple(one.name for one in _QUALITY),
+    ),
 )
 DATASETS: Mapping[str, DatasetEntry] = MappingProxyType(
-    {
-        dataset.name: dataset
-        for dataset in (
-            DatasetEntry(
-                "aesbench",
-                "multiple choice",
-                configs=("perception", "empathy", "assessment", "interpretation"),
-                other_kinds=(("interpretation", "description"),),
-                private=("test",),
-                gated=True,
-            ),
-            DatasetEntry("agiqa3k", "quality"),
-            DatasetEntry("cgiqa6k", "quality", configs=("all", "game", "movie")),
-            DatasetEntry("csiq", "quality"),
-            DatasetEntry("kadid10k", "quality"),
-            DatasetEntry("kadis700k", "quality"),
-            DatasetEntry("koniq10k", "quality"),
-            DatasetEntry("live_fb", "quality"),
-            DatasetEntry("live_itw", "quality", configs=("default", "without_training")),
-            DatasetEntry("lldescribe", "description", private=("test",)),
-            DatasetEntry(
-                "llsavisionqa",
-                "multiple choice",
-                configs=("single", "pair"),
-                private=("test",),
-                builds_on=("llvisionqa", "llvisionqa_pairs"),
-            ),
-            DatasetEntry("llvisionqa", "multiple choice", private=("test",)),
-            DatasetEntry("llvisionqa_pairs", "multiple choice", private=("test",)),
-            DatasetEntry("mm21", "quality"),
-            DatasetEntry(
-                "mmbench",
-                "multiple choice",
-                configs=("en", "cn", "en_v11", "cn_v11", "cc"),
-                private=("test",),
-                public_configs=("en_v11", "cn_v11"),
-                answers_note=(
-                    "MMBench's submission server closed on 31 March 2026. The test answers of version 1.1 (en_v11, "
-                    "cn_v11) are public in the present files at "
-                    "https://opencompass.openxlab.space/utils/benchmarks/MMBench/; of version 1.0, no file with test "
-                    "answers is known."
-                ),
-            ),
-            DatasetEntry("spaq", "quality"),
-            DatasetEntry("sqad", "quality"),
-            DatasetEntry(
-                "two_afc",
-                "pairs",
-                configs=("coarse", "fine_levels", "fine_types", "fine_mos"),
-                builds_on=_QUALITY,
-            ),
-        )
-    }
+    {one.name: one for one in sorted((*_QUALITY, *_OTHERS), key=lambda one: one.name)}
 )
 """Every dataset by name."""
 

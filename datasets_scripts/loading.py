@@ -139,13 +139,9 @@ def load_builder(
 def prepared_dataset(
     name: str, config: str | None = None, *, split: str, options: Mapping[str, Any] | None = None
 ) -> "datasets.Dataset":
-    """Load an official release that `load_dataset` downloaded before, and download nothing.
+    """Load a split of an official release that `load_dataset` downloaded before with its images; download nothing.
 
-    Args:
-        name: A dataset, see `list_datasets`.
-        config: As for `load_dataset`, as is `options`.
-        split: The split that was loaded, with its images.
-        options: Settings of the dataset's own.
+    The arguments are those of `load_dataset`.
 
     Raises:
         UsageError: Unknown dataset, configuration or option.
@@ -163,13 +159,7 @@ def prepared_dataset(
 def by_hand(
     name: str, config: str | None = None, *, options: Mapping[str, Any] | None = None, images: str = "load"
 ) -> str:
-    """What `load_dataset` cannot download of a dataset's official release.
-
-    Args:
-        name: A dataset, see `list_datasets`.
-        config: As for `load_dataset`, as are `options` and `images`.
-        options: Settings of the dataset's own.
-        images: "load" or "skip".
+    """What `load_dataset`, whose arguments these are, cannot download of a dataset's official release.
 
     Returns:
         What to get, from where, and where to put it; "" where nothing is needed without `data_dir`.
@@ -185,15 +175,7 @@ def by_hand(
 
 
 def options_in_force(name: str, config: str | None = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The dataset's own settings that `load_dataset` uses: those given, and what it takes for all others.
-
-    Args:
-        name: A dataset, see `list_datasets`.
-        config: A configuration of the dataset; its first one by default.
-        options: As for `load_dataset`.
-
-    Returns:
-        All of the dataset's own settings by name; empty where it has none.
+    """All settings of a dataset's own by name, as `load_dataset` with these arguments uses them.
 
     Raises:
         UsageError: Unknown dataset, configuration or option.
@@ -203,13 +185,8 @@ def options_in_force(name: str, config: str | None = None, options: Mapping[str,
         >>> found["pairing"], found["rounds"], found["seed"]
         ('released', 12, 0)
     """
-    dataset = find_dataset(name)
-    given = _checked_options(dataset, options or {})
-    configs = {known.name: known for known in _builder_class(dataset).BUILDER_CONFIGS}
-    chosen = config or dataset.configs[0]
-    if chosen not in configs:
-        raise unknown_name(f"config of dataset {name!r}", chosen, configs)
-    return {option: getattr(configs[chosen], option) for option in _own_options(dataset)} | dict(given)
+    found = load_builder(name, config, options=options).config
+    return {option: getattr(found, option) for option in _own_options(find_dataset(name))}
 
 
 def register() -> None:

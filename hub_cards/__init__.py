@@ -1,1 +1,1 @@
-"""Texts for the Hub: dataset cards, one per subset, in `datasets`."""
+"""From finished runs to the Hub: dataset cards, model cards and the leaderboard."""

@@ -12,7 +12,7 @@ from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
 from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.report.runs import Answers, Run, TaskKey
+from eyechart.evaluators.report.runs import Run, TaskKey
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number, without_nan
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
@@ -26,8 +26,6 @@ NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are taken as stored"
 _SHOWN = 5
 """So many discrepancies of a result are told one by one."""
-_RELEASE_COLUMNS = ("quality", "first_id", "second_id", "first_quality", "second_quality")
-"""Columns of a release that predictions repeat as they are."""
 
 
 @dataclass(frozen=True)
@@ -67,22 +65,18 @@ class Recomputing:
         result, answers = self.run.tasks[key], self.run.answers(key)
         if answers is None:
             return Check(unchecked=NO_PREDICTIONS)
+        predictions = answers.rows(range(len(answers)))
         try:
-            found = list(
-                _differences(
-                    result.scores,
-                    without_nan(rescore(get_task(result.task), result, answers.rows(range(len(answers))))),
-                    "scores",
-                )
-            )
+            expected = rescore(get_task(result.task), result, predictions)
+            found = _first(_differences(result.scores, without_nan(expected), "scores"))
         except DataError as error:
-            found = [f"its predictions cannot be scored: {error.reason}"]
+            found = (f"its predictions cannot be scored: {error.reason}",)
         rows = None if self.data_dirs is None else release_rows(result, self.data_dirs)
         if rows is not None:
-            found += _release_differences(result, answers, rows)
+            found += _first(_release_differences(result, predictions, rows))
         judge = judge_of(result)
         unchecked = JUDGED if judge not in ("", LEXICAL) else ""
-        return Check(_first(found), unchecked, rows is not None)
+        return Check(found, unchecked, rows is not None)
 
     def _average(self, key: TaskKey) -> Check:
         """An average is computed of the results on its databases, which are checked too."""
@@ -100,9 +94,9 @@ class Recomputing:
             expected = mean_scores({name: with_nan(self.run.tasks[keys[name]].scores) for name in databases})
         except KeyError as error:
             return Check((f"the results that it averages lack {error}",))
-        found = _differences(average.scores, without_nan(expected), "scores")
+        found = _first(_differences(average.scores, without_nan(expected), "scores"))
         unchecked = next((check.unchecked for check in checks if check.unchecked), "")
-        return Check(_first(found), unchecked, all(check.release for check in checks))
+        return Check(found, unchecked, all(check.release for check in checks))
 
 
 def judge_of(result: TaskResult) -> str:
@@ -114,9 +108,9 @@ def judge_of(result: TaskResult) -> str:
     return ""
 
 
-def _first(found: Iterator[str] | Sequence[str]) -> tuple[str, ...]:
+def _first(differences: Iterator[str]) -> tuple[str, ...]:
     """The first discrepancies, and how many more there are."""
-    found = list(found)
+    found = list(differences)
     more = len(found) - _SHOWN
     return (*found[:_SHOWN], *([f"{more:,} more of this kind"] if more > 0 else []))
 
@@ -168,14 +162,15 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
     return undecoded_rows(loaded.dataset)
 
 
-def _release_differences(result: TaskResult, answers: Answers, rows: Sequence[Row]) -> Iterator[str]:
+def _release_differences(
+    result: TaskResult, predictions: Sequence[Mapping[str, Any]], rows: Sequence[Row]
+) -> Iterator[str]:
     """Where predictions are not of the release's items: their ids, options, right answers and opinion scores."""
     by_id = {row["id"]: row for row in rows}
-    found = answers.rows(range(len(answers)))
-    missing = by_id.keys() - {answer["id"] for answer in found} - {item.id for item in result.left_out}
+    missing = by_id.keys() - {one["id"] for one in predictions} - {item.id for item in result.left_out}
     for name in islice(sorted(missing), _SHOWN):
         yield f"item {brief(name)} of the release has no prediction"
-    for answer in found:
+    for answer in predictions:
         row = by_id.get(answer["id"])
         reason = "is not in the release" if row is None else _mismatch(answer, row)
         if reason:
@@ -192,10 +187,16 @@ def _mismatch(answer: Mapping[str, Any], row: Row) -> str:
             return "has another right answer than the release"
     if "description" in row and answer["reference"] not in (None, row["description"]):
         return "has another reference than the release"
-    for column in _RELEASE_COLUMNS:
-        if column in row and answer.get(column) not in (None, row[column]):
-            return f"has another {column} than the release: {brief(answer[column])} and {brief(row[column])}"
+    if "quality" in row and answer["quality"] != row["quality"]:
+        return "has another opinion score than the release"
+    if "first_id" in row and _pair(answer) != _pair(row):
+        return "has other images or opinion scores than the release"
     return ""
+
+
+def _pair(row: Mapping[str, Any]) -> set[tuple[str, float]]:
+    """The images of a pair with their opinion scores, in whatever order they were shown."""
+    return {(row[f"{place}_id"], row[f"{place}_quality"]) for place in ("first", "second")}
 
 
 def _option(options: Sequence[str] | None, letter: str) -> str | None:

@@ -249,11 +249,11 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     CIRCULAR: ("distribution_over", "missing", "fallback", "seed", *_ASKED),
     AWARENESS: ("fallback", "seed", *_ASKED, "unreadable_forced"),
     QUALITY: ("temperature", "strategy", "ties", "fit", "average_over", *_RESAMPLED),
-    DESCRIPTION: ("image_scores", "judge", "template", "template_version", "wording", "rounds", *_RESAMPLED),
+    DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds", *_RESAMPLED),
     ANSWER: ("judge", "template", "template_version", "wording", "rounds", *_RESAMPLED),
     PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *_RESAMPLED),
 }
-"""What each module returns beside numbers: settings, and texts about them."""
+"""What each module returns that is no score: settings, and texts about them."""
 
 _BY_KEY: dict[str, ScoreSpec] = {}
 for _spec in SCORES:

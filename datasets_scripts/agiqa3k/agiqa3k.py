@@ -5,13 +5,17 @@ https://arxiv.org/abs/2306.04717. The scores are `data.csv`: `mos_quality` (0 to
 score, how well an image fits its prompt (`mos_align`), is not read. The one split, `test`, holds all images.
 """
 
-import datasets
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
-_HOMEPAGE = "https://github.com/lcysyzxdxc/AGIQA-3k-Database"
-_CITATION = """\
+class Agiqa3k(QualityBuilder):
+    """Loads AGIQA-3K's quality scores."""
+
+    DESCRIPTION = "AI-generated images with mean opinion scores of their quality."
+    HOMEPAGE = "https://github.com/lcysyzxdxc/AGIQA-3k-Database"
+    LICENSE = "mit"
+    CITATION = """\
 @article{li2023agiqa,
   title   = {{AGIQA-3K}: An Open Database for {AI}-Generated Image Quality Assessment},
   author  = {Li, Chunyi and Zhang, Zicheng and Wu, Haoning and Sun, Wei and Min, Xiongkuo and Liu, Xiaohong and
@@ -20,24 +24,10 @@ _CITATION = """\
   year    = {2023}
 }
 """
-
-
-class Agiqa3k(QualityBuilder):
-    """Loads AGIQA-3K's quality scores."""
-
-    FORMATS = (ScoreFormat(image="name", score="mos_quality", std="std_quality"), *common_formats())
+    FORMATS = (ScoreFormat(image="name", score="mos_quality", std="std_quality"),)
     SCORE_FILES = ("data.csv", "agi.json", "mos.csv")
     IMAGE_FOLDERS = ("database", "", "images", "AGIQA-3K")
     HOW_TO_GET = (
-        f"AGIQA-3K comes from {_HOMEPAGE} (data.csv; the images through its links to Baidu and Google Drive): put "
+        f"AGIQA-3K comes from {HOMEPAGE} (data.csv; the images through its links to Baidu and Google Drive): put "
         "data.csv and the images, the latter beside it or in images/, into one folder and give that folder as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="AI-generated images with mean opinion scores of their quality.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="mit",
-            citation=_CITATION,
-        )

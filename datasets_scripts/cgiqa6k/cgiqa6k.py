@@ -9,16 +9,21 @@ configurations `game` and `movie` hold one each. The one split, `test`, holds al
 
 from typing import Any, ClassVar
 
-import datasets
-
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
 PARTS = ("game", "movie")
 """The two kinds of images; names begin with one of them and an underscore."""
-_HOMEPAGE = "https://github.com/zzc-1998/CGIQA6K"
-_CITATION = """\
+
+
+class Cgiqa6k(QualityBuilder):
+    """Loads CGIQA-6K, whole or one of its two parts."""
+
+    DESCRIPTION = "Computer graphics images from games and movies with mean opinion scores."
+    HOMEPAGE = "https://github.com/zzc-1998/CGIQA6K"
+    LICENSE = "not stated"
+    CITATION = """\
 @article{zhang2024subjective,
   title   = {Subjective and Objective Quality Assessment for in-the-Wild Computer Graphics Images},
   author  = {Zhang, Zicheng and Sun, Wei and Zhou, Yingjie and Jia, Jun and Zhang, Zhichao and Liu, Jing and
@@ -27,33 +32,19 @@ _CITATION = """\
   year    = {2024}
 }
 """
-
-
-class Cgiqa6k(QualityBuilder):
-    """Loads CGIQA-6K, whole or one of its two parts."""
-
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
         BenchmarkConfig(name="all", description="Games and movies."),
         BenchmarkConfig(name="game", description="The images of games."),
         BenchmarkConfig(name="movie", description="The images of movies."),
     ]
     DEFAULT_CONFIG_NAME = "all"
-    FORMATS = (ScoreFormat(image="Image", score="MOS"), *common_formats())
+    FORMATS = (ScoreFormat(image="Image", score="MOS"),)
     SCORE_FILES = ("mos.csv", "cgi.json")
     IMAGE_FOLDERS = ("database", "", "images")
     HOW_TO_GET = (
-        f"CGIQA-6K comes from {_HOMEPAGE}, which links to OneDrive: put mos.csv and database/ into one folder and give "
+        f"CGIQA-6K comes from {HOMEPAGE}, which links to OneDrive: put mos.csv and database/ into one folder and give "
         "that folder as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Computer graphics images from games and movies with mean opinion scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="not stated",
-            citation=_CITATION,
-        )
 
     def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
         return self.config.name in ("all", _part_of(name))

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.paths import is_image
@@ -11,8 +12,9 @@ CONTENT_LIMIT = 16 * 2**20
 """Files up to this many bytes are fingerprinted by content, larger ones by size and time of change."""
 
 
+@cache
 def source_fingerprint(*files: str | os.PathLike[str]) -> str:
-    """Return a hash over everything in this folder and over `files`, by content."""
+    """Return a hash over everything in this folder and over `files`, by content as of the first call."""
     common = sorted(Path(__file__).parent.rglob("*.py"))
     digest = hashlib.sha256()
     for file in [*common, *map(Path, files)]:

@@ -18,11 +18,9 @@ import re
 from types import MappingProxyType
 from typing import Any
 
-import datasets
-
 from eyechart.datasets_scripts.common.files.readers import text_field
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat, common_formats
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
+from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat
 
 DISTORTIONS = {
     "AWGN": "white noise",
@@ -42,8 +40,15 @@ _SHEET_FORMAT = ScoreFormat(
 _FILE_TYPES = {"noise": "AWGN", "jpeg": "JPEG", "jpeg 2000": "jpeg2000", "blur": "BLUR"}
 _NAME = re.compile(r"(?P<reference>[^.]+)\.(?P<type>[^.]+)\.(?P<level>\d)\.[^.]+")
 _FOLDERS = tuple(dict.fromkeys(name for code in DISTORTIONS for name in (code.lower(), code)))
-_HOMEPAGE = "https://s2.smu.edu/~eclarson/csiq.html"
-_CITATION = """\
+
+
+class Csiq(QualityBuilder):
+    """Loads CSIQ from its workbook or from a list, turned to higher is better."""
+
+    DESCRIPTION = "Images with artificial distortions and differential mean opinion scores."
+    HOMEPAGE = "https://s2.smu.edu/~eclarson/csiq.html"
+    LICENSE = "not stated"
+    CITATION = """\
 @article{larson2010most,
   title   = {Most Apparent Distortion: Full-Reference Image Quality Assessment and the Role of Strategy},
   author  = {Larson, Eric C. and Chandler, Damon M.},
@@ -54,16 +59,11 @@ _CITATION = """\
   year    = {2010}
 }
 """
-
-
-class Csiq(QualityBuilder):
-    """Loads CSIQ from its workbook or from a list, turned to higher is better."""
-
+    WORST = WORST
     FORMATS = (
         _SHEET_FORMAT,
         ScoreFormat(image="image", score="dmos", worst=WORST, all_columns=("image", "dmos"), delimiter=" "),
         ScoreFormat(image="image", score="dmos", worst=WORST),
-        *common_formats(worst=WORST),
     )
     SCORE_FILES = ("csiq.DMOS.xlsx", "csiq_label.txt", "csiq.json", "CSIQ.txt", "mos.csv")
     IMAGE_FOLDERS = ("dst_imgs", *(f"dst_imgs/{name}" for name in _FOLDERS), "dst_imgs_all", "", *_FOLDERS, "images")
@@ -75,18 +75,9 @@ class Csiq(QualityBuilder):
         }
     )
     HOW_TO_GET = (
-        f"CSIQ comes from {_HOMEPAGE} (csiq.DMOS.xlsx, dst_imgs.zip): put the former and the unpacked dst_imgs/ into "
+        f"CSIQ comes from {HOMEPAGE} (csiq.DMOS.xlsx, dst_imgs.zip): put the former and the unpacked dst_imgs/ into "
         "one folder and give that folder as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Images with artificial distortions and differential mean opinion scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="not stated",
-            citation=_CITATION,
-        )
 
     def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:
         column = raw[FORMAT].image

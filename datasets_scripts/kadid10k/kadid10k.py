@@ -10,14 +10,18 @@ holds all 10,125 distorted images.
 from types import MappingProxyType
 from typing import Any
 
-import datasets
-
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.kadid import kadid_facts
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
-_HOMEPAGE = "https://database.mmsp-kn.de/kadid-10k-database.html"
-_CITATION = """\
+
+class Kadid10k(QualityBuilder):
+    """Loads KADID-10k."""
+
+    DESCRIPTION = "Images with artificial distortions and crowd-sourced degradation scores."
+    HOMEPAGE = "https://database.mmsp-kn.de/kadid-10k-database.html"
+    LICENSE = "free for research"
+    CITATION = """\
 @inproceedings{lin2019kadid,
   title     = {{KADID-10k}: A Large-scale Artificially Distorted {IQA} Database},
   author    = {Lin, Hanhe and Hosu, Vlad and Saupe, Dietmar},
@@ -26,28 +30,14 @@ _CITATION = """\
   year      = {2019}
 }
 """
-
-
-class Kadid10k(QualityBuilder):
-    """Loads KADID-10k."""
-
-    FORMATS = (ScoreFormat(image="dist_img", score="dmos", std="var"), *common_formats())
+    FORMATS = (ScoreFormat(image="dist_img", score="dmos", std="var"),)
     SCORE_FILES = ("dmos.csv", "kadid10k/dmos.csv", "kadid.json", "KADID-10k.txt", "mos.csv")
     IMAGE_FOLDERS = ("images", "kadid10k/images", "")
     DOWNLOADS = MappingProxyType({"images": "https://datasets.vqa.mmsp-kn.de/archives/kadid10k.zip"})
     HOW_TO_GET = (
-        f"KADID-10k comes from {_HOMEPAGE} (kadid10k.zip): unpack it and give the folder that holds dmos.csv and "
+        f"KADID-10k comes from {HOMEPAGE} (kadid10k.zip): unpack it and give the folder that holds dmos.csv and "
         "images/ as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Images with artificial distortions and crowd-sourced degradation scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="free for research",
-            citation=_CITATION,
-        )
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
         return kadid_facts(name)

@@ -9,12 +9,17 @@ one split, `test`, holds all images.
 
 from typing import Any
 
-import datasets
-
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.kadid import kadid_facts
 
-_CITATION = """\
+
+class Kadis700k(QualityBuilder):
+    """Loads a folder of KADIS-700k images with a `mos.csv`."""
+
+    DESCRIPTION = "Distorted images of KADIS-700k with mean opinion scores."
+    HOMEPAGE = "https://database.mmsp-kn.de/kadid-10k-database.html"
+    LICENSE = "free for research"
+    CITATION = """\
 @article{lin2020deepfl,
   title   = {{DeepFL-IQA}: Weak Supervision for Deep {IQA} Feature Learning},
   author  = {Lin, Hanhe and Hosu, Vlad and Saupe, Dietmar},
@@ -22,11 +27,6 @@ _CITATION = """\
   year    = {2020}
 }
 """
-
-
-class Kadis700k(QualityBuilder):
-    """Loads a folder of KADIS-700k images with a `mos.csv`."""
-
     HOW_TO_GET = (
         "KADIS-700k is published without opinion scores. Get the 100 scored images of the 2AFC authors from "
         "https://github.com/h4nwei/2AFC-LMMs (folder data/kadis700k, scores under 'kadis700k' in "
@@ -34,15 +34,6 @@ class Kadis700k(QualityBuilder):
         "https://database.mmsp-kn.de/kadid-10k-database.html; put the images and a mos.csv with the columns image,mos "
         "(higher is better) into one folder and give that folder as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Distorted images of KADIS-700k with mean opinion scores.",
-            features=quality_features(),
-            homepage="https://database.mmsp-kn.de/kadid-10k-database.html",
-            license="free for research",
-            citation=_CITATION,
-        )
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
         return kadid_facts(name)

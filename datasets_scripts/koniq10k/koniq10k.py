@@ -17,13 +17,11 @@ Images are those of `1024x768/`, where it is there, else of `512x384/`. The spli
 from types import MappingProxyType
 from typing import Any
 
-import datasets
-
 from eyechart.datasets_scripts.common.builder import Annotation
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.files.readers import clean_text, first_csv_fields
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
 RATINGS = ("c1", "c2", "c3", "c4", "c5")
 """Columns of the ratings 1 to 5: counts or shares."""
@@ -31,8 +29,15 @@ OFFICIAL_SETS = MappingProxyType(
     {"training": "official_train", "validation": "official_validation", "test": "official_test"}
 )
 """Split of each value of the column `set`."""
-_HOMEPAGE = "https://database.mmsp-kn.de/koniq-10k-database.html"
-_CITATION = """\
+
+
+class Koniq10k(QualityBuilder):
+    """Loads KonIQ-10k, with its official split where the score file tells it."""
+
+    DESCRIPTION = "Photographs with authentic distortions and crowd-sourced mean opinion scores."
+    HOMEPAGE = "https://database.mmsp-kn.de/koniq-10k-database.html"
+    LICENSE = "mit (scores); the photographs keep the licences of their authors"
+    CITATION = """\
 @article{hosu2020koniq,
   title   = {{KonIQ-10k}: An Ecologically Valid Database for Deep Learning of Blind Image Quality Assessment},
   author  = {Hosu, Vlad and Lin, Hanhe and Sziranyi, Tamas and Saupe, Dietmar},
@@ -42,18 +47,12 @@ _CITATION = """\
   year    = {2020}
 }
 """
-
-
-class Koniq10k(QualityBuilder):
-    """Loads KonIQ-10k, with its official split where the score file tells it."""
-
     SPLITS = ("test", *OFFICIAL_SETS.values())
     FORMATS = (
         ScoreFormat(image="image_name", score="MOS_zscore", std="SD", ratings=RATINGS),
         ScoreFormat(image="image_name", score="MOS", std="SD", ratings=RATINGS),
         ScoreFormat(image="image_name", score="MOS", ratings=RATINGS),
         ScoreFormat(image="image_name", score="MOS"),
-        *common_formats(),
     )
     SCORE_FILES = (
         "koniq10k_distributions_sets.csv",
@@ -75,19 +74,10 @@ class Koniq10k(QualityBuilder):
         }
     )
     HOW_TO_GET = (
-        f"KonIQ-10k comes from {_HOMEPAGE} (koniq10k_1024x768.zip; koniq10k_distributions_sets.csv from "
+        f"KonIQ-10k comes from {HOMEPAGE} (koniq10k_1024x768.zip; koniq10k_distributions_sets.csv from "
         "https://github.com/subpic/koniq, folder metadata): unpack the images to 1024x768/ beside the CSV and give "
         "that folder as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Photographs with authentic distortions and crowd-sourced mean opinion scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="mit (scores); the photographs keep the licences of their authors",
-            citation=_CITATION,
-        )
 
     def _splits(self, files: tuple[str, ...], data_dir: str) -> list[Annotation]:
         (whole,) = super()._splits(files, data_dir)

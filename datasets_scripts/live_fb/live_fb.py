@@ -6,13 +6,17 @@ ten lie above 60). Names begin with a folder: `voc_emotic_ava/`, `blur_dataset/`
 `database/`. The one split, `test`, holds all images.
 """
 
-import datasets
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
 
-_HOMEPAGE = "https://github.com/niu-haoran/FLIVE_Database"
-_CITATION = """\
+class LiveFb(QualityBuilder):
+    """Loads LIVE-FB's whole pictures."""
+
+    DESCRIPTION = "Photographs from several data sets with crowd-sourced mean opinion scores."
+    HOMEPAGE = "https://github.com/niu-haoran/FLIVE_Database"
+    LICENSE = "cc-by-nc-sa-4.0 (scores)"
+    CITATION = """\
 @inproceedings{ying2020patches,
   title     = {From Patches to Pictures ({PaQ-2-PiQ}): Mapping the Perceptual Space of Picture Quality},
   author    = {Ying, Zhenqiang and Niu, Haoran and Gupta, Praful and Mahajan, Dhruv and Ghadiyaram, Deepti and
@@ -22,25 +26,11 @@ _CITATION = """\
   year      = {2020}
 }
 """
-
-
-class LiveFb(QualityBuilder):
-    """Loads LIVE-FB's whole pictures."""
-
-    FORMATS = (ScoreFormat(image="name", score="mos"), *common_formats())
+    FORMATS = (ScoreFormat(image="name", score="mos"),)
     SCORE_FILES = ("database/labels_image.csv", "labels_image.csv", "flive.json", "mos.csv")
     IMAGE_FOLDERS = ("database", "", "images")
     HOW_TO_GET = (
-        f"The pictures of LIVE-FB are not handed out as they are: the notebook database_prep.ipynb of {_HOMEPAGE} "
+        f"The pictures of LIVE-FB are not handed out as they are: the notebook database_prep.ipynb of {HOMEPAGE} "
         "collects them from PASCAL VOC, EMOTIC, AVA and a blur detection data set into database/. Run it and give the "
         "folder that holds database/ (with labels_image.csv in or beside it) as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Photographs from several data sets with crowd-sourced mean opinion scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="cc-by-nc-sa-4.0 (scores)",
-            citation=_CITATION,
-        )

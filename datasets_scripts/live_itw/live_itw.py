@@ -13,20 +13,25 @@ import os
 import re
 from typing import Any, ClassVar
 
-import datasets
-
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.matlab import read_mat_numbers, read_mat_texts
 from eyechart.datasets_scripts.common.files.readers import Row
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat
 
 _NAMES, _SCORES, _STDS = "AllImages_release", "AllMOS_release", "AllStdDev_release"
 _MAT_FORMAT = ScoreFormat(image="name", score="mos", std="std")
 _TRAINING_IMAGE = re.compile(r"t\d+\.bmp")
-_HOMEPAGE = "https://live.ece.utexas.edu/research/ChallengeDB/index.html"
-_CITATION = """\
+
+
+class LiveItw(QualityBuilder):
+    """Loads LIVE-itw from its MAT files or from a list."""
+
+    DESCRIPTION = "Photographs by mobile devices with crowd-sourced mean opinion scores."
+    HOMEPAGE = "https://live.ece.utexas.edu/research/ChallengeDB/index.html"
+    LICENSE = "free use with the copyright notice of The University of Texas at Austin"
+    CITATION = """\
 @article{ghadiyaram2016massive,
   title   = {Massive Online Crowdsourced Study of Subjective and Objective Picture Quality},
   author  = {Ghadiyaram, Deepti and Bovik, Alan C.},
@@ -37,11 +42,6 @@ _CITATION = """\
   year    = {2016}
 }
 """
-
-
-class LiveItw(QualityBuilder):
-    """Loads LIVE-itw from its MAT files or from a list."""
-
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
         BenchmarkConfig(name="default", description="All 1,169 images."),
         BenchmarkConfig(name="without_training", description="Without the seven images that raters were trained on."),
@@ -50,18 +50,9 @@ class LiveItw(QualityBuilder):
     SCORE_FILES = (f"Data/{_NAMES}.mat", f"{_NAMES}.mat", "livec.json", "LIVE_Challenge.txt", "mos.csv")
     IMAGE_FOLDERS = ("Images", "Images/trainingImages", "", "images")
     HOW_TO_GET = (
-        f"LIVE-itw comes from {_HOMEPAGE}: ask there for the download, unpack ChallengeDB_release and give that "
+        f"LIVE-itw comes from {HOMEPAGE}: ask there for the download, unpack ChallengeDB_release and give that "
         "folder, which holds Data/ and Images/, as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Photographs by mobile devices with crowd-sourced mean opinion scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="free use with the copyright notice of The University of Texas at Austin",
-            citation=_CITATION,
-        )
 
     def _read(self, path: str) -> list[Row]:
         if not path.lower().endswith(".mat"):

@@ -41,14 +41,7 @@ def distort(image: Image.Image, distortion_type: str, level: int, rng: np.random
 
     Returns:
         A new RGB image of the same size.
-
-    Raises:
-        ValueError: The type or the level is not one of those listed.
     """
-    if distortion_type not in _DISTORTIONS:
-        raise ValueError(f"distortion_type={distortion_type!r} is not one of {', '.join(DISTORTION_TYPES)}.")
-    if level not in LEVELS:
-        raise ValueError(f"level={level!r} is not one of {LEVELS}.")
     return _DISTORTIONS[distortion_type](image.convert("RGB"), level - 1, rng)
 
 

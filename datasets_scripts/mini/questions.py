@@ -67,14 +67,7 @@ def ask(
         rng: Chooses the question, the wrong options and their order.
         question_type: One of `QUESTION_TYPES`. Yes-or-no questions have two options, what 3 or 4, how 3.
         concern: One of `CONCERNS`.
-
-    Raises:
-        ValueError: The question type or concern is not one of those listed.
     """
-    if question_type not in QUESTION_TYPES:
-        raise ValueError(f"question_type={question_type!r} is not one of {', '.join(QUESTION_TYPES)}.")
-    if concern not in CONCERNS:
-        raise ValueError(f"concern={concern!r} is not one of {', '.join(CONCERNS)}.")
     if concern in ("distortion", "in-context distortion"):
         subject = "image" if concern == "distortion" else scene.shape
         make: Callable[..., tuple[str, Sequence[str], str]] = _DISTORTION_QUESTIONS[question_type]

@@ -15,12 +15,10 @@ import os
 import re
 from typing import Any
 
-import datasets
-
 from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.paths import first_file
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
 LIST_FOLDERS = ("train_files/exp1", "exp1", "")
 """Where the three official files may be."""
@@ -40,15 +38,6 @@ CODECS = {
 """The codecs, as the folders call them, with the number of rates at which each was run."""
 # A crop's number, "_p1", follows the rate.
 _NAME = re.compile(r"(?:.*/)?(?P<codec>[^/]+)/(?P<stem>[^/]+)_(?P<rate>\d)(?P<crop>_p\d+)?\.[^./]+")
-_HOMEPAGE = "https://github.com/sherlockyy/LICQA"
-_CITATION = """\
-@inproceedings{li2021quality,
-  title     = {Quality Assessment of End-to-End Learned Image Compression: The Benchmark and Objective Measure},
-  author    = {Li, Yang and Wang, Shiqi and Zhang, Xinfeng and Wang, Shanshe and Ma, Siwei and Wang, Yue},
-  booktitle = {ACM International Conference on Multimedia},
-  year      = {2021}
-}
-"""
 
 
 def official_lists(data_dir: str) -> tuple[str, ...]:
@@ -71,25 +60,24 @@ def official_lists(data_dir: str) -> tuple[str, ...]:
 class Mm21(QualityBuilder):
     """Loads the LICQA database."""
 
-    FORMATS = (
-        ScoreFormat(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos")),
-        *common_formats(),
-    )
+    DESCRIPTION = "Images compressed by traditional and learned codecs with mean opinion scores."
+    HOMEPAGE = "https://github.com/sherlockyy/LICQA"
+    LICENSE = "not stated"
+    CITATION = """\
+@inproceedings{li2021quality,
+  title     = {Quality Assessment of End-to-End Learned Image Compression: The Benchmark and Objective Measure},
+  author    = {Li, Yang and Wang, Shiqi and Zhang, Xinfeng and Wang, Shanshe and Ma, Siwei and Wang, Yue},
+  booktitle = {ACM International Conference on Multimedia},
+  year      = {2021}
+}
+"""
+    FORMATS = (ScoreFormat(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos")),)
     SCORE_FILES = ("mos.csv",)
     IMAGE_FOLDERS = ("", "images")
     HOW_TO_GET = (
-        f"LICQA comes from {_HOMEPAGE}, which links to Baidu and Google Drive: put the folders of the codecs and "
+        f"LICQA comes from {HOMEPAGE}, which links to Baidu and Google Drive: put the folders of the codecs and "
         "train_files/ of that repository into one folder and give that folder as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Images compressed by traditional and learned codecs with mean opinion scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="not stated",
-            citation=_CITATION,
-        )
 
     def _score_files(self, data_dir: str) -> tuple[str, ...]:
         files = official_lists(data_dir)

@@ -34,12 +34,9 @@ A missing option or hint is an empty or null cell, or "nan", which is how pandas
 it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the last option.
 """
 
-import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from itertools import takewhile
-from string import ascii_uppercase
 from typing import Any, ClassVar
 
 import datasets
@@ -48,12 +45,13 @@ from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilde
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH_CATEGORIES, find_ability
 from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, multiple_choice_features
 from eyechart.datasets_scripts.common.choice.rotations import Pass, are_whole, numbered_passes
+from eyechart.datasets_scripts.common.choice.vlmevalkit import cell_text, row_image, row_options
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
 from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning, check_md5
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, split_parquet_files
 from eyechart.datasets_scripts.common.files.image_cells import load_image
 from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
@@ -207,8 +205,9 @@ class MMBench(BenchmarkBuilder):
                 reason = f"index {shown.index} was already given in row {there}, with other contents"
                 yield path, number, {ROW_ERROR: reason}
         questions = numbered_passes(raw["pass"] for _, _, raw in rows.values())
-        images = {index: raw["image"] for index, (_, _, raw) in rows.items()}
+        images = {str(index): raw["image"] for index, (_, _, raw) in rows.items()}
         private = not any(raw["pass"].answer for _, _, raw in rows.values())
+        has_images = self.config.images == "load"
         holds_passes = any(len(passes) > 1 for passes in questions.values())
         for question, passes in questions.items():
             path, number, raw = rows[passes[min(passes)].index]
@@ -221,16 +220,16 @@ class MMBench(BenchmarkBuilder):
                 reason = f"question {question} may lack a pass, as a row of the file cannot be read"
                 yield path, number, {ROW_ERROR: reason}
                 continue
-            image, problem = None, ""
-            if self.config.images == "load":
-                image, problem = _image(raw["pass"].index, raw["image"], images)
+            try:
+                image = row_image(str(raw["pass"].index), raw["image"], images) if has_images else None
+            except ValueError as error:
+                yield path, number, {ROW_ERROR: str(error)}
+                continue
             shown_in = [(*rows[item.index][:2], turn, item) for turn, item in passes.items()]
-            facts = {"image": image, "problem": problem, "private": private, "holds_passes": holds_passes}
+            facts = {"image": image, "private": private, "holds_passes": holds_passes}
             yield path, number, {**raw, **facts, "passes": shown_in}
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
-        if raw["problem"]:
-            raise BadAnnotationError(raw["problem"], path=path, row=number)
         passes = [_pass(item, turn, raw["private"], file, row) for file, row, turn, item in raw["passes"]]
         try:
             table = CCBENCH_CATEGORIES if self.config.name == "cc" else ABILITIES
@@ -290,22 +289,18 @@ def _fields(raw: dict[str, Any]) -> dict[str, Any]:
         index, group = _whole_number(raw, "index"), _whole_number(raw, "g_index")
         if index is None:
             raise ValueError("field 'index' is empty")
-        options = [_text(raw, letter) for letter in takewhile(raw.__contains__, ascii_uppercase)]
-        while options and options[-1] in ("", "nan"):
-            options.pop()
-        hint, answer = _text(raw, "hint"), _text(raw, "answer").upper()
-        l2_category = _text(raw, "l2-category") or _text(raw, "L2-category")
+        answer = cell_text(raw, "answer").upper()
         return {
             "pass": Pass(
                 index=index,
-                question=_text(raw, "question"),
-                hint="" if hint == "nan" else hint,
-                options=tuple(options),
+                question=cell_text(raw, "question"),
+                hint=cell_text(raw, "hint"),
+                options=tuple(row_options(raw)),
                 answer="" if answer in ("NAN", "NONE") else answer,
                 group=group,
             ),
-            "category": _text(raw, "category"),
-            "l2_category": "" if l2_category == "nan" else l2_category,
+            "category": cell_text(raw, "category"),
+            "l2_category": cell_text(raw, "l2-category") or cell_text(raw, "L2-category"),
             "image": raw.get("image"),
         }
     except ValueError as error:
@@ -319,38 +314,7 @@ def _contents(raw: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _whole_number(raw: Mapping[str, Any], name: str) -> int | None:
-    text = _text(raw, name)
+    text = cell_text(raw, name)
     if text and not (text.isascii() and text.isdecimal()):
         raise ValueError(f"field {name!r} must be a whole number, found {raw[name]!r}")
     return int(text) if text else None
-
-
-def _text(raw: Mapping[str, Any], name: str) -> str:
-    value = raw.get(name)
-    # Not a number is how a table of pandas says that a cell is empty.
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str):
-        raise ValueError(f"field {name!r} must be text, found {value!r}")
-    return clean_text(value)
-
-
-def _image(index: int, image: Any, images: Mapping[int, Any]) -> tuple[Any, str]:
-    """Return where a row's image is, or None for a missing one; and what is wrong with it."""
-    if not isinstance(image, str):
-        return image, "" if image is None else image.problem
-    reference = image.strip()
-    if not reference:
-        return None, ""
-    if not (reference.isascii() and reference.isdecimal()):
-        return None, f"a short image cell must be the index of another row, found {reference!r}"
-    if int(reference) == index:
-        return None, f"the image cell refers to its own row, index {index}"
-    if int(reference) not in images:
-        return None, f"the image cell refers to index {reference}, which no row has"
-    target = images[int(reference)]
-    if target is None or isinstance(target, str):
-        return None, f"the image cell refers to index {reference}, which holds no image itself"
-    return target, target.problem

@@ -7,14 +7,19 @@ shorter side of 512 pixels, `TestImage_512/*.png`, have other file names, so tha
 one split, `test`, holds all images.
 """
 
-import datasets
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
+from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
-from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat, common_formats
-
-_HOMEPAGE = "https://github.com/h4nwei/SPAQ"
 _WORKBOOK = "MOS and Image attribute scores.xlsx"
-_CITATION = """\
+
+
+class Spaq(QualityBuilder):
+    """Loads SPAQ from its workbook or from a list."""
+
+    DESCRIPTION = "Smartphone photographs with mean opinion scores."
+    HOMEPAGE = "https://github.com/h4nwei/SPAQ"
+    LICENSE = "not stated"
+    CITATION = """\
 @inproceedings{fang2020perceptual,
   title     = {Perceptual Quality Assessment of Smartphone Photography},
   author    = {Fang, Yuming and Zhu, Hanwei and Zeng, Yan and Ma, Kede and Wang, Zhou},
@@ -23,28 +28,13 @@ _CITATION = """\
   year      = {2020}
 }
 """
-
-
-class Spaq(QualityBuilder):
-    """Loads SPAQ from its workbook or from a list."""
-
     FORMATS = (
         ScoreFormat(image="Image name", score="MOS", sheet=""),
         ScoreFormat(image="Image name", score="MOS"),
-        *common_formats(),
     )
     SCORE_FILES = (f"Annotations/{_WORKBOOK}", _WORKBOOK, "spaq.json", "SPAQ.txt", "mos.csv")
     IMAGE_FOLDERS = ("TestImage", "TestImage_512", "", "images")
     HOW_TO_GET = (
-        f"SPAQ comes from {_HOMEPAGE}, which links to Baidu Yun and Google Drive: put Annotations/ (with "
+        f"SPAQ comes from {HOMEPAGE}, which links to Baidu Yun and Google Drive: put Annotations/ (with "
         f"'{_WORKBOOK}') and TestImage/ into one folder and give that folder as data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Smartphone photographs with mean opinion scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="not stated",
-            citation=_CITATION,
-        )

@@ -6,12 +6,16 @@ photographs. The 2AFC paper (https://arxiv.org/abs/2402.01162) collected mean op
 images beside it, in `SQAD/` or in `images/`. The one split, `test`, holds all images.
 """
 
-import datasets
+from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder, quality_features
 
-_HOMEPAGE = "https://github.com/aiff22/SQAD"
-_CITATION = """\
+class Sqad(QualityBuilder):
+    """Loads a folder of SQAD's photographs with a `mos.csv`."""
+
+    DESCRIPTION = "Smartphone photographs of SQAD with mean opinion scores."
+    HOMEPAGE = "https://github.com/aiff22/SQAD"
+    LICENSE = "not stated"
+    CITATION = """\
 @inproceedings{fang2023sqad,
   title     = {{SQAD}: Automatic Smartphone Camera Quality Assessment and Benchmarking},
   author    = {Fang, Zilin and Ignatov, Andrey and Zamfir, Eduard and Timofte, Radu},
@@ -20,26 +24,12 @@ _CITATION = """\
   year      = {2023}
 }
 """
-
-
-class Sqad(QualityBuilder):
-    """Loads a folder of SQAD's photographs with a `mos.csv`."""
-
     IMAGE_FOLDERS = ("", "SQAD", "sqad", "images")
     IMAGE_ARCHIVES = ("sqad.zip",)
     HOW_TO_GET = (
         "SQAD is published without opinion scores of its photographs. Get the 100 scored ones of the 2AFC authors from "
         "https://github.com/h4nwei/2AFC-LMMs (folder data/SQAD, scores under 'SQAD' in "
-        f"data/Coarse_grained_mixed.json), or photographs from {_HOMEPAGE} (sqad.zip) and scores of your own; put the "
+        f"data/Coarse_grained_mixed.json), or photographs from {HOMEPAGE} (sqad.zip) and scores of your own; put the "
         "images and a mos.csv with the columns image,mos (higher is better) into one folder and give that folder as "
         "data_dir."
     )
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Smartphone photographs of SQAD with mean opinion scores.",
-            features=quality_features(),
-            homepage=_HOMEPAGE,
-            license="not stated",
-            citation=_CITATION,
-        )

@@ -1,19 +1,17 @@
-"""What can answer requests: a transformers model, a server, a file of answers made elsewhere, a Python function."""
+"""What can answer requests: a transformers model, a server, a file of precomputed predictions, a Python function."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators import tiny_vlm
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.evaluators.backends import bundled
 from eyechart.evaluators.requests.types import Backend
 
 if TYPE_CHECKING:
     from transformers import Pipeline
 
-    from eyechart.evaluators.backends.clip import ClipZeroShotBackend
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-    from eyechart.evaluators.backends.local.backend import TransformersBackend
     from eyechart.evaluators.backends.local.loading import LoadOptions
 
 
@@ -46,15 +44,15 @@ def resolve_backend(
             raise UsageError(f"model_or_pipeline={model!r} is not supported with a server; allowed is a model's name.")
         return OpenAIBackend(model, endpoint)
     if model is None or isinstance(model, str | Path):
-        from eyechart.evaluators.backends.local.loading import LoadOptions, model_task
+        from eyechart.evaluators.backends.local.loading import LoadOptions, load_pipeline, model_fingerprint
 
-        name = str(model or tiny_vlm.NAME)
-        folder = str(tiny_vlm.folder()) if name == tiny_vlm.NAME else name
-        options = options or LoadOptions()
-        local = _local_backend(model_task(folder, options))
-        return local.from_pretrained(folder, name=name, batch_size=batch_size, options=options)
+        name = str(model or bundled.NAME)
+        folder = str(bundled.folder()) if name == bundled.NAME else name
+        pipe = load_pipeline(folder, name, options or LoadOptions())
+        fingerprint = model_fingerprint(folder, pipe.model)
+        return _local_backend(pipe, batch_size, name, fingerprint)
     if hasattr(model, "task") and hasattr(model, "model"):
-        return _local_backend(model.task).from_pipeline(model, batch_size=batch_size)
+        return _local_backend(model, batch_size)
     if isinstance(model, Backend):
         return model
     if hasattr(model, "generate") and hasattr(model, "config"):
@@ -72,10 +70,19 @@ def resolve_backend(
     )
 
 
-def _local_backend(task: str) -> "type[TransformersBackend | ClipZeroShotBackend]":
-    """What runs models of this kind of pipeline."""
+def _local_backend(pipe: Any, batch_size: int | None, name: str = "", fingerprint: str | None = None) -> Backend:
+    """What runs a pipeline's model. Without a fingerprint its answers are not stored: its weights may be anything."""
     from eyechart.evaluators.backends.clip import ClipZeroShotBackend
     from eyechart.evaluators.backends.local.backend import TransformersBackend
-    from eyechart.evaluators.backends.local.loading import ZERO_SHOT
+    from eyechart.evaluators.backends.local.loading import TASK, ZERO_SHOT
 
-    return ClipZeroShotBackend if task == ZERO_SHOT else TransformersBackend
+    if pipe.task not in (TASK, ZERO_SHOT):
+        raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{TASK}' or '{ZERO_SHOT}'.")
+    name = name or str(pipe.model.config.name_or_path) or type(pipe.model).__name__
+    batch_size = pipe._batch_size or batch_size
+    if pipe.task == TASK:
+        return TransformersBackend(
+            pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint
+        )
+    parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
+    return ClipZeroShotBackend(*parts, name=name, batch_size=batch_size, fingerprint=fingerprint)

@@ -27,22 +27,14 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import (
-    DUAL_ENCODERS,
-    ZERO_SHOT,
-    LoadOptions,
-    load_pipeline,
-    model_fingerprint,
-    model_identity,
-    model_settings,
-)
+from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, model_identity, model_settings
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 if TYPE_CHECKING:
     import torch
-    from transformers import BaseImageProcessor, Pipeline, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import BaseImageProcessor, PreTrainedModel, PreTrainedTokenizerBase
 
 TEXT_TEMPLATE = "a photo of {word} quality"
 """What an image is compared with: Q-Bench, Sec. A.2.3."""
@@ -52,7 +44,7 @@ _SCALE = 100.0
 _BATCHES_PLANNED = 4
 
 
-class ClipZeroShotBackend:
+class ClipZeroShotBackend(Backend):
     """Answers requests for logits of words by the similarity of their image to a text made of each word.
 
     Args:
@@ -66,9 +58,6 @@ class ClipZeroShotBackend:
         fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
-
-    needs_images = True
-    billed_per_request = False
 
     def __init__(
         self,
@@ -106,38 +95,6 @@ class ClipZeroShotBackend:
         self._texts: dict[str, torch.Tensor] = {}
         self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
 
-    @classmethod
-    def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
-    ) -> "ClipZeroShotBackend":
-        """Load model, tokenizer and image processor from a folder or the Hub.
-
-        Args:
-            folder: Folder or model id.
-            name: How results call the model.
-            batch_size: Images per forward pass; None is automatic.
-            options: How to load it.
-
-        Raises:
-            ModelError: The model does not exist, is of an unknown architecture, or compares no images with texts.
-        """
-        pipe = load_pipeline(folder, name, options or LoadOptions(), ZERO_SHOT)
-        parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-        return cls(*parts, name=name, batch_size=batch_size, fingerprint=model_fingerprint(folder, pipe.model))
-
-    @classmethod
-    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "ClipZeroShotBackend":
-        """Use the parts of a pipeline, whose answers are not stored: its weights may be anything.
-
-        Raises:
-            ModelError: The pipeline is for another task, or its model of another type.
-        """
-        if pipe.task != ZERO_SHOT:
-            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{ZERO_SHOT}'.")
-        name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
-        parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-        return cls(*parts, name=name, batch_size=pipe._batch_size or batch_size)
-
     @property
     def name(self) -> str:
         """The model's id or folder."""
@@ -150,10 +107,6 @@ class ClipZeroShotBackend:
                 f"model '{self._name}' compares images with texts, so it gives logits of words but no "
                 f"{output_type.value}. Name tasks that need no more, such as q_bench/assessment."
             )
-
-    def for_data(self, subset: str) -> "ClipZeroShotBackend":
-        """Itself: nothing depends on the data set."""
-        return self
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, number format and processing; None where its weights are not known."""
@@ -217,7 +170,7 @@ class ClipZeroShotBackend:
             part = images[start : start + batch_size]
             tensors = {name: torch.cat([image.tensors[name] for image in part]) for name in part[0].tensors}
             with torch.inference_mode():
-                features += _unit(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
+                features += _normalised(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
         return features
 
     def _words_of(self, request: Request) -> list[str]:
@@ -254,7 +207,7 @@ class ClipZeroShotBackend:
         if count > longest:
             raise ModelError(f"the text '{text}' has {count} tokens, and model '{self._name}' takes {longest}.")
         with torch.inference_mode():
-            (features,) = _unit(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
+            (features,) = _normalised(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
         return features
 
     def _on_device(self, tensors: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
@@ -286,8 +239,8 @@ class _Renderer:
         pass
 
 
-def _unit(output: Any) -> "list[torch.Tensor]":
+def _normalised(output: Any) -> "list[torch.Tensor]":
     """Features of length one, in float32 on the CPU: what comes after them is the same on every device."""
     features = output.pooler_output.float().cpu()
-    # A vector of zeros becomes nan, which is told of its item; no similarity is made up for it.
+    # A vector of zeros becomes nan, an error of its item; no similarity is made up for it.
     return list(features / features.norm(dim=-1, keepdim=True))

@@ -1,21 +1,22 @@
 """A backend in several processes: each answers a part of the requests, and every one gets all answers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.local.image_groups import group_by_image
 from eyechart.evaluators.backends.processes import Processes
-from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+from eyechart.evaluators.backends.wrapper import BackendWrapper
+from eyechart.evaluators.requests.types import Backend, Request, Response
 
 # Requests of each process between two exchanges: often enough for a progress bar, seldom enough to fill batches.
 _REQUESTS_PER_ROUND = 512
-_SENT = tuple(field.name for field in fields(Response) if field.name not in ("request", "error"))
+_UNSENT = Request("", (), ())
 
 
-class DistributedBackend:
+class DistributedBackend(BackendWrapper):
     """Shares requests among processes, those that begin with the same image to the same one.
 
     Args:
@@ -25,27 +26,8 @@ class DistributedBackend:
 
     def __init__(self, backend: Backend, processes: Processes) -> None:
         """Keep both."""
-        self._backend = backend
+        super().__init__(backend)
         self._processes = processes
-        self.needs_images = backend.needs_images
-        self.billed_per_request = backend.billed_per_request
-
-    @property
-    def name(self) -> str:
-        """The model's id or folder."""
-        return self._backend.name
-
-    def check(self, output_type: OutputType) -> None:
-        """Raise `ModelError` if the backend can't give this."""
-        self._backend.check(output_type)
-
-    def for_data(self, subset: str) -> "DistributedBackend":
-        """The same around what answers about the data set."""
-        return DistributedBackend(self._backend.for_data(subset), self._processes)
-
-    def identity(self) -> dict[str, Any] | None:
-        """That of the backend."""
-        return self._backend.identity()
 
     def settings(self) -> dict[str, Any]:
         """Those of the backend, and the number of processes."""
@@ -61,13 +43,18 @@ class DistributedBackend:
         parts = self._parts(requests)
         for start in range(0, max(map(len, parts)), _REQUESTS_PER_ROUND):
             part = parts[self._processes.rank][start : start + _REQUESTS_PER_ROUND]
-            answered = self._processes.together(partial(self._answers, part))
-            sent = [(places[id(response.request)], _sent(response)) for response in answered]
+            answered = self._processes.together(partial(self._answer, part))
+            # Without images, which are not to be sent, and with the reason of an error, which may not be sendable.
+            sent = [
+                (places[id(response.request)], replace(response, request=_UNSENT, error=None), _reason(response))
+                for response in answered
+            ]
             for of_process in self._processes.gather(sent):
-                for place, response in of_process:
-                    yield _received(requests[place], response)
+                for place, response, reason in of_process:
+                    error = None if reason is None else DataError(reason)
+                    yield replace(response, request=requests[place], error=error)
 
-    def _answers(self, requests: Sequence[Request]) -> list[Response]:
+    def _answer(self, requests: Sequence[Request]) -> list[Response]:
         return list(self._backend.answer(requests))
 
     def _parts(self, requests: Sequence[Request]) -> list[list[Request]]:
@@ -78,12 +65,5 @@ class DistributedBackend:
         return parts
 
 
-def _sent(response: Response) -> dict[str, Any]:
-    """A response without its request, whose images are not to be sent."""
-    sent = {name: getattr(response, name) for name in _SENT}
-    return {**sent, "error": None if response.error is None else str(response.error)}
-
-
-def _received(request: Request, sent: dict[str, Any]) -> Response:
-    error = sent["error"]
-    return Response(**{**sent, "request": request, "error": None if error is None else DataError(error)})
+def _reason(response: Response) -> str | None:
+    return None if response.error is None else str(response.error)

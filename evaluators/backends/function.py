@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
-from eyechart.evaluators.backends.chat import decode_images, to_messages
-from eyechart.evaluators.backends.predictions.cells import is_unicode, shortened
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.backends.chat import decode_image, to_messages
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+from eyechart.evaluators.requests.values import brief, is_unicode
 
 _CALLS = {
     OutputType.TEXT: (("messages",), "a string"),
@@ -17,7 +17,7 @@ _CALLS = {
 """What a function is called with, and what it returns, by what is wanted."""
 
 
-class FunctionBackend:
+class FunctionBackend(Backend):
     """Answers each request with one call of a function.
 
     Args:
@@ -25,9 +25,6 @@ class FunctionBackend:
             chat messages whose image parts hold PIL images; it returns a string, or a dict from word to logit. Words
             that are optional come last and may lack.
     """
-
-    needs_images = True
-    billed_per_request = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """Keep the function."""
@@ -56,20 +53,13 @@ class FunctionBackend:
                 f"{returned}"
             ) from error
 
-    def for_data(self, subset: str) -> "FunctionBackend":
-        """Itself: nothing depends on the data set."""
-        return self
-
-    def identity(self) -> None:
-        """Unknown: the function may change while its name stays."""
-
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Call the function for one request after the other."""
         for output_type in {request.output_type for request in requests}:
             self.check(output_type)
         for request in requests:
             try:
-                messages = to_messages(request, decode_images(request))
+                messages = to_messages(request, [decode_image(source) for source in request.images])
             except BadImageError as error:
                 yield Response(request, error=error)
                 continue
@@ -84,7 +74,7 @@ class FunctionBackend:
         if not isinstance(text, str):
             raise ModelError(f"{self.name} returned {type(text).__name__} for item '{request.id}'; expected a string.")
         if not is_unicode(text):
-            return Response(request, error=DataError(f"{self.name} returned half of a character: {shortened(text)}"))
+            return Response(request, error=DataError(f"{self.name} returned half of a character: {brief(text)}"))
         return Response(request, text=text)
 
     def _logits(self, request: Request, messages: list[dict[str, Any]]) -> Response:
@@ -94,7 +84,7 @@ class FunctionBackend:
         numbers = {word: _finite(logits[word]) for word in request.all_words if word in logits} if named else {}
         if not named or None in numbers.values():
             raise ModelError(
-                f"{self.name} returned {shortened(logits)} for item '{request.id}'; expected a dict with the logits of "
+                f"{self.name} returned {brief(logits)} for item '{request.id}'; expected a dict with the logits of "
                 f"{', '.join(request.words)}, finite numbers."
             )
         return Response(request, logits={word: number for word, number in numbers.items() if number is not None})

@@ -1,4 +1,4 @@
-"""`eyechart export`: a data set as Parquet with a card."""
+"""`eyechart export`: a data set as Parquet with a dataset card."""
 
 from pathlib import Path
 from typing import Annotated
@@ -53,7 +53,7 @@ def export(
         bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")
     ] = False,
 ) -> None:
-    """Write a data set as Parquet with its images and a card, for plain `datasets.load_dataset`."""
+    """Write a data set as Parquet with its images and a dataset card, for plain `datasets.load_dataset`."""
 
     def write() -> tuple[Path, str]:
         from eyechart.datasets_scripts.export import export as export_dataset
@@ -69,7 +69,8 @@ def export(
         # Made first, so that nothing is exported where it cannot be.
         contents = make_benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
         folders = parse_data_dirs([str(release(dataset))] if mini else data_dir or [], tuple(configs), "config")
-        if any(map(is_release, folders.values())):
+        is_mini = any(map(is_release, folders.values()))
+        if is_mini:
             for name, value in {"--push-to-hub": push_to_hub, "--benchmark": benchmark}.items():
                 if value:
                     raise UsageError(f"{name} is for the benchmark, which a mini release is not; leave out --mini")
@@ -85,9 +86,8 @@ def export(
         )
         if contents is not None:
             write_benchmark(written, contents)
-        if any(map(is_release, folders.values())):
-            return written, "a mini release, whose items are synthetic"
-        return written, ", ".join(folders.values()) or "the official release"
+        source = "a mini release, whose items are synthetic" if is_mini else ", ".join(folders.values())
+        return written, source or "the official release"
 
     folder, source = checked(write)
     print(printable(f"Exported {source}, to {folder}"))

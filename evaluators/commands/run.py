@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends import bundled
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, EndpointOptions
 from eyechart.evaluators.commands.arguments import (
     BackendKind,
@@ -40,7 +40,7 @@ class ModelArguments:
         typer.Option(
             help="Model id or folder of a transformers image-text-to-text model or (for quality assessment) of a dual "
             "encoder such as CLIP, or a model's name on a server.",
-            show_default=tiny_vlm.NAME,
+            show_default=bundled.NAME,
         ),
     ] = None
     name: Annotated[str | None, typer.Option(help="Name shown in results, instead of the model's id.")] = None
@@ -181,7 +181,7 @@ def _given(group: DataArguments | TaskArguments) -> list[str]:
     return [
         names.get(one.name, f"--{one.name.replace('_', '-')}")
         for one in fields(group)
-        if one.name not in elsewhere and getattr(group, one.name) not in (None, False)
+        if one.name not in elsewhere and getattr(group, one.name) is not one.default
     ]
 
 

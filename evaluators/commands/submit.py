@@ -13,9 +13,6 @@ from eyechart.evaluators.runs.console import checked
 if TYPE_CHECKING:
     from eyechart.evaluators.report.runs import Run, TaskKey
 
-OPEN = "open"
-"""The pass of MMBench without options, which is in no answer file."""
-
 
 def submit(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
@@ -66,6 +63,7 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
         UsageError: The task has no file, or its file is of synthetic data, of a part of the data, or lacks answers.
     """
     from eyechart.evaluators.backends.predictions.formats import read_predictions
+    from eyechart.evaluators.protocols.choice.passes import OPEN
 
     result = run.tasks[key]
     data, limit = result.settings["data"], result.settings.get("limit")

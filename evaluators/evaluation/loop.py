@@ -60,7 +60,7 @@ def evaluate_rows(
         UsageError: The data were loaded with other settings than the paper's.
     """
     # Data that are not the paper's are refused before a model is asked about them.
-    published = published_settings(task, protocol, loaded) if as_published else {}
+    published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else {}
     backend.check(protocol.output_type)
     backend = backend.for_data(loaded.name)
     protocol = _for_run(task, protocol, backend, loaded, skip_bad)

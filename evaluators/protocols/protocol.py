@@ -129,7 +129,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What an evaluate module of the same kind takes for rows with public labels."""
+        """What an evaluate module of the same kind takes for rows with public labels, the settings among it."""
 
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score."""

@@ -43,7 +43,7 @@ def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
         task: The task's name, for errors.
 
     Raises:
-        UsageError: A name or value that the protocol does not have, or a setting without effect beside the others.
+        UsageError: A name or value that the protocol does not have, or a setting without effect.
     """
     known = setting_fields(type(protocol))
     for name in given:
@@ -61,12 +61,13 @@ def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
 
 def _explained(error: ValidationError, protocol: Protocol, given: Mapping[str, Any]) -> UsageError:
     first = error.errors(include_url=False)[0]
-    if first["type"] == "value_error":
-        # What a protocol's own check says names the setting.
-        return UsageError(str(first["ctx"]["error"]))
+    own = first.get("ctx", {}).get("error")
+    if isinstance(own, UsageError):
+        # It names the setting.
+        return own
     name = str(first["loc"][0])
     expected = _type_name(protocol, name, setting_fields(type(protocol))[name].annotation)
-    return UsageError(f"{name}={given[name]!r}: {first['msg']}; expected {expected}")
+    return UsageError(f"{name}={given[name]!r}: {own or first['msg']}; expected {expected}")
 
 
 def _type_name(protocol: Protocol, name: str, annotation: Any) -> str:

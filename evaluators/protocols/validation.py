@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.backends.predictions.cells import shortened
 from eyechart.evaluators.requests.types import IMAGE, Request, Row
+from eyechart.evaluators.requests.values import brief
 
 
 def check_texts(row: Row, *columns: str, private: bool = False) -> None:
@@ -32,7 +32,7 @@ def check_text_list(row: Row, column: str) -> None:
         DataError: The column holds something else.
     """
     if not _is_list(row[column]) or not all(isinstance(text, str) for text in row[column]):
-        raise DataError(f"its {column} are {shortened(row[column])}; expected a list of texts")
+        raise DataError(f"its {column} are {brief(row[column])}; expected a list of texts")
 
 
 def check_number(row: Row, column: str, *, private: bool = False) -> None:
@@ -60,7 +60,7 @@ def check_image_list(row: Row) -> None:
     """
     images = row.get("images", [None])
     if not _is_list(images) or not images:
-        raise DataError(f"its images are {shortened(images)}; expected a list of at least one image")
+        raise DataError(f"its images are {brief(images)}; expected a list of at least one image")
 
 
 def check_images(requests: Sequence[Request]) -> None:
@@ -80,4 +80,4 @@ def _is_list(value: Any) -> bool:
 
 
 def _unexpected(row: Row, column: str, expected: str) -> DataError:
-    return DataError(f"its {column} is {shortened(row.get(column))}; expected {expected}")
+    return DataError(f"its {column} is {brief(row.get(column))}; expected {expected}")

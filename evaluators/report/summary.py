@@ -7,7 +7,6 @@ from typing import Any
 
 from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
-from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -181,12 +180,6 @@ def _notes(result: TaskResult) -> Iterator[str]:
     if result.left_out:
         count = len(result.left_out)
         yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
-    misfits = [
-        *range_misfits(result.scores or {}),
-        *range_misfits(result.variants, "variants"),
-        *range_misfits(result.diagnostics.get("table", {}), "diagnostics.table"),
-    ]
-    yield from _first([f"No metric returns this: {misfit}." for misfit in misfits], "such scores")
     yield from _first([f"Warning: {text}" for text in result.warnings], "warnings")
 
 

@@ -116,7 +116,7 @@ class Response:
     losses: tuple[Loss, ...] | None = None
     """Loss of each continuation asked for."""
     score: float | None = None
-    """A quality score in place of logits, where it was made elsewhere; higher is better."""
+    """A quality score in place of logits, from a file of precomputed ones; higher is better."""
     image_scores: tuple[float, ...] | None = None
     """Quality scores of the request's images, where the text comes from comparing them; higher is better."""
     upper_bound_words: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class Response:
     usage: Mapping[str, int] = field(default_factory=dict)
     """Tokens that a server charged for: "prompt_tokens", "completion_tokens"."""
     options: tuple[str, ...] | None = None
-    """The options as they were shown, where the backend knows better than the request (answers made elsewhere)."""
+    """The options as they were shown, where the backend knows better than the request (precomputed predictions)."""
     rendered_prompt: str | None = None
     """The prompt as the model's chat template writes it, images as their marks, or the texts that an image was compared
     with, one a line; None where a server renders it."""
@@ -154,11 +154,11 @@ class RowResponses:
 
 @runtime_checkable
 class Backend(Protocol):
-    """Anything that answers requests."""
+    """Anything that answers requests; a subclass overrides what differs."""
 
-    needs_images: bool
+    needs_images: bool = True
     """Whether requests have to carry their images."""
-    billed_per_request: bool
+    billed_per_request: bool = False
     """Whether each request is asked and paid for by itself, so that asking fewer of them saves."""
 
     @property
@@ -168,14 +168,16 @@ class Backend(Protocol):
     def check(self, output_type: OutputType) -> None:
         """Raise `ModelError` if the backend can't give this."""
 
-    def for_data(self, subset: str) -> "Backend":
-        """What answers about the rows of a data set, whose ids need be unique in it alone; itself for most."""
+    def for_data(self, dataset: str) -> "Backend":
+        """What answers about the rows of a data set, whose ids need be unique in it alone."""
+        return self
 
     def identity(self) -> dict[str, Any] | None:
         """All that an answer depends on besides its request, as JSON values: the key of stored answers.
 
         None where that cannot be told, as for a function: such answers are never stored.
         """
+        return None
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Yield one response per request, in any order, as they become ready."""

@@ -41,10 +41,15 @@ def is_number(value: Any) -> TypeGuard[float]:
     )
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written to a file: JSON can spell halves of characters."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def brief(value: object) -> str:
     """A value as text of one line, without anything that a terminal would obey."""
     try:
-        text = ascii(value)
+        text = repr(value)
     except ValueError:
         return "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
@@ -55,7 +55,11 @@ def find_tasks(name: str) -> list[Task]:
         UsageError: There is none, or the file is malformed.
     """
     if Path(name).suffix in TASK_FILES:
-        return read_tasks(Path(name))
+        found = read_tasks(Path(name))
+        for task in found:
+            if known_task(task.name) is not None:
+                raise UsageError(f"{name}: {task.name!r} is the name of one of eyechart's own tasks; choose another")
+        return found
     return [get_task(name)]
 
 

@@ -6,18 +6,13 @@ its result lists them, so that none of them changes a number unseen.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.tasks.task import Task
-
-if TYPE_CHECKING:
-    # It imports datasets, which commands load when they run.
-    from eyechart.evaluators.evaluation.data import LoadedData
-
 
 _DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fallback")
 """Settings that the papers decide: their value is the task's own or one that it lists as published."""
@@ -59,8 +54,16 @@ def published_data_options(task: Task, given: Mapping[str, Any] | None = None) -
     return own | given
 
 
-def published_settings(task: Task, protocol: Protocol, loaded: "LoadedData") -> dict[str, dict[str, Any]]:
+def published_settings(
+    task: Task, protocol: Protocol, dataset: str, data_options: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
     """What a result says of a run as published: each setting with the paper's value, the default and where it stands.
+
+    Args:
+        task: The task.
+        protocol: Its protocol with the paper's settings.
+        dataset: Name of the data set.
+        data_options: Settings with which it was loaded; empty for data of one's own.
 
     Raises:
         UsageError: The data were loaded with other settings than the paper's.
@@ -69,13 +72,13 @@ def published_settings(task: Task, protocol: Protocol, loaded: "LoadedData") -> 
     for one in task.published:
         if one.of_data:
             # Data of one's own have no such settings.
-            if one.name not in loaded.options:
+            if one.name not in data_options:
                 continue
-            default = options_in_force(loaded.name, task.data.config)[one.name]
-            if loaded.options[one.name] != one.value:
+            default = options_in_force(dataset, task.data.config)[one.name]
+            if data_options[one.name] != one.value:
                 raise UsageError(
                     f"as_published needs data with {one.name}={one.value!r}, and these have "
-                    f"{loaded.options[one.name]!r}; load them with options={{{one.name!r}: {one.value!r}}}"
+                    f"{data_options[one.name]!r}; load them with options={{{one.name!r}: {one.value!r}}}"
                 )
         elif one.name in protocol.unused_settings():
             continue

@@ -25,7 +25,15 @@ from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.task import Published, Task, TaskData
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
-DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k")
+DATABASES = {
+    "koniq10k": "KonIQ-10k",
+    "spaq": "SPAQ",
+    "live_fb": "LIVE-FB",
+    "live_itw": "LIVE-itw",
+    "cgiqa6k": "CGIQA-6K",
+    "agiqa3k": "AGIQA-3K",
+    "kadid10k": "KADID-10k",
+}
 """The databases of A3, over which its average is taken: Q-Bench, Table 4."""
 WORD_PAIRS = (
     WordPair(("good",), ("poor",)),
@@ -114,7 +122,7 @@ ASSESSMENT = Task(
     name="q_bench/assessment",
     description="quality assessment: softmax of good and poor against opinion scores (A3)",
     paper=f"{_PAPER}, Sec. 2.4",
-    data=TaskData((*DATABASES, "kadis700k", "csiq", "mm21", "sqad"), ("test",), run_on=DATABASES),
+    data=TaskData((*DATABASES, "kadis700k", "csiq", "mm21", "sqad"), ("test",), run_on=tuple(DATABASES)),
     protocol=QualityAssessment(
         prompts={DEFAULT: assessment_prompt, NUMERICAL: numerical_prompt},
         prompt_id="q_bench_a3/2",

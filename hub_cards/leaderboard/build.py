@@ -123,10 +123,10 @@ def _sort_out(
 
 
 def _no_board(result: TaskResult) -> str:
-    datasets = [board.dataset for board in BOARDS if board.task == result.task]
+    datasets = [board.dataset for board in BOARDS if board.task.name == result.task]
     if datasets:
         return f"no board takes the data set {result.dataset!a:.80} of this task, but {', '.join(datasets)}"
-    tasks = ", ".join(dict.fromkeys(board.task for board in BOARDS))
+    tasks = ", ".join(dict.fromkeys(board.task.name for board in BOARDS))
     return f"no board takes the task {result.task!a:.80}; there are boards of {tasks}"
 
 

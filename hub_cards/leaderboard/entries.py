@@ -14,9 +14,9 @@ from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.report.runs import Run, read_runs
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
-from eyechart.hub_cards.leaderboard.board import Board
-from eyechart.hub_cards.leaderboard.columns import look_up
+from eyechart.hub_cards.leaderboard.boards import Board
 from eyechart.hub_cards.recomputing import Check, judge_of
+from eyechart.metrics.scores import value_at
 
 LINKS_FILE = "links.json"
 MAX_BYTES = 64_000_000
@@ -84,7 +84,7 @@ class BoardRow:
             # An average has no model of its own in its settings; the results of its databases have.
             same = (self.result.task, self.result.model)
             made_of = [one for one in self.entry.run.results.tasks if (one.task, one.model) == same]
-        return any(look_up(one.settings, ("model", "backend")) == FROM_FILE for one in made_of)
+        return any(value_at(one.settings, "model.backend") == FROM_FILE for one in made_of)
 
 
 def find_entries(folder: Path) -> list[Path]:

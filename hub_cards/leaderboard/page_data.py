@@ -4,15 +4,12 @@ import datetime
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.hub_cards.leaderboard.board import Board
-from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.columns import Column, look_up
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
 from eyechart.hub_cards.leaderboard.ranking import Rank, ranks
@@ -54,8 +51,8 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
     comparable = [table for table in tables if not table.set_apart]
     return {
         **{name: getattr(board, name) for name in ("name", "benchmark", "title", "about", "split", "note", "judged")},
-        "task": board.task,
-        "settings": {**board.settings, **{f"scores.{name}": value for name, value in board.score_settings.items()}},
+        "task": board.task.name,
+        "settings": board.settings,
         "items": board.items,
         "columns": [_column(column) for column in board.columns],
         "rows": _rows(board, rows),
@@ -66,7 +63,15 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    return {name: value for name, value in asdict(column).items() if name not in ("path", "interval")}
+    return {
+        "name": column.name,
+        "label": column.label,
+        "scale": column.scale,
+        "digits": column.digits,
+        "unit": "%" if column.is_percentage else "",
+        "part": column.kind,
+        "about": column.about,
+    }
 
 
 def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
@@ -78,7 +83,7 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     for same in by_judge.values():
         scores = [_value(board.main, row) for row in same]
         ranked += zip(same, ranks(scores, board.main), strict=True)
-    ranked.sort(key=lambda one: (one[1].place, -_value(board.main, one[0])[0], one[0].result.model))
+    ranked.sort(key=lambda one: (one[1].place, -(_value(board.main, one[0])[0] or 0), one[0].result.model))
     return [_row(row, rank) for row, rank in ranked]
 
 
@@ -101,11 +106,9 @@ def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
     }
 
 
-def _value(column: Column, row: BoardRow) -> list[Any]:
+def _value(column: Column, row: BoardRow) -> list[float | None]:
     """The score with its interval, `[value, low, high]`, undefined parts as None."""
-    scores = row.result.scores or {}
-    low, high = (look_up(scores, column.interval) if column.interval else None) or (None, None)
-    return [_short(look_up(scores, column.path)), _short(low), _short(high)]
+    return [_short(value) for value in column.of(row.result.scores or {})]
 
 
 def _short(value: float | None) -> float | None:

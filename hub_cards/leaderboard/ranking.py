@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.hub_cards.leaderboard.columns import Column
+from eyechart.hub_cards.leaderboard.boards import Column
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ def ranks(scores: Sequence[Sequence[Any]], column: Column) -> list[Rank]:
         One for each score, in the order given.
 
     Examples:
-        >>> from eyechart.hub_cards.leaderboard.columns import percent
+        >>> from eyechart.metrics.scores import spec
         >>> scores = [(0.60, 0.5, 0.7), (0.49, None, None), (0.52, 0.4, 0.6)]
-        >>> found = ranks(scores, percent("accuracy", "Accuracy"))
+        >>> found = ranks(scores, Column(spec("accuracy"), "Accuracy"))
         >>> [(rank.place, rank.shared) for rank in found]
         [(1, True), (3, False), (1, True)]
     """

@@ -7,10 +7,12 @@ results on data sets with such a repository can be there. A `model-index` may na
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.tasks import get_task
+from eyechart.hub_cards.headline import headline_of, table_scores
 from eyechart.hub_cards.model_card.benchmark import task_id
-from eyechart.hub_cards.model_card.headlines import headlines
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
+from eyechart.hub_cards.recomputing import judge_of
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry
@@ -49,7 +51,7 @@ def is_ours(entry: Any) -> bool:
 def hub_entries(
     published: Sequence[Published], repos: Mapping[str, str], source: str | None
 ) -> "list[EvalResultEntry]":
-    """Entries for `.eval_results/*.yaml`: the first score of each task on a data set that has a repository.
+    """Entries for `.eval_results/*.yaml`: the headline of each task on a data set that has a repository.
 
     Args:
         published: What to publish.
@@ -63,13 +65,14 @@ def hub_entries(
         EvalResultEntry(
             dataset_id=repos[one.result.dataset],
             task_id=task_id(one.result.task, one.result.split),
-            value=scores[0][1],
+            value=value,
             date=one.environment.get("started"),
             source_url=source,
             notes=_notes(one),
         )
         for one in published
-        if not one.own_data and one.result.dataset in repos and (scores := headlines(one.result))
+        if not one.own_data and one.result.dataset in repos
+        if is_number(value := headline_of(get_task(one.result.task)).value(one.result.scores or {}))
     ]
 
 
@@ -77,38 +80,40 @@ def _eval_results(one: Published, repo: str | None, source: str | None) -> "list
     from huggingface_hub import EvalResult
 
     result, scores = one.result, one.result.scores or {}
+    task = get_task(result.task)
     return [
         EvalResult(
             task_type=TASK_TYPE,
-            task_name=f"{get_task(result.task).name}{_OURS}",
+            task_name=f"{task.name}{_OURS}",
             dataset_type=one.own_data or repo or result.dataset,
             dataset_name=one.data_name,
             dataset_config=result.settings["data"].get("config"),
             dataset_split=result.split,
-            metric_type=headline.key,
-            metric_name=headline.name,
-            metric_value=number,
-            metric_args={"n": scores.get(headline.n), "ci95": scores.get(headline.interval)},
+            metric_type=spec.key,
+            metric_name=spec.label,
+            metric_value=spec.value(scores),
+            metric_args={"n": spec.n(scores), "ci95": spec.bounds(scores)},
             source_url=source,
             source_name=source and "eyechart",
         )
-        for headline, number in headlines(result)
+        for spec in table_scores(task)
+        if spec.interval and not spec.part_of and is_number(spec.value(scores))
     ]
 
 
 def _notes(one: Published) -> str:
     """The settings that tell apart what a leaderboard shows side by side."""
     result, scores = one.result, one.result.scores or {}
-    headline = headlines(result)[0][0]
-    interval = scores.get(headline.interval)
-    judge, count = result.settings.get("judge"), len(left_out_public(result))
+    spec = headline_of(get_task(result.task))
+    interval = spec.bounds(scores)
+    judge, count = judge_of(result), len(left_out_public(result))
     prompt = result.settings.get("prompt_id")
     parts = [
-        f"{headline.name}, {result.split}, n = {scores.get(headline.n)}",
+        f"{spec.label}, {result.split}, n = {spec.n(scores)}",
         f"95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval and None not in interval else "",
         f"prompt {prompt}" if prompt else "",
         "run as published" if result.settings.get("as_published") is not None else "",
-        f"judge {judge['name']}" if isinstance(judge, Mapping) else "",
+        f"judge {judge}" if judge else "",
         f"{count} rows left out" if count else "",
         f"eyechart {(one.environment.get('packages') or {}).get('eyechart')}",
     ]

@@ -17,6 +17,7 @@ from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
+from eyechart.hub_cards.recomputing import judge_of
 
 _TEMPLATE = "model_card/section.md"
 _ELSEWHERE = ("data", "model", "limit")
@@ -127,9 +128,9 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
         model = one.result.settings.get("model")
         if isinstance(model, Mapping) and model.get("backend") == FROM_FILE:
             yield f"{task}: precomputed predictions; that they answer this prompt is what their file claims."
-        judge = one.result.settings.get("judge")
-        if isinstance(judge, Mapping) and judge.get("name"):
-            yield f"{task}: judged by {_value(judge['name'])}; another judge gives other scores."
+        judge = judge_of(one.result)
+        if judge:
+            yield f"{task}: judged by {_value(judge)}; another judge gives other scores."
         yield from (f"{task}: {markdown(caveat)}" for caveat in one.result.caveats)
         warned = one.result.warnings
         if warned:

@@ -1,9 +1,9 @@
 """Which results of a run are published, and why some must not be.
 
-Refused are results that are not what a published number claims to be: out of range, not what the run's predictions
-give, of synthetic data, of a part of the data, of private answers, or judged by a comparison of words. Nothing allows
-these. Own data are recognised by their number of items; `as_own_data` publishes them under the name of their folder,
-never under that of a benchmark. `allow_left_out` publishes results although rows were left out; the card says how many.
+Refused are results that are not what a published number claims to be: not what the run's predictions give, of
+synthetic data, of a part of the data, of private answers, or judged by a comparison of words. Nothing allows these.
+Own data are recognised by their number of items; `as_own_data` publishes them under the name of their folder, never
+under that of a benchmark. `allow_left_out` publishes results although rows were left out; the card says how many.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
+from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.model_card.benchmark import pretty_name
 from eyechart.hub_cards.recomputing import Recomputing, judge_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -100,6 +100,8 @@ def select(
 
 def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bool = False) -> str:
     """Why a result must not be published, and how to make one that may be; "" where it may be."""
+    if known_task(result.task) is None:
+        return "its task is your own, and cards hold results of eyechart's tasks"
     data = _data(result)
     count = len(left_out_public(result))
     if "is_mini" not in data:
@@ -110,9 +112,8 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bo
         return f"run used --limit {result.settings['limit']}; repeat it without --limit"
     if result.scores is None:
         return "it has no score, as " + (" ".join(result.caveats) or "its answers are private")
-    misfit = next(range_misfits(result.scores), "" if result.scores else "it has no score")
-    if misfit:
-        return f"{misfit}; a results file is not to be edited, so repeat the run"
+    if not result.scores:
+        return "it has no score; a results file is not to be edited, so repeat the run"
     if not result.complete:
         return f"it is incomplete: {' '.join(result.caveats) or 'scores were made of less than was to be asked'}"
     if judge_of(result) == LEXICAL:
@@ -130,7 +131,7 @@ def _not_own(result: TaskResult) -> str:
     if not name:
         source = _data(result).get("source")
         return f"--as-own-data publishes under the name of the data's folder, and its data, {source!r}, tell none"
-    if _plain(name) in {_plain(taken) for subset in DATASETS for taken in (subset, pretty_name(subset))}:
+    if _plain(name) in {_plain(taken) for name in DATASETS for taken in (name, pretty_name(name))}:
         return f"the folder of its data is called {name!r}, as a benchmark's data are; give it a name of its own"
     return ""
 
@@ -143,9 +144,7 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
     """Why a result cannot be of the official release as a whole; "" where it can."""
     official, scored = official_items(result), scored_items(result.scores or {}) or 0
     if _data(result).get("source") == GIVEN and result.dataset in DATASETS:
-        return (
-            f"it is of a `Dataset` object, which does not tell whether it is {result.dataset}; give subset no such name"
-        )
+        return f"it is of a `Dataset` object, which does not tell whether it is {result.dataset}; give it another name"
     own = "use --as-own-data to publish it under your folder's name"
     if not official:
         # Nothing but its place tells that such data are the benchmark's.

@@ -66,9 +66,7 @@ Returns:
     unscored (`int`): Images without a usable round in some dimension.
     empty_predictions (`int`): Empty descriptions among the `n`.
     without_reference (`int`): Rows left out because they have no golden description.
-    image_scores (`dict` of `str` to `list` of `float`): For each dimension, the mean over usable rounds of each
-        prediction, from 0 to 2; nan where there is none.
-    by_<group name> (`dict`): The same for each value of the group, without `image_scores`.
+    by_<group name> (`dict`): The same for each value of the group.
     judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "published" or
         "eyechart".
     items (`dict` of `list`, with `return_items`): For each prediction and dimension the mean over usable rounds;

@@ -163,7 +163,7 @@ def test_headings_sort_and_say_so(open_page):
     assert models(driver) == sorted(everything, key=natural, reverse=True)
     # The papers' rows have no such score: they come last in both orders.
     for _ in range(2):
-        button(driver, "Yes/no, unbiased, %").click()
+        button(driver, "Balanced yes/no accuracy, %").click()
         assert all(name.startswith("org-") for name in models(driver)[:MODELS])
         assert not any(name.startswith("org-") for name in models(driver)[MODELS:])
 

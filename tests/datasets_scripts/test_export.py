@@ -8,7 +8,7 @@ from typing import Any
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import DATASETS, list_datasets, load_dataset, mini
+from eyechart.datasets_scripts import DATASETS, load_dataset, mini
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
 from eyechart.datasets_scripts.export import export
 
@@ -35,7 +35,7 @@ def rows(part: datasets.Dataset) -> list[dict[str, Any]]:
     return [{key: encoded(value) for key, value in row.items()} for row in undecoded(part)]
 
 
-@pytest.mark.parametrize("name", list_datasets())
+@pytest.mark.parametrize("name", ["aesbench", "koniq10k", "lldescribe", "llvisionqa_pairs", "mmbench", "two_afc"])
 def test_plain_load_dataset_reads_the_folder_row_for_row(name: str, tmp_path: Path) -> None:
     release = mini.release(name)
     folder = export(name, out=tmp_path / "out", data_dir=release, max_shard_bytes=300_000, i_have_the_rights=True)

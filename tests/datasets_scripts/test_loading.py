@@ -189,13 +189,13 @@ def test_links_to_folders_are_followed_once(kadis: Folder, tmp_path: Path) -> No
     assert load_dataset("kadis700k", data_dir=folder, split="test")[0]["image"].size == (10, 8)
 
 
-def test_ten_thousand_rows_load_without_touching_pixels(kadis: Folder) -> None:
-    names = [f"content{number}_{number % 25 + 1:02d}_{number % 5 + 1:02d}.png" for number in range(10_000)]
+def test_a_thousand_rows_load_without_touching_pixels(kadis: Folder) -> None:
+    names = [f"content{number}_{number % 25 + 1:02d}_{number % 5 + 1:02d}.png" for number in range(1000)]
     folder = kadis(rows=[(name, str(number)) for number, name in enumerate(names)], images=[])
     for name in names:
         (folder / name).touch()
     # The image files are empty: whoever opened one would fail.
-    assert len(load_dataset("kadis700k", data_dir=folder, split="test")) == 10_000
+    assert len(load_dataset("kadis700k", data_dir=folder, split="test")) == 1000
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:

@@ -11,17 +11,23 @@ from eyechart.evaluators.runs.folder import write_run
 
 MODEL = "acme/vlm"
 ACCURACY = {"accuracy": 0.75, "accuracy_ci95": [0.5, 0.875], "random_guess": 0.25, "n": 1495, "fallback": "wrong"}
-_RECORD = {"pass": "main", "question": "?", "text": "A", "error": None, "score": None, "logits": None}
+_RECORD = {"pass": "main", "question": "?", "text": "A", "error": None, "logits": None}
 _DATA = {"source": "/data/release", "config": None, "options": {}, "rows": 1495, "is_mini": False}
 
 
-def evaluated(task: str = "q_bench/perception", subset: str = "llvisionqa", split: str = "dev", **fields: Any) -> Any:
+def evaluated(task: str = "q_bench/perception", dataset: str = "llvisionqa", split: str = "dev", **fields: Any) -> Any:
     """An evaluation with plausible settings on real data; `settings` and `data` are put into its own."""
-    settings = {"prompt_id": "q_bench_a1/2", "prefill": "", "inference": "options", "max_new_tokens": 32, "seed": 0}
+    settings = {
+        "protocol": "multiple_choice",
+        "prompt_id": "q_bench_a1/2",
+        "inference": "options",
+        "max_new_tokens": 32,
+        "seed": 0,
+    }
     own = {**settings, "limit": None, **fields.pop("settings", {})}
     own["data"] = _DATA | fields.pop("data", {})
     own.setdefault("model", {"backend": "transformers", "name": MODEL, "revision": None, "dtype": "bfloat16"})
-    made = Evaluation(task=task, subset=subset, split=split, model=MODEL, scores=dict(ACCURACY), settings=own)
+    made = Evaluation(task=task, dataset=dataset, split=split, model=MODEL, scores=dict(ACCURACY), settings=own)
     return replace(made, **fields)
 
 

@@ -25,23 +25,6 @@ needs_gradio = pytest.mark.skipif(
     find_spec("gradio") is None, reason='gradio is not installed: pip install -e ".[space]"'
 )
 
-# Serves the page of each folder in turn, presses its button as a client, and prints what comes back.
-_SERVE = """
-import json
-import runpy
-import sys
-
-from gradio_client import Client
-
-for folder in sys.argv[1:]:
-    page = runpy.run_path(f"{folder}/app.py", run_name="app")["demo"]
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True)
-    client = Client(url, verbose=False, analytics_enabled=False)
-    for text, configuration in json.loads(sys.stdin.readline()):
-        print(json.dumps(client.predict(text, configuration, api_name="/compute")), flush=True)
-    page.close(verbose=False)
-"""
-
 
 def test_doctests() -> None:
     assert doctest.testmod(space).failed == 0
@@ -109,31 +92,6 @@ def test_files_of_a_space(name: str) -> None:
     (call,) = _interface_calls(name)
     assert ast.literal_eval(call.args[0]) == name
     assert len(space.examples(name)) == (len(_configurations(name)) if len(call.args) > 1 else 1)
-
-
-@needs_gradio
-@pytest.mark.slow
-def test_every_page_computes_its_examples() -> None:
-    calls = []
-    for name in NAMES:
-        shown = space.examples(name)
-        options = ["default"] if len(shown) == 1 else _configurations(name)
-        calls.append([*zip(shown, options, strict=True), ("{}", options[0])])
-    done = subprocess.run(
-        [sys.executable, "-c", _SERVE, *(str(ROOT / "metrics" / name) for name in NAMES)],
-        input="".join(json.dumps(of_name) + "\n" for of_name in calls),
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    replies = iter(map(json.loads, done.stdout.splitlines()))
-    for name, of_name in zip(NAMES, calls, strict=True):
-        for text, configuration in of_name:
-            expected = space.compute(name, text, None if configuration == "default" else configuration)
-            assert tuple(next(replies)) == expected
-            assert ("missing: predictions" in expected[1]) == (text == "{}")
-    assert next(replies, None) is None
 
 
 @needs_gradio

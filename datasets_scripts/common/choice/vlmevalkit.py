@@ -12,6 +12,7 @@ from itertools import takewhile
 from string import ascii_uppercase
 from typing import Any
 
+from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 
@@ -43,7 +44,7 @@ def read_table(path: str, *, images: bool = True) -> list[Row]:
     rows = read_tsv_rows(path, ("index", "question", "A"), images=images)
     good = [raw for _, raw in rows if ROW_ERROR not in raw]
     cells = {clean_text(raw["index"]): raw.get("image") for raw in reversed(good)}
-    private = not any(_text(raw, "answer") for raw in good)
+    private = not any(cell_text(raw, "answer") for raw in good)
     return [(number, raw if ROW_ERROR in raw else _fields(raw, cells, private)) for number, raw in rows]
 
 
@@ -112,20 +113,65 @@ def warn_of_categories(path: str, unknown: Iterable[str], column: str) -> None:
         warnings.warn(message, CategoryWarning, stacklevel=2)
 
 
-def _fields(raw: Mapping[str, Any], cells: Mapping[str, Any], private: bool) -> dict[str, Any]:
-    options = [clean_text(raw[letter]) for letter in takewhile(raw.__contains__, ascii_uppercase)]
+def cell_text(raw: Mapping[str, Any], name: str) -> str:
+    """Return a cell's text; "" for one that is missing or empty, which pandas also writes as "nan".
+
+    Raises:
+        ValueError: The cell holds something else than a text or a whole number.
+    """
+    text = _option_text(raw, name)
+    return "" if text == "nan" else text
+
+
+def row_options(raw: Mapping[str, Any]) -> list[str]:
+    """Return the options of a row, which stand in its columns A, B and so on; "nan" is one unless it is behind all.
+
+    Raises:
+        ValueError: As for `cell_text`.
+    """
+    options = [_option_text(raw, letter) for letter in takewhile(raw.__contains__, ascii_uppercase)]
     while options and options[-1] in ("", "nan"):
         options.pop()
-    columns = {name: _text(raw, name) for name in raw if name != "image"}
+    return options
+
+
+def row_image(index: str, cell: Any, cells: Mapping[str, Any]) -> ImageCell | None:
+    """Return where a row's image is: in its own cell, or in that of the row which the cell names.
+
+    Args:
+        index: The row's index.
+        cell: What is in its image column.
+        cells: The same of all rows, by their index.
+
+    Returns:
+        The image, or None for a missing one.
+
+    Raises:
+        ValueError: The cell names no other row that holds an image.
+    """
+    if not isinstance(cell, str):
+        return cell
+    reference = clean_text(cell)
+    if not reference:
+        return None
+    target = cells.get(reference)
+    if reference == index or not isinstance(target, ImageCell):
+        raise ValueError(f"the image cell refers to index {reference!r}, which holds no image")
+    return target
+
+
+def _fields(raw: Mapping[str, Any], cells: Mapping[str, Any], private: bool) -> dict[str, Any]:
+    columns = {name: cell_text(raw, name) for name in raw if name != "image"}
     index = columns["index"]
-    image, problem = _image(index, raw.get("image"), cells)
-    if problem:
-        return {ROW_ERROR: problem}
+    try:
+        image = row_image(index, raw.get("image"), cells)
+    except ValueError as error:
+        return {ROW_ERROR: str(error)}
     return {
         "name": next((columns[name] for name in _NAMES if columns.get(name)), index),
         "question": columns["question"],
         "hint": columns.get("hint", ""),
-        "options": options,
+        "options": row_options(raw),
         "answer": columns.get("answer", ""),
         "image": image,
         "private": private,
@@ -133,20 +179,13 @@ def _fields(raw: Mapping[str, Any], cells: Mapping[str, Any], private: bool) -> 
     }
 
 
-def _text(raw: Mapping[str, Any], name: str) -> str:
-    """A cell's text; pandas writes an empty one as nothing or as "nan"."""
-    text = clean_text(raw.get(name) or "")
-    return "" if text == "nan" else text
-
-
-def _image(index: str, cell: Any, cells: Mapping[str, Any]) -> tuple[Any, str]:
-    """Where a row's image is, or None for a missing one; and what is wrong with it."""
-    if not isinstance(cell, str):
-        return cell, ""
-    reference = clean_text(cell)
-    if not reference:
-        return None, ""
-    target = cells.get(reference)
-    if reference == index or target is None or isinstance(target, str):
-        return None, f"the image cell refers to index {reference!r}, which holds no image"
-    return target, ""
+def _option_text(raw: Mapping[str, Any], name: str) -> str:
+    value = raw.get(name)
+    # Not a number is how a table of pandas says that a cell is empty.
+    if value is None or value != value:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise ValueError(f"field {name!r} must be text, found {value!r}")
+    return clean_text(value)

@@ -1,19 +1,11 @@
 """Reading MAT files of MATLAB's version 5 (and 4) with SciPy."""
 
-import struct
-import zlib
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
 
 if TYPE_CHECKING:
     import numpy as np
-
-MAX_BYTES = 64 * 2**20
-"""Most bytes that the compressed variables of a file may unpack to; the benchmarks' have about 300 KiB."""
-_HEADER_SIZE = 128
-_COMPRESSED = 15
-_CHUNK = 2**20
 
 
 def read_mat_numbers(path: str, name: str) -> list[float]:
@@ -21,7 +13,7 @@ def read_mat_numbers(path: str, name: str) -> list[float]:
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: Not a MAT file of version 4 or 5, too large, no such variable, or not one of real numbers.
+        BadAnnotationError: Not a MAT file of version 4 or 5, no such variable, or not one of real numbers.
     """
     values = _read_variable(path, name)
     if values.dtype.kind not in "iuf":
@@ -34,7 +26,7 @@ def read_mat_texts(path: str, name: str) -> list[str]:
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: Not a MAT file of version 4 or 5, too large, no such variable, or not a cell array of texts.
+        BadAnnotationError: Not a MAT file of version 4 or 5, no such variable, or not a cell array of texts.
     """
     texts = []
     for index, cell in enumerate(_read_variable(path, name).ravel(), 1):
@@ -48,12 +40,8 @@ def read_mat_texts(path: str, name: str) -> list[str]:
 def _read_variable(path: str, name: str) -> "np.ndarray":
     import numpy as np
     from scipy.io import loadmat, whosmat
-    from scipy.io.matlab import matfile_version
 
     try:
-        # Version 4 (0 here) knows no compression, and version 7.3 (2 here) is not read.
-        if matfile_version(path)[0] == 1:
-            _check_unpacked_size(path)
         names = [found for found, _, _ in whosmat(path)]
         if name not in names:
             raise BadAnnotationError(f"a variable is missing: {unknown_name('variable', name, names)}", path=path)
@@ -73,35 +61,3 @@ def _read_variable(path: str, name: str) -> "np.ndarray":
         reason = f"variable {name!r} must be a plain array, found {type(values).__name__}"
         raise BadAnnotationError(reason, path=path)
     return values
-
-
-def _check_unpacked_size(path: str) -> None:
-    """Refuse a file of version 5 whose compressed variables unpack to more than `MAX_BYTES`.
-
-    SciPy unpacks whatever there is, so this is told beforehand, without keeping what is unpacked.
-    """
-    unpacked = 0
-    with open(path, "rb") as file:
-        order = "<" if file.read(_HEADER_SIZE).endswith(b"IM") else ">"
-        while len(tag := file.read(8)) == 8:
-            kind, size = struct.unpack(f"{order}II", tag)
-            end = file.tell() + size
-            if kind == _COMPRESSED:
-                unpacked += _unpacked_size(file, end, MAX_BYTES - unpacked)
-            if unpacked > MAX_BYTES:
-                reason = f"unpacks to more than {MAX_BYTES:,} bytes, the largest size allowed"
-                raise BadAnnotationError(reason, path=path)
-            file.seek(end)
-
-
-def _unpacked_size(file: IO[bytes], end: int, limit: int) -> int:
-    """Return how many bytes the compressed bytes up to `end` unpack to, or a number beyond `limit`."""
-    unpacker = zlib.decompressobj()
-    unpacked = 0
-    while unpacked <= limit and not unpacker.eof:
-        data = unpacker.unconsumed_tail or file.read(min(_CHUNK, end - file.tell()))
-        if not data:
-            # Cut off, which SciPy reports.
-            break
-        unpacked += len(unpacker.decompress(data, _CHUNK))
-    return unpacked

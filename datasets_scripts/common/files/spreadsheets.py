@@ -2,10 +2,9 @@
 
 import io
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import iterparse
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
 from eyechart.datasets_scripts.common.files.readers import Row, check_header, clean_text
@@ -14,10 +13,8 @@ if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
     from openpyxl.worksheet.worksheet import Worksheet
 
-MAX_BYTES = 64 * 2**20
-"""Most bytes that a workbook may unpack to; the largest one of the benchmarks has about 4 MiB."""
-MAX_ROWS = 2**20
-"""Number of the last row of any sheet."""
+MAX_BYTES = 512 * 2**20
+"""Most bytes that a workbook may unpack to; those of the benchmarks have up to 4 MiB, predictions have more."""
 
 
 def read_xlsx_rows(
@@ -27,7 +24,6 @@ def read_xlsx_rows(
     sheet: str = "",
     header_row: int = 1,
     formulas: bool = False,
-    max_bytes: int | None = None,
 ) -> list[Row]:
     """Read a sheet of a workbook; rows carry the sheet's row numbers, and blank rows are left out.
 
@@ -40,17 +36,14 @@ def read_xlsx_rows(
         sheet: Name of the sheet; the first one by default.
         header_row: Number of the row that holds the headings, from 1.
         formulas: Give formulas as they are written ("=A1", or openpyxl's object for an array) in place of their values.
-        max_bytes: Most bytes that the workbook may unpack to; None is `MAX_BYTES`.
 
     Raises:
         MissingFileError: The file is not there.
-        BadAnnotationError: Not an XLSX file, too large, no such sheet, merged or doubled headings, or a required column
-            is missing.
+        BadAnnotationError: Not an XLSX file, too large, no such sheet, or a heading is doubled or missing.
     """
     try:
-        with closing(_open_workbook(path, formulas, MAX_BYTES if max_bytes is None else max_bytes)) as book:
+        with closing(_open_workbook(path, formulas)) as book:
             table = _find_sheet(path, book, sheet)
-            _check_merged(path, table, header_row)
             return _rows(path, table, required, header_row)
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is not there", path=path) from error
@@ -61,7 +54,7 @@ def read_xlsx_rows(
         raise BadAnnotationError(f"cannot be read as XLSX: {type(error).__name__}: {error}", path=path) from error
 
 
-def _open_workbook(path: str, formulas: bool, max_bytes: int) -> "Workbook":
+def _open_workbook(path: str, formulas: bool) -> "Workbook":
     from openpyxl import load_workbook
 
     # openpyxl leaves a file open that it fails to read, hence the stream.
@@ -69,8 +62,8 @@ def _open_workbook(path: str, formulas: bool, max_bytes: int) -> "Workbook":
         stream = io.BytesIO(file.read())
     with zipfile.ZipFile(stream) as archive:
         size = sum(member.file_size for member in archive.infolist())
-    if size > max_bytes:
-        raise BadAnnotationError(f"unpacks to {size:,} bytes; a workbook may have {max_bytes:,}", path=path)
+    if size > MAX_BYTES:
+        raise BadAnnotationError(f"unpacks to {size:,} bytes; a workbook may have {MAX_BYTES:,}", path=path)
     # Row by row: a whole sheet would be laid out in memory, down to the last cell that has as much as a border.
     return load_workbook(stream, read_only=True, data_only=not formulas, keep_links=False)
 
@@ -96,29 +89,8 @@ def _rows(path: str, table: "Worksheet", required: Sequence[str], header_row: in
     cells = table.iter_rows(min_row=header_row + 1, max_col=max(columns) + 1, values_only=True)
     rows: list[Row] = []
     for number, values in enumerate(cells, header_row + 1):
-        if number > MAX_ROWS:
-            raise BadAnnotationError(f"the sheet has rows beyond {MAX_ROWS:,}, the last that XLSX allows", path=path)
         # A gap between two rows comes as rows without cells.
         row: dict[str, Any] = {name: values[index] for index, name in columns.items()}
         if any(value is not None for value in row.values()):
             rows.append((number, row))
     return rows
-
-
-def _check_merged(path: str, table: "Worksheet", header_row: int) -> None:
-    from openpyxl.worksheet.cell_range import CellRange
-
-    for reference in _merged_cells(table):
-        cells = CellRange(reference)
-        if cells.min_row <= header_row <= cells.max_row:
-            reason = f"the header has merged cells ({cells.coord}); every column needs a heading in a cell of its own"
-            raise BadAnnotationError(reason, path=path, row=header_row)
-
-
-def _merged_cells(table: Any) -> Iterator[str]:
-    """Yield the merged ranges, such as "A1:B1", of which a sheet that is read row by row does not tell."""
-    with table._get_source() as source:
-        for _, element in iterparse(source):
-            if element.tag.endswith("}mergeCell"):
-                yield element.attrib["ref"]
-            element.clear()

@@ -104,7 +104,7 @@ def pools_of_levels(contents: Sequence[str], types: Sequence[str], levels: Seque
         Pools named `<content>.<type>` of at least two images, in order of first appearance.
 
     Raises:
-        UsageError: The lengths differ, or a pool holds one level twice.
+        UsageError: A pool holds one level twice.
 
     Examples:
         >>> pools_of_levels(["sea", "sea", "sea"], ["blur", "noise", "blur"], [1, 1, 2])
@@ -125,7 +125,7 @@ def pools_of_types(contents: Sequence[str], types: Sequence[str], levels: Sequen
         Pools named `<content>.<level>` of at least two images, in order of first appearance.
 
     Raises:
-        UsageError: The lengths differ, or a pool holds one type twice.
+        UsageError: A pool holds one type twice.
 
     Examples:
         >>> pools_of_types(["sea", "sea", "sea"], ["blur", "noise", "blur"], [1, 1, 2])
@@ -143,26 +143,18 @@ def pools_of_intervals(scores: Sequence[float]) -> Pools:
     Returns:
         Pools named `interval_<low>_<high>` of at least two images, the lowest first.
 
-    Raises:
-        UsageError: A score is outside 0 to 100.
-
     Examples:
         >>> pools_of_intervals([0, 24.9, 25, 75, 100])
         {'interval_0_25': [0, 1], 'interval_75_100': [3, 4]}
     """
     pools: Pools = {f"interval_{low}_{high}": [] for low, high in INTERVALS}
     for position, score in enumerate(scores):
-        if not 0 <= score <= 100:
-            raise UsageError(f"scores[{position}] is {score}; scores must be rescaled to 0 to 100")
         low, high = INTERVALS[min(int(score // 25), len(INTERVALS) - 1)]
         pools[f"interval_{low}_{high}"].append(position)
     return _pairable(pools)
 
 
 def _pools_that_differ(what: str, contents: Sequence[str], shared: Sequence, differing: Sequence[Hashable]) -> Pools:
-    if not len(contents) == len(shared) == len(differing):
-        lengths = f"{len(contents)}, {len(shared)} and {len(differing)}"
-        raise UsageError(f"contents, types and levels must be equally long, found {lengths}")
     pools: Pools = {}
     seen: set[tuple[str, Hashable]] = set()
     for position, (content, own, other) in enumerate(zip(contents, shared, differing, strict=True)):

@@ -93,19 +93,19 @@ def coarse_sample(
         Positions of the chosen images, rising.
 
     Raises:
-        UsageError: The lengths differ, or there are not enough images or contents.
+        UsageError: There are not enough images or contents.
 
     Examples:
         >>> coarse_sample([1, 1, 1, 5, 5], 2, np.random.default_rng(0), contents=["a", "b", "a", "a", "a"])
         [1, 4]
     """
     n_images = len(scores)
-    groups = np.arange(n_images) if contents is None else _codes(contents, n_images)
+    groups = np.arange(n_images) if contents is None else _codes(contents)
     available = int(np.minimum(np.bincount(groups, minlength=1), per_content).sum())
     if not 1 <= size <= available:
         raise UsageError(f"size is {size}; with {per_content} per content, 1 to {available} images can be chosen")
     levels = quality_levels(scores)
-    fifths = np.zeros((n_images, 0), np.int64) if attributes is None else _fifths(attributes, n_images)
+    fifths = np.zeros((n_images, 0), np.int64) if attributes is None else _fifths(attributes)
     drawn_levels = np.zeros(LEVELS, np.int64)
     drawn_fifths = np.zeros((fifths.shape[1], LEVELS), np.int64)
     left_of_content = np.full(groups.max() + 1, per_content)
@@ -148,17 +148,13 @@ def draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Ite
     return [items[place] for place in sorted(places.tolist())]
 
 
-def _codes(contents: Sequence[Hashable], n_images: int) -> np.ndarray:
-    if len(contents) != n_images:
-        raise UsageError(f"contents has {len(contents)} entries for {n_images} images")
+def _codes(contents: Sequence[Hashable]) -> np.ndarray:
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(content, len(numbers)) for content in contents], np.int64)
 
 
-def _fifths(attributes: np.ndarray, n_images: int) -> np.ndarray:
+def _fifths(attributes: np.ndarray) -> np.ndarray:
     """Number the fifths of each attribute by rank, so that outliers do not stretch them; equal values share one."""
     values = np.asarray(attributes, np.float64)
-    if values.ndim != 2 or len(values) != n_images or not np.isfinite(values).all():
-        raise UsageError(f"attributes must be finite and of shape ({n_images}, k), found {values.shape}")
     ranks = np.array([np.searchsorted(np.sort(column), column) for column in values.T]).T.reshape(values.shape)
-    return ranks * LEVELS // n_images
+    return ranks * LEVELS // len(values)

@@ -41,8 +41,14 @@ class QualityBuilder(BenchmarkBuilder):
     """Base of the scripts of image quality databases."""
 
     SPLITS: ClassVar[tuple[str, ...]] = ("test",)
-    FORMATS: ClassVar[tuple[ScoreFormat, ...]] = common_formats()
-    """Forms of score files that are read, the preferred one first."""
+    DESCRIPTION: ClassVar[str]
+    HOMEPAGE: ClassVar[str]
+    LICENSE: ClassVar[str]
+    CITATION: ClassVar[str]
+    FORMATS: ClassVar[tuple[ScoreFormat, ...]] = ()
+    """The database's own formats of score files, the preferred one first; `common_formats` are read as well."""
+    WORST: ClassVar[float | None] = None
+    """The worst score of a scale on which lower is better; None where higher is."""
     SCORE_FILES: ClassVar[tuple[str, ...]] = ("mos.csv",)
     """Names of the score file inside the release, the preferred one first."""
     IMAGE_FOLDERS: ClassVar[tuple[str, ...]] = ("", "images")
@@ -53,6 +59,15 @@ class QualityBuilder(BenchmarkBuilder):
     """Official locations of what can be downloaded: "images", an archive; "scores", a file, unless it is in there."""
     HOW_TO_GET: ClassVar[str]
     """What to download, from whom, and where to put it."""
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description=self.DESCRIPTION,
+            features=quality_features(),
+            homepage=self.HOMEPAGE,
+            license=self.LICENSE,
+            citation=self.CITATION,
+        )
 
     def by_hand(self) -> str:
         """The whole release, unless it is downloaded."""
@@ -99,7 +114,7 @@ class QualityBuilder(BenchmarkBuilder):
         return [Annotation("test", files, self._image_folders(data_dir, self.IMAGE_FOLDERS, self.IMAGE_ARCHIVES))]
 
     def _read(self, path: str) -> list[Row]:
-        return read_scores(path, self.FORMATS)
+        return read_scores(path, (*self.FORMATS, *common_formats(self.WORST)))
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
         layout: ScoreFormat = raw[FORMAT]

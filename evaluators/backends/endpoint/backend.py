@@ -18,10 +18,10 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Way, continued, find_way
 from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.backends.endpoint.words import find_words
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 
-class OpenAIBackend:
+class OpenAIBackend(Backend):
     """Answers with a model on a server, greedily.
 
     Args:
@@ -29,7 +29,6 @@ class OpenAIBackend:
         options: How the server is asked; the defaults ask OpenAI's own.
     """
 
-    needs_images = True
     billed_per_request = True
 
     def __init__(self, model: str, options: EndpointOptions | None = None) -> None:
@@ -59,10 +58,6 @@ class OpenAIBackend:
                 f"model '{self.name}': a chat-completions server gives text and the likeliest tokens but no "
                 f"{output_type.value}. Evaluate the model with transformers."
             )
-
-    def for_data(self, subset: str) -> "OpenAIBackend":
-        """Itself: nothing depends on the data set."""
-        return self
 
     def identity(self) -> dict[str, Any]:
         """Model, server and decoding."""
@@ -106,7 +101,10 @@ class OpenAIBackend:
         try:
             messages = to_chat_messages(request)
             question = _Question(client, request, messages, self._way(client, request, messages))
-            return self._score(question) if request.words else _generate(question)
+            if request.words:
+                return self._score(question)
+            completion = question.ask(max_tokens=request.max_new_tokens)
+            return question.respond(completion, text=completion.choices[0].text.strip())
         except DataError as error:
             return Response(request, error=error)
 
@@ -128,22 +126,14 @@ class OpenAIBackend:
                     self._several_tokens[key] = _prompt_tokens(longer) - _prompt_tokens(completion) > 1
                 return self._several_tokens[key]
 
-        likeliest = tokens[0].likeliest
         logits, upper_bound_words = find_words(
-            likeliest,
+            tokens[0].likeliest,
             request.words,
             is_several_tokens,
             optional=request.optional_words,
             opens_reply=not request.prefill,
         )
-        told = question.told(completion)
-        return Response(
-            request,
-            logits=logits,
-            upper_bound_words=upper_bound_words,
-            usage=_usage(completion),
-            response_metadata=told,
-        )
+        return question.respond(completion, logits=logits, upper_bound_words=upper_bound_words)
 
     def _way(self, client: ChatClient, request: Request, messages: Messages) -> Way | None:
         """How the server goes on with a given beginning of a reply; None where there is none."""
@@ -173,25 +163,20 @@ class _Question:
         messages = continued(self.messages, self.request.prefill + more)
         return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
 
-    def told(self, completion: Completion) -> dict[str, str]:
-        """The settings that are known only from the answer, under their names in `settings`."""
-        told = {
+    def respond(self, completion: Completion, **answer: Any) -> Response:
+        """The response, with the settings that only the server's answer tells, by their names in `settings`."""
+        metadata = {
             "served": completion.model,
             "prefill": self.way.name if self.way is not None else None,
             "length_field": self.client.record.length_field,
         }
-        return {name: value for name, value in told.items() if value is not None}
-
-
-def _generate(question: _Question) -> Response:
-    completion = question.ask(max_tokens=question.request.max_new_tokens)
-    text, told = completion.choices[0].text.strip(), question.told(completion)
-    return Response(question.request, text=text, usage=_usage(completion), response_metadata=told)
+        return Response(
+            self.request,
+            **answer,
+            usage=completion.usage.model_dump() if completion.usage else {},
+            response_metadata={name: value for name, value in metadata.items() if value is not None},
+        )
 
 
 def _prompt_tokens(completion: Completion) -> int:
     return completion.usage.prompt_tokens if completion.usage else 0
-
-
-def _usage(completion: Completion) -> dict[str, int]:
-    return completion.usage.model_dump() if completion.usage else {}

@@ -24,22 +24,15 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import (
-    TASK,
-    LoadOptions,
-    load_pipeline,
-    model_fingerprint,
-    model_identity,
-    model_settings,
-)
+from eyechart.evaluators.backends.local.loading import model_identity, model_settings
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.planning import Plan, plan
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
 from eyechart.evaluators.backends.local.rendering import Prompt, Renderer
-from eyechart.evaluators.requests.types import Loss, OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
-    from transformers import Pipeline, PreTrainedModel, ProcessorMixin
+    from transformers import PreTrainedModel, ProcessorMixin
 
 _FEATURE_BYTES = 2**30
 # Sequences that are planned together, in batches: more of them fill batches better, and hold more images.
@@ -47,7 +40,7 @@ _BATCHES_PLANNED = 4
 _APART = "its processor does not tell where each image is in them"
 
 
-class TransformersBackend:
+class TransformersBackend(Backend):
     """Answers with a transformers model.
 
     Args:
@@ -60,9 +53,6 @@ class TransformersBackend:
         fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
-
-    needs_images = True
-    billed_per_request = False
 
     def __init__(
         self,
@@ -109,37 +99,6 @@ class TransformersBackend:
         if share_prefixes:
             self._make_engine()
 
-    @classmethod
-    def from_pretrained(
-        cls, folder: str, *, name: str, batch_size: int | None = None, options: LoadOptions | None = None
-    ) -> "TransformersBackend":
-        """Load model and processor from a folder or the Hub.
-
-        Args:
-            folder: Folder or model id.
-            name: How results call the model.
-            batch_size: Sequences per forward pass; None is automatic.
-            options: How to load it.
-
-        Raises:
-            ModelError: The model does not exist, is of an unknown architecture, or is no image-text-to-text model.
-        """
-        pipe = load_pipeline(folder, name, options or LoadOptions(), TASK)
-        fingerprint = model_fingerprint(folder, pipe.model)
-        return cls(pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint)
-
-    @classmethod
-    def from_pipeline(cls, pipe: "Pipeline", *, batch_size: int | None = None) -> "TransformersBackend":
-        """Use the model and processor of a pipeline, whose answers are not stored: its weights may be anything.
-
-        Raises:
-            ModelError: The pipeline is for another task.
-        """
-        if pipe.task != TASK:
-            raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{TASK}'.")
-        name = str(pipe.model.config.name_or_path) or type(pipe.model).__name__
-        return cls(pipe.model, pipe.processor, name=name, batch_size=pipe._batch_size or batch_size)
-
     @property
     def name(self) -> str:
         """The model's id or folder."""
@@ -147,10 +106,6 @@ class TransformersBackend:
 
     def check(self, output_type: OutputType) -> None:
         """A local model gives text, logits and losses."""
-
-    def for_data(self, subset: str) -> "TransformersBackend":
-        """Itself: nothing depends on the data set."""
-        return self
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, number format and processing; None where its weights are not known."""

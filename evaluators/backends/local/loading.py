@@ -61,23 +61,20 @@ class LoadOptions:
             )
 
 
-def load_pipeline(folder: str, name: str, options: LoadOptions, task: str) -> "Pipeline":
+def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
     """Load a model with its processor.
 
     Args:
         folder: Folder or model id.
         name: How errors call the model.
         options: How to load it.
-        task: `TASK` or `ZERO_SHOT`.
 
     Raises:
-        ModelError: The model does not exist, is of an unknown architecture, or is none for the task.
+        ModelError: The model does not exist, or is of an architecture that is unknown or for neither task.
     """
     from transformers import pipeline
 
-    found = model_task(folder, options)
-    if found != task:
-        raise ModelError(f"model '{folder}' is one for {found}; expected one for {task}.")
+    task = _task_of(folder, options)
     try:
         return pipeline(
             task,
@@ -94,16 +91,19 @@ def load_pipeline(folder: str, name: str, options: LoadOptions, task: str) -> "P
         raise ModelError(f"model '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def folder_fingerprint(folder: str | Path) -> str:
-    """A text that changes with the files of a model's folder.
+def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
+    """What tells a model's weights from any others.
 
     Args:
-        folder: The folder.
+        folder: Its folder or its id on the Hub.
+        model: The model.
 
     Returns:
-        SHA-256, in hexadecimal, over the names of its files and the contents of small ones, or the sizes and times of
-        change of large ones.
+        The model's commit on the Hub, None if it is not known. Of a folder, the SHA-256, in hexadecimal, over the names
+        of its files and the contents of small ones, or the sizes and times of change of large ones.
     """
+    if not os.path.isdir(folder):
+        return getattr(model.config, "_commit_hash", None)
     digest = hashlib.sha256()
     for path in sorted(Path(folder).rglob("*")):
         if path.is_file():
@@ -113,11 +113,6 @@ def folder_fingerprint(folder: str | Path) -> str:
             name = path.relative_to(folder).as_posix().encode()
             digest.update(b"%d %s %d " % (len(name), name, len(content)) + content)
     return digest.hexdigest()
-
-
-def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
-    """What tells a model's weights from any others: its commit on the Hub or its folder's fingerprint, None without."""
-    return folder_fingerprint(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
 
 
 def model_settings(model: "PreTrainedModel", image_processor: Any, *, name: str) -> dict[str, Any]:
@@ -169,19 +164,8 @@ def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]
     return {**with_effect, "fingerprint": fingerprint, "transformers": transformers.__version__}
 
 
-def model_task(folder: str, options: LoadOptions) -> str:
-    """What a model is for, told by its configuration, before its weights are read.
-
-    Args:
-        folder: Folder or model id.
-        options: How to load it.
-
-    Returns:
-        `TASK` or `ZERO_SHOT`.
-
-    Raises:
-        ModelError: The model does not exist, or is of an architecture that is unknown or for neither.
-    """
+def _task_of(folder: str, options: LoadOptions) -> str:
+    """What a model is for, `TASK` or `ZERO_SHOT`, as its configuration tells before its weights are read."""
     if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
         raise ModelError(f"model folder '{folder}' does not exist.")
     from transformers import AutoConfig, AutoModelForImageTextToText

@@ -1,4 +1,4 @@
-"""Answers made elsewhere: the files of several tools, read into one list of `Prediction`s.
+"""Precomputed predictions: the files of several tools, read into one list of `Prediction`s.
 
 `containers` knows how files hold rows, one module per tool what its rows mean, `formats` which is which, and `matching`
 which row of the file is about which item of the data.

@@ -11,22 +11,19 @@ given and the question decides.
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import shortened, text_of
+from eyechart.evaluators.backends.predictions.cells import name_of, text_of
 from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.requests.values import brief
 
 _PAIR = "_cat_"
 
 
 def parse_q_bench(row: Mapping[str, Any]) -> Prediction:
-    """Read one row of Q-Bench's, Q-Bench2's or LLDescribe's file.
-
-    Raises:
-        ValueError: The name is empty, or the options are not a list of texts.
-    """
-    name = _name(row, "img_path")
+    """Read one row of Q-Bench's, Q-Bench2's or LLDescribe's file; a malformed one is a ValueError."""
+    name = name_of(row, "img_path")
     question, options = text_of(row.get("question")), row.get("candidates")
     if options is not None and not isinstance(options, list):
-        raise ValueError(f"'candidates' is {shortened(options)}; expected a list of strings")
+        raise ValueError(f"'candidates' is {brief(options)}; expected a list of strings")
     image = name.removesuffix(".jpg") if _PAIR in name else name
     return Prediction(
         # The first name tells the questions about an image apart.
@@ -38,19 +35,8 @@ def parse_q_bench(row: Mapping[str, Any]) -> Prediction:
 
 
 def parse_aes_bench(row: Mapping[str, Any]) -> Prediction:
-    """Read one image's answer, which `containers` made a row of.
-
-    Raises:
-        ValueError: The name is empty, or there is not one answer.
-    """
+    """Read one image's answer, which `containers` made a row of; a malformed one is a ValueError."""
     answers = [value for key, value in row.items() if key != "image"]
     if len(answers) != 1:
         raise ValueError(f"{len(answers)} values for an image; expected its answer alone")
-    return Prediction(names=(_name(row, "image"),), text=text_of(answers[0]))
-
-
-def _name(row: Mapping[str, Any], column: str) -> str:
-    name = text_of(row[column]).strip()
-    if not name:
-        raise ValueError(f"'{column}' is empty")
-    return name
+    return Prediction(names=(name_of(row, "image"),), text=text_of(answers[0]))

@@ -48,7 +48,7 @@ from eyechart.evaluators.backends.predictions.containers import CELL_LIMIT, XLSX
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Item, Matcher, comparable, group_items
 from eyechart.evaluators.backends.predictions.prediction import Prediction
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 _MOST_NAMED = 3
 # What scores of single images say about two of them.
@@ -56,7 +56,7 @@ _PREFERRED = ("The first image.", "The second image.")
 _EQUAL = "Both images have the same score."
 
 
-class PredictionsFileBackend:
+class PredictionsFileBackend(Backend):
     """Answers requests from a file.
 
     Args:
@@ -66,7 +66,6 @@ class PredictionsFileBackend:
     """
 
     needs_images = False
-    billed_per_request = False
 
     def __init__(self, path: str | Path, *, name: str | None = None, lower_is_better: bool = False) -> None:
         """Read the whole file.
@@ -87,7 +86,7 @@ class PredictionsFileBackend:
             raise UsageError(f"lower_is_better=True is about scores, and {self._path} holds none; leave it out")
         self._lower_is_better = lower_is_better
         self._used: set[int] = set()
-        self._subset = ""
+        self._dataset = ""
         # By row, the data set that it answered about; shared by all that `for_data` makes.
         self._answered_about: dict[int, str] = {}
 
@@ -106,16 +105,13 @@ class PredictionsFileBackend:
         if output_type is OutputType.LOSSES:
             raise ModelError(f"a predictions file holds text, logits or scores but no {output_type.value}.")
 
-    def for_data(self, subset: str) -> "PredictionsFileBackend":
+    def for_data(self, dataset: str) -> "PredictionsFileBackend":
         """The same file, its rows matched with those of this data set alone; a row answers about one data set."""
         bound = copy(self)
-        bound._subset = subset
+        bound._dataset = dataset
         bound._matcher = Matcher(self._items, self._path, has_our_ids=self._format.has_our_ids)
         bound._used = set()
         return bound
-
-    def identity(self) -> None:
-        """Unknown: what is read from a file needs no store."""
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Look each request up; one that is not in the file, or lacks what was asked, is an error of that item.
@@ -136,8 +132,8 @@ class PredictionsFileBackend:
                 yield Response(request, error=self._missing(request, item))
                 continue
             self._used.add(prediction.row)
-            about = self._answered_about.setdefault(prediction.row, self._subset)
-            if about != self._subset:
+            about = self._answered_about.setdefault(prediction.row, self._dataset)
+            if about != self._dataset:
                 yield Response(request, error=self._ambiguous(request, prediction, about))
                 continue
             if prediction.failure:
@@ -176,7 +172,7 @@ class PredictionsFileBackend:
     def _ambiguous(self, request: Request, prediction: Prediction, about: str) -> DataError:
         reason = (
             f"answered about {about} already, which also has an item '{request.id}', so it does not tell whether it is "
-            f"about {self._subset}; score each data set by itself, from a file of its own, with --subset"
+            f"about {self._dataset}; score each data set by itself, from a file of its own, with --dataset"
         )
         return DataError(reason, path=self._path, row=prediction.row)
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-_MOST_SHOWN = 80
+from eyechart.evaluators.requests.values import brief, is_unicode
 
 
 def text_of(value: Any) -> str:
@@ -21,7 +21,7 @@ def text_of(value: Any) -> str:
         return ""
     if isinstance(value, str):
         if not is_unicode(value):
-            raise ValueError(f"expected text, found half of a character in {shortened(value)}")
+            raise ValueError(f"expected text, found half of a character in {brief(value)}")
         return value
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -32,44 +32,49 @@ def text_of(value: Any) -> str:
             f"expected text, found the date or time {value.isoformat()}, into which a spreadsheet program turned it; "
             "store the column as text"
         )
-    raise ValueError(f"expected text, found {shortened(value)}")
+    raise ValueError(f"expected text, found {brief(value)}")
 
 
-def whole_number_of(row: Mapping[str, Any], name: str) -> int:
+def name_of(row: Mapping[str, Any], column: str) -> str:
+    """A field that names something.
+
+    Raises:
+        ValueError: It is empty.
+    """
+    name = text_of(row[column]).strip()
+    if not name:
+        raise ValueError(f"'{column}' is empty")
+    return name
+
+
+def whole_number_of(row: Mapping[str, Any], column: str) -> int:
     """A field as a whole number of at least 0; text that spells one counts.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not one.
     """
-    text = text_of(row.get(name)).strip()
+    text = text_of(row.get(column)).strip()
     if not (text.isascii() and text.isdecimal()):
-        raise ValueError(f"'{name}' is {shortened(row.get(name))}; expected a whole number")
+        raise ValueError(f"'{column}' is {brief(row.get(column))}; expected a whole number")
     return int(text)
 
 
-def finite_of(value: Any) -> float | None:
-    """A finite number, which may be written as text; None for anything else.
+def number_of(value: Any, what: str) -> float:
+    """A finite number, which may be written as text.
+
+    Raises:
+        ValueError: It is not one; the message begins with `what`.
 
     Examples:
-        >>> finite_of(" 1.5 "), finite_of("1_5"), finite_of(True), finite_of(float("nan"))
-        (1.5, None, None, None)
+        >>> number_of(" 1.5 ", "'score'")
+        1.5
     """
     # float() takes True for 1 and "1_0" for 10.
-    if not isinstance(value, int | float | str) or isinstance(value, bool) or "_" in str(value):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a text can be written to a file: JSON can spell halves of characters."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def shortened(value: Any) -> str:
-    """A value for a message."""
-    text = repr(value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    if isinstance(value, int | float | str) and not isinstance(value, bool) and "_" not in str(value):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise ValueError(f"{what} is {brief(value)}; expected a finite number")

@@ -18,8 +18,6 @@ from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 XLSX = ".xlsx"
 CELL_LIMIT = 32_767
 """Most characters of an XLSX cell; tools cut longer answers or leave them out."""
-# Thousands of answers with their reasoning, each up to the limit of a cell.
-_MOST_XLSX_BYTES = 512 * 2**20
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -61,22 +59,14 @@ def _read_xlsx(path: str) -> list[Row]:
         return unescape(value) if isinstance(value, str) else value
 
     # An answer that begins with "=" may have become a formula, whose value is not what the model said.
-    rows = read_xlsx_rows(path, (), formulas=True, max_bytes=_MOST_XLSX_BYTES)
+    rows = read_xlsx_rows(path, (), formulas=True)
     return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
-
-
-def _read_tsv(path: str) -> list[Row]:
-    return read_tsv_rows(path, (), images=False)
-
-
-def _read_csv(path: str) -> list[Row]:
-    return read_csv_rows(path, ())
 
 
 _READERS: Mapping[str, Callable[[str], list[Row]]] = {
     ".jsonl": read_jsonl_rows,
     ".json": _read_json,
     XLSX: _read_xlsx,
-    ".tsv": _read_tsv,
-    ".csv": _read_csv,
+    ".tsv": lambda path: read_tsv_rows(path, (), images=False),
+    ".csv": lambda path: read_csv_rows(path, ()),
 }

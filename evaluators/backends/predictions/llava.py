@@ -8,19 +8,16 @@ their place.
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import shortened, text_of, whole_number_of
+from eyechart.evaluators.backends.predictions.cells import text_of, whole_number_of
 from eyechart.evaluators.backends.predictions.prediction import Prediction, base_and_pass
+from eyechart.evaluators.requests.values import brief
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one object.
-
-    Raises:
-        ValueError: It is malformed.
-    """
+    """Read one object; a malformed one is a ValueError."""
     base, pass_name = base_and_pass(whole_number_of(row, "question_id"), whole_number_of(row, "round_id"))
     if not isinstance(row["options"], list):
-        raise ValueError(f"'options' is {shortened(row['options'])}; expected a list of strings")
+        raise ValueError(f"'options' is {brief(row['options'])}; expected a list of strings")
     options = tuple(text_of(option) for option in row["options"]) or None
     return Prediction(
         names=(str(base),),

@@ -10,19 +10,16 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import shortened, text_of, whole_number_of
+from eyechart.evaluators.backends.predictions.cells import text_of, whole_number_of
 from eyechart.evaluators.backends.predictions.prediction import MAIN, Prediction, base_and_pass, without_padding
 from eyechart.evaluators.backends.predictions.vlmevalkit import group_of, lettered_options
+from eyechart.evaluators.requests.values import brief
 
 _OPTIONS = [f"option{number}" for number in range(26)]
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one object.
-
-    Raises:
-        ValueError: It is malformed.
-    """
+    """Read one object; a malformed one is a ValueError."""
     place = whole_number_of(row, "doc_id")
     document = _document(row)
     names: tuple[str, ...] = (f"doc_id {place}",)
@@ -61,5 +58,5 @@ def _answer(responses: Any) -> str:
     while isinstance(responses, list) and len(responses) == 1:
         responses = responses[0]
     if not isinstance(responses, str):
-        raise ValueError(f"'filtered_resps' is {shortened(responses)}; expected one text")
+        raise ValueError(f"'filtered_resps' is {brief(responses)}; expected one text")
     return text_of(responses)

@@ -9,7 +9,7 @@ count twice: 0.629 for SRCC on AGIQA-3K is 0.628 here, all others of that model 
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import finite_of, shortened, text_of
+from eyechart.evaluators.backends.predictions.cells import name_of, number_of
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 
 _PREFIX = "logit_"
@@ -18,19 +18,8 @@ LOGITS = (f"{_PREFIX}good", f"{_PREFIX}high")
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one object.
-
-    Raises:
-        ValueError: The name is empty, or a logit no finite number.
-    """
-    name = text_of(row["img_path"]).strip()
-    if not name:
-        raise ValueError("'img_path' is empty")
-    logits = {}
-    for key, value in row.items():
-        if key.startswith(_PREFIX):
-            number = finite_of(value)
-            if number is None:
-                raise ValueError(f"'{key}' is {shortened(value)}; expected a finite number")
-            logits[key.removeprefix(_PREFIX)] = number
-    return Prediction(names=(name,), logits=logits)
+    """Read one object; a malformed one is a ValueError."""
+    logits = {
+        key.removeprefix(_PREFIX): number_of(value, f"'{key}'") for key, value in row.items() if key.startswith(_PREFIX)
+    }
+    return Prediction(names=(name_of(row, "img_path"),), logits=logits)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.backends.predictions.cells import finite_of, shortened, text_of
+from eyechart.evaluators.backends.predictions.cells import name_of, number_of
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 
 NAMES = ("id", "image", "image_name", "name", "filename")
@@ -11,16 +11,6 @@ NAMES = ("id", "image", "image_name", "name", "filename")
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one row.
-
-    Raises:
-        ValueError: The name is empty, or the score no finite number.
-    """
+    """Read one row; a malformed one is a ValueError."""
     column = next(name for name in NAMES if name in row)
-    name = text_of(row[column]).strip()
-    if not name:
-        raise ValueError(f"'{column}' is empty")
-    score = finite_of(row["score"])
-    if score is None:
-        raise ValueError(f"'score' is {shortened(row['score'])}; expected a finite number")
-    return Prediction(names=(name,), score=score)
+    return Prediction(names=(name_of(row, column),), score=number_of(row["score"], "'score'"))

@@ -18,15 +18,13 @@ _FAILED = "Failed to obtain answer"
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one row.
-
-    Raises:
-        ValueError: The index is no whole number, or an option is no text.
-    """
+    """Read one row; one whose index is no whole number or whose options are no text is a ValueError."""
     base, pass_name = base_and_pass(whole_number_of(row, "index"), group=group_of(row))
     image = text_of(row.get("image_path"))
-    text, problem = _answer(row)
-    failed = text.strip().startswith(_FAILED)
+    try:
+        text, problem = text_of(row["prediction"]), ""
+    except ValueError as error:
+        text, problem = "", f"'prediction': {error}"
     return Prediction(
         names=(str(base), image) if image else (str(base),),
         pass_name=pass_name,
@@ -36,32 +34,16 @@ def parse(row: Mapping[str, Any]) -> Prediction:
         place=base,
         has_thinking=bool(text_of(row.get("thinking"))),
         problem=problem,
-        failure=text.strip() if failed else "",
+        failure=text.strip() if text.strip().startswith(_FAILED) else "",
     )
 
 
 def group_of(row: Mapping[str, Any]) -> int | None:
-    """The row's `g_index`; None where it has none.
-
-    Raises:
-        ValueError: It is no whole number.
-    """
+    """The row's `g_index`; None where it has none."""
     return whole_number_of(row, "g_index") if text_of(row.get("g_index")) else None
 
 
 def lettered_options(row: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The options in the columns A, B, ..., where "nan" is how pandas writes an empty cell; None where there are none.
-
-    Raises:
-        ValueError: One is no text.
-    """
+    """The options in columns A, B, ..., where "nan" is how pandas writes an empty cell; None where there are none."""
     options = [text_of(row[letter]) for letter in takewhile(row.__contains__, ascii_uppercase)]
     return without_padding(options, ["", "nan"])
-
-
-def _answer(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The answer, and why it cannot be used."""
-    try:
-        return text_of(row["prediction"]), ""
-    except ValueError as error:
-        return "", f"'prediction': {error}"

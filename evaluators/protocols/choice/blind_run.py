@@ -59,12 +59,13 @@ def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
         MissingFileError: A file is not there.
         BadResultsError: The results cannot be read.
         BadAnnotationError: The predictions cannot be read.
-        UsageError: It is no path, or the run has no scores without images.
+        UsageError: The run has no scores without images.
+        ValueError: It is not a path.
     """
     if isinstance(folder, BlindRun):
         return folder
     if not isinstance(folder, str | Path):
-        raise UsageError(f"exclude_blind_solved is {folder!r}; expected the folder of a finished run")
+        raise ValueError("not a path")
     folder = Path(folder)
     for name in (RESULTS_FILE, PREDICTIONS_FILE):
         if not (folder / name).is_file():

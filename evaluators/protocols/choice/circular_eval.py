@@ -18,7 +18,13 @@ from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
 from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
 from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
 from eyechart.evaluators.protocols.choice.passes import OPEN, asked_pass, observed
-from eyechart.evaluators.protocols.choice.questions import CHOICE_COLUMNS, add_choices, check_question, shown_options
+from eyechart.evaluators.protocols.choice.questions import (
+    CHOICE_COLUMNS,
+    add_choices,
+    check_question,
+    module_settings,
+    shown_options,
+)
 from eyechart.evaluators.protocols.protocol import (
     CONFIG,
     Count,
@@ -230,7 +236,9 @@ class CircularEval(Protocol):
             "question_ids": [row["id"] for row, _ in passes],
             "rotations": [one.number for one in asked],
             "pass_counts": [counts[row["id"]] for row, _ in passes],
+            "questions": [one.question for one in asked],
             "groups": known_groups([row for row, _ in passes], self.groups) or None,
+            **module_settings(self._extraction(), self.judge),
             "missing": self._missing,
         }
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_rows, read_jsonl_rows
 from eyechart.evaluators.requests.types import Response, Row
 from eyechart.metrics.scoring.choices.agreement import X, extractor_agreement
@@ -63,14 +63,14 @@ def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     """Read letters from CSV or JSON Lines with `id`, `letter` and `pass` ("main" where it is absent or empty).
 
     Raises:
-        UsageError: It is no path.
         MissingFileError: The file is not there.
         BadAnnotationError: It is of another kind, holds no rows, or a row is malformed.
+        ValueError: It is not a path.
     """
     if isinstance(path, HumanLabels):
         return path
     if not isinstance(path, str | Path):
-        raise UsageError(f"human_labels is {path!r}; expected the path of a file")
+        raise ValueError("not a path")
     path = Path(path)
     letters: dict[Key, str] = {}
     for number, row in _rows(path):

@@ -9,18 +9,9 @@ from eyechart.evaluators.report.paper_tables.cells import PaperTable, ResultsByK
 from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks.q_bench import WORD_PAIRS
+from eyechart.evaluators.tasks.q_bench import DATABASES, WORD_PAIRS
 
-_DATABASES = {
-    "koniq10k": "KONiQ-10k",
-    "spaq": "SPAQ",
-    "live_fb": "LIVE-FB",
-    "live_itw": "LIVE-itw",
-    "cgiqa6k": "CGIQA-6K",
-    "agiqa3k": "AGIQA-3K",
-    "kadid10k": "KADID-10k",
-}
-_FEWER = tuple(name for name in _DATABASES if name != "cgiqa6k")
+_FEWER = tuple(name for name in DATABASES if name != "cgiqa6k")
 """The databases of Tables 9 and 10."""
 _GOOD_POOR, _HIGH_LOW = "good/poor", "high/low"
 _ARGMAX = "argmax"
@@ -62,8 +53,8 @@ def assessment(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
         return
     splits = dict.fromkeys(key.split for _, of_run in results for key in of_run)
     key = TaskKey(task, AVERAGE, ", ".join(splits))
-    columns = ("Model / Dataset", *_DATABASES.values(), "Average")
-    cells = [(row.label, *row.cells((*_DATABASES, AVERAGE))) for row in rows]
+    columns = ("Model / Dataset", *DATABASES.values(), "Average")
+    cells = [(row.label, *row.cells((*DATABASES, AVERAGE))) for row in rows]
     yield table(key, "table_4", "Q-Bench, Table 4: assessment, SRCC/PLCC", columns, cells)
     if any(row.has(_ARGMAX) for row in rows):
         yield _strategies(key, [row for row in rows if row.has(_ARGMAX)])
@@ -77,7 +68,7 @@ def assessment(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
 
 def _strategies(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
     """Q-Bench, Table 9: argmax and softmax of the words that make the scores."""
-    columns = ("Model / Dataset", "Strategy", *(_DATABASES[name] for name in _FEWER))
+    columns = ("Model / Dataset", "Strategy", *(DATABASES[name] for name in _FEWER))
     cells = [
         (row.label, strategy, *row.cells(_FEWER, way))
         for row in rows
@@ -90,7 +81,7 @@ def _strategies(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
 
 def _words_of_t5(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
     """Q-Bench, Table 10: good and poor, and the words that T5 is likelier to say."""
-    columns = ("Model / Dataset", "tokens", *(_DATABASES[name] for name in _FEWER))
+    columns = ("Model / Dataset", "tokens", *(DATABASES[name] for name in _FEWER))
     cells = [
         (row.label, _arrow(words), *row.cells(_FEWER, row.way(words)))
         for row in rows
@@ -102,9 +93,9 @@ def _words_of_t5(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
 
 def _ensembles(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
     """Q-Bench, Table 11: ensembles of synonyms, Eq. 4."""
-    columns = ("Model", "Prompt / Dataset", *_DATABASES.values(), "Average")
+    columns = ("Model", "Prompt / Dataset", *DATABASES.values(), "Average")
     cells = [
-        (row.label, _arrow(pair.name), *row.cells((*_DATABASES, AVERAGE), row.way(pair.name)))
+        (row.label, _arrow(pair.name), *row.cells((*DATABASES, AVERAGE), row.way(pair.name)))
         for row in rows
         for pair in WORD_PAIRS
     ]
@@ -120,7 +111,7 @@ def _rows(results: ResultsByKey) -> list[_Row]:
     for label, of_run in results:
         rows: dict[str, _Row] = {}
         for key, result in of_run.items():
-            if key.dataset in (*_DATABASES, AVERAGE):
+            if key.dataset in (*DATABASES, AVERAGE):
                 shared = {name: value for name, value in result.settings.items() if name not in _OF_ONE_DATABASE}
                 row = rows.setdefault(json.dumps([key.split, shared], sort_keys=True), _Row(label, _words(result)))
                 row.results.setdefault(key.dataset, result)

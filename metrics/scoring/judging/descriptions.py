@@ -101,8 +101,7 @@ def description_scores(
     Returns:
         For each dimension `score` in [0, 2], higher is better, `score_ci95`, `p0`, `p1`, `p2` in [0, 1], `n` and
         `failed_rounds`; the `sum` of the scores in [0, 6] and their `mean`, with intervals; `n`, `failed_rounds`,
-        `unscored`, `empty_predictions`, `without_reference`; `image_scores`, for each dimension the n means over usable
-        rounds in [0, 2], nan without one; `by_<group name>` for each group; and the settings.
+        `unscored`, `empty_predictions`, `without_reference`; `by_<group name>` for each group; and the settings.
 
     Raises:
         InputError: No row has a reference.
@@ -127,10 +126,8 @@ def description_scores(
 
     kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
     whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
-    means = {name: [float("nan") if mean is None else mean for mean in items[name]] for name in names}
     return (
         whole
-        | {"image_scores": means}
         | map_groups(kept, part)
         | {"judge": settings.judge}
         | wording_settings(template)
@@ -139,7 +136,7 @@ def description_scores(
 
 
 def wording_settings(template: str) -> dict[str, Any]:
-    """Whose words the judge is told, and which version of them.
+    """Who worded the judge's prompt, and its version.
 
     Examples:
         >>> wording_settings("aesbench")

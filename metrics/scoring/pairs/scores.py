@@ -30,7 +30,7 @@ _WITH_REPLICATES = ("srcc", "plcc")
 
 @dataclass(frozen=True)
 class PairSettings:
-    """What defines the scores of paired comparisons beside the data.
+    """Settings of the scores of paired comparisons.
 
     Attributes:
         aggregator: "map", "mle", "mle_ridge", "perron" or "trueskill".
@@ -235,5 +235,5 @@ def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: Pai
     sizes = [part.correlations.n for part in ranked.values() if not np.isnan(part.correlations.scores["plcc_fitted"])]
     if small := [n for n in sizes if n < SMALL_SAMPLE]:
         where = next(iter(ranked)) if len(ranked) == 1 else f"{len(small)} of {len(ranked)} pools"
-        message = f"{where}: plcc_fitted on n={min(small)} images is inflated by the fit; read it beside plcc and srcc"
+        message = f"{where}: plcc_fitted on n={min(small)} images is inflated by the fit; compare it with plcc and srcc"
         warnings.warn(message, SmallSampleWarning, stacklevel=3)

@@ -33,7 +33,7 @@ SMALL_SAMPLE = 30
 
 @dataclass(frozen=True)
 class QualitySettings:
-    """What defines quality scores beside the data.
+    """Settings of quality scores.
 
     Attributes:
         fit: "logistic4" or "logistic5".
@@ -156,7 +156,7 @@ def _part(
     for reason, names in part.undefined.items():
         warnings.warn(f"{where}: nan for {', '.join(names)}: {reason}", UndefinedScoreWarning, stacklevel=4)
     if part.n < SMALL_SAMPLE and not np.isnan(part.scores["plcc_fitted"]):
-        message = f"{where}: plcc_fitted on n={part.n} images is inflated by the fit; read it beside plcc and srcc"
+        message = f"{where}: plcc_fitted on n={part.n} images is inflated by the fit; compare it with plcc and srcc"
         warnings.warn(message, SmallSampleWarning, stacklevel=4)
     return part
 

@@ -1,12 +1,12 @@
 """Whether two models differ on the same items: paired tests, and their correction over many tasks.
 
-McNemar for right and wrong, Williams and Steiger for Pearson correlations with the same opinion scores, a paired
-bootstrap for SRCC and mean scores, Holm over tasks. The tests for correlations assume normal data and a linear
-relation; on ranks or strongly skewed scores, use the bootstrap.
+McNemar for right and wrong, Williams for Pearson correlations with the same opinion scores, a paired bootstrap for SRCC
+and mean scores, Holm over tasks. Williams' test assumes normal data and a linear relation; on ranks or strongly skewed
+scores, use the bootstrap.
 
 Sources: McNemar, Psychometrika, 1947; Williams, Journal of the Royal Statistical Society B, 1959, in the form that
-Steiger, "Tests for comparing elements of a correlation matrix", Psychological Bulletin, 1980, recommends (Eq. 7), and
-that paper's own test (Eq. 10 and 14); Holm, Scandinavian Journal of Statistics, 1979.
+Steiger, "Tests for comparing elements of a correlation matrix", Psychological Bulletin, 1980, recommends (Eq. 7); Holm,
+Scandinavian Journal of Statistics, 1979.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
@@ -53,7 +53,7 @@ class CorrelationTest:
 
     Attributes:
         difference: Correlation of the first model less that of the second, in [-2, 2].
-        statistic: Williams' t or Steiger's z; positive where the first model correlates more.
+        statistic: Williams' t; positive where the first model correlates more.
         p_value: Two-sided.
         n: Number of items.
     """
@@ -133,7 +133,13 @@ def williams(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> Corr
         >>> round(found.difference, 4), round(found.statistic, 3), round(found.p_value, 3)
         (0.0571, 0.597, 0.593)
     """
-    return williams_from_correlations(*_correlations(first, second, references))
+    x, y = check_numbers("first", first), check_numbers("second", second)
+    opinions = check_numbers("references", references)
+    n = check_lengths(first=x, second=y, references=opinions)
+    for name, values in (("first", x), ("second", y), ("references", opinions)):
+        if values.min() == values.max():
+            raise UndefinedScoreError(f"all {n} values of {name} are equal; a correlation with a constant is undefined")
+    return williams_from_correlations(plcc(x, opinions), plcc(y, opinions), plcc(x, y), n)
 
 
 def williams_from_correlations(r_first: float, r_second: float, r_between: float, n: int) -> CorrelationTest:
@@ -154,45 +160,6 @@ def williams_from_correlations(r_first: float, r_second: float, r_between: float
     spread = 2 * (n - 1) / (n - 3) * determinant + mean**2 * (1 - r_between) ** 3
     statistic = (r_first - r_second) * np.sqrt((n - 1) * (1 + r_between) / spread)
     return CorrelationTest(r_first - r_second, float(statistic), float(2 * student.sf(abs(statistic), n - 3)), n)
-
-
-def steiger(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> CorrelationTest:
-    """Steiger's test of two Pearson correlations with the same variable. Arguments and errors as for `williams`.
-
-    Examples:
-        >>> found = steiger([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], [1, 2, 3, 4, 6, 5])
-        >>> round(found.difference, 4), round(found.statistic, 3), round(found.p_value, 3)
-        (0.0571, 0.577, 0.564)
-    """
-    return steiger_from_correlations(*_correlations(first, second, references))
-
-
-def steiger_from_correlations(r_first: float, r_second: float, r_between: float, n: int) -> CorrelationTest:
-    """Steiger's test from the correlations: Fisher's z values, with their covariance at the mean correlation.
-
-    Eq. 10 and 14 of Steiger (1980). Arguments as for `williams_from_correlations`.
-
-    Examples:
-        >>> round(steiger_from_correlations(0.4, 0.5, 0.1, n=103).statistic, 2)
-        -0.89
-    """
-    _check_correlations(r_first, r_second, r_between, n)
-    square = ((r_first + r_second) / 2) ** 2
-    covariance = r_between * (1 - 2 * square) - square * (1 - 2 * square - r_between**2) / 2
-    covariance /= (1 - square) ** 2
-    difference = np.arctanh(r_first) - np.arctanh(r_second)
-    statistic = difference * np.sqrt((n - 3) / (2 - 2 * covariance))
-    return CorrelationTest(r_first - r_second, float(statistic), float(2 * norm.sf(abs(statistic))), n)
-
-
-def _correlations(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> tuple[float, float, float, int]:
-    x, y = check_numbers("first", first), check_numbers("second", second)
-    opinions = check_numbers("references", references)
-    n = check_lengths(first=x, second=y, references=opinions)
-    for name, values in (("first", x), ("second", y), ("references", opinions)):
-        if values.min() == values.max():
-            raise UndefinedScoreError(f"all {n} values of {name} are equal; a correlation with a constant is undefined")
-    return plcc(x, opinions), plcc(y, opinions), plcc(x, y), n
 
 
 def _check_correlations(r_first: float, r_second: float, r_between: float, n: int) -> float:

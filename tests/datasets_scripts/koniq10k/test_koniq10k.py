@@ -117,13 +117,11 @@ def test_the_real_list_is_the_mean_rating_rounded(reference: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["image", "img_path"])
-def test_the_image_may_be_in_another_column(release_of: Folder, reference: Path, column: str) -> None:
+def test_the_image_may_be_in_another_column(release_of: Folder, column: str) -> None:
     """Of the official files, with their ratings and sets, and of lists that hold a score alone."""
-    text = (reference / "iqa-annotations" / "koniq10k_distributions_sets.csv").read_text(encoding="utf-8")
-    folder = release_of({"koniq10k_distributions_sets.csv": text.replace("image_name", column, 1)})
+    folder = release_of({"koniq10k_distributions_sets.csv": SETS.replace("image_name", column, 1)})
     parts = load_dataset("koniq10k", data_dir=folder, images="skip")
-    assert [len(part) for part in parts.values()] == [10_073, 7_058, 1_000, 2_015]
-    assert (round(min(parts["test"]["quality"]), 2), round(max(parts["test"]["quality"]), 2)) == (1.10, 4.31)
+    assert [len(part) for part in parts.values()] == [4, 2, 1, 1] and parts["test"]["quality"][:] == [4, 1, 5, 1.5]
     for name, content in {
         "mos.csv": f"{column},MOS\n1.jpg,3.25\n",
         "list.csv": f"{column},mos\n1.jpg,3.25\n",

@@ -1,5 +1,6 @@
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,16 @@ def load(config: str, split: str = "dev", **options: Any) -> list[dict[str, Any]
     return load_dataset("llsavisionqa", config, data_dir=folder, split=split, images="skip", options=options).to_list()
 
 
+@cache
+def load_source(name: str, split: str) -> list[dict[str, Any]]:
+    return load_dataset(name, data_dir=mini.release(name), split=split, images="skip").to_list()
+
+
 @pytest.mark.parametrize("config", SOURCES)
 @pytest.mark.parametrize("position", POSITIONS)
 def test_every_row_is_that_of_the_source_with_one_more_option(config: str, position: str | int) -> None:
-    source = mini.release(SOURCES[config])
     for split in ("dev", "test"):
-        plain = load_dataset(SOURCES[config], data_dir=source, split=split, images="skip").to_list()
+        plain = load_source(SOURCES[config], split)
         for before, after in zip(plain, load(config, split, refusal_position=position), strict=True):
             place = "ABCDE".index(after["refusal"])
             assert after["options"][place] == REFUSAL

@@ -16,12 +16,10 @@ ROWS = [["00001.jpg", 48.86, 50, 51, 52, 53, 54], ["00002.jpg", 62, 60, 61, 62, 
 def spaq(tmp_path: Path, write_image: Callable[..., None]) -> Callable[..., Path]:
     """Return a function that writes a folder in SPAQ's layout."""
 
-    def write(rows: list[list[Any]] = ROWS, merge: str = "", image: str = HEADER[0]) -> Path:
+    def write(rows: list[list[Any]] = ROWS, image: str = HEADER[0]) -> Path:
         book = openpyxl.Workbook()
         for row in [[image, *HEADER[1:]], *rows]:
             book.active.append(row)
-        if merge:
-            book.active.merge_cells(merge)
         (tmp_path / "spaq" / "Annotations").mkdir(parents=True)
         book.save(tmp_path / "spaq" / "Annotations" / "MOS and Image attribute scores.xlsx")
         for name, *_ in ROWS:
@@ -76,11 +74,6 @@ def test_bad_cells_name_the_sheets_row(spaq: Callable[..., Path]) -> None:
         "field 'Image name' must be text, found 3",
         "field 'MOS' must be a number, found None",
     ]
-
-
-def test_merged_headings(spaq: Callable[..., Path]) -> None:
-    with pytest.raises(BadAnnotationError, match=r"scores\.xlsx, row 1: the header has merged cells \(C1:G1\)"):
-        load_dataset("spaq", data_dir=spaq(merge="C1:G1"))
 
 
 @pytest.mark.parametrize("file", ["q-bench-a3/spaq.json", "iqa-annotations/uw_SPAQ.txt"])

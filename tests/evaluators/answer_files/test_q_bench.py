@@ -11,17 +11,17 @@ def read_rows(text):
 
 
 @pytest.mark.parametrize(
-    ("subset", "file", "submit"),
+    ("dataset", "file", "write"),
     [
         ("llvisionqa", "llvisionqa_test.json", perception_answer_file),
         ("llvisionqa_pairs", "q-bench2-a1-test.jsonl", pair_answer_file),
     ],
 )
-def test_it_holds_the_rows_of_the_releases_test_file(subset, file, submit):
-    folder = mini.release(subset)
-    rows = load_dataset(subset, split="test", data_dir=folder, images="skip")
+def test_it_holds_the_rows_of_the_releases_test_file(dataset, file, write):
+    folder = mini.release(dataset)
+    rows = load_dataset(dataset, split="test", data_dir=folder, images="skip")
     replies = [f"reply {number}: Ü" for number in range(len(rows))]
-    (written,) = submit(list(rows), replies).values()
+    (written,) = write(list(rows), replies).values()
     found = read_rows(written.decode("utf-8"))
     assert [row.pop("response") for row in found] == replies
     assert found == read_rows((folder / file).read_text(encoding="utf-8"))
@@ -52,10 +52,10 @@ def test_further_questions_about_an_image_name_the_same_image(id, img_path):
     assert json.loads(written) == [{**expected, "response": "Yes"}]
 
 
-@pytest.mark.parametrize("submit", [perception_answer_file, pair_answer_file])
-def test_rows_of_ones_own_keep_what_they_have(submit):
+@pytest.mark.parametrize("write", [perception_answer_file, pair_answer_file])
+def test_rows_of_ones_own_keep_what_they_have(write):
     row = {"id": "mine", "question": "Is it?", "options": ["Yes", "No"], "concern": "taste"}
-    (written,) = submit([row], ["Yes"]).values()
+    (written,) = write([row], ["Yes"]).values()
     (found,) = read_rows(written.decode("utf-8"))
     assert set(found) == {"question", "img_path", "candidates", "response"} and "mine" in found["img_path"]
 
@@ -71,9 +71,9 @@ def test_further_questions_about_a_pair_name_the_same_pair(id):
     "reply",
     ["", "\x00\x1b[2J", "多云", "{}", "half of a pair: \ud800", "two\u2028lines\x85and\nthree", "long " * 10_000],
 )
-@pytest.mark.parametrize("submit", [perception_answer_file, pair_answer_file, description_answer_file])
-def test_every_reply_is_read_back_as_it_was(submit, reply):
+@pytest.mark.parametrize("write", [perception_answer_file, pair_answer_file, description_answer_file])
+def test_every_reply_is_read_back_as_it_was(write, reply):
     row = {"id": "test-1.png", "question": "?", "options": ["Yes"], "question_type": "how", "concern": "distortion"}
-    (written,) = submit([row], [reply]).values()
+    (written,) = write([row], [reply]).values()
     (found,) = read_rows(written.decode("utf-8"))
     assert found["response"] == reply

@@ -1,4 +1,4 @@
-"""Several real processes, started as users start them."""
+"""Several processes: real ones, started as users start them, and what each hears of a failure in another."""
 
 import json
 import os
@@ -10,22 +10,13 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from eyechart.datasets_scripts.common.errors import DataError, ModelError
+from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.requests.types import Backend, Request, Response
+from tests.evaluators.backends.threads import in_processes
 
-RUN = ["run", "q_bench/perception", "--limit", "20"]
-
-
-def launch(arguments: list[str], count: int, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in so many processes; a port of its own lets several tests run at once."""
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(count)]
-    return subprocess.run(
-        [*torchrun, *arguments],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "EYECHART_HOME": str(folder / "home")},
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
+RUN = ["run", "q_bench/perception", "--limit", "21", "--no-store"]
 
 
 def outcome(folder: Path) -> tuple[dict, list]:
@@ -34,52 +25,64 @@ def outcome(folder: Path) -> tuple[dict, list]:
 
 
 @pytest.mark.slow
-def test_three_processes_give_the_results_of_one(tmp_path):
-    """Of 20 rows one gets fewer; two processes with equal parts: `backends/local/test_exactness.py`."""
-    alone = CliRunner().invoke(app, [*RUN, "--no-store", "--out", str(tmp_path / "1")])
+def test_two_processes_give_the_results_of_one(tmp_path):
+    """Of 21 rows one gets fewer."""
+    alone = CliRunner().invoke(app, [*RUN, "--out", str(tmp_path / "1")])
     assert alone.exit_code == 0, alone.output
-    expected, predictions = outcome(tmp_path / "1")
-    command = ["-m", "eyechart.evaluators.cli", *RUN, "--no-store", "--out", str(tmp_path / "3")]
-    done = launch(command, 3, tmp_path)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    done = subprocess.run(
+        [*torchrun, "-m", "eyechart.evaluators.cli", *RUN, "--out", str(tmp_path / "2")],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "EYECHART_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Results are in") == 1, "one process prints"
-    found, table = outcome(tmp_path / "3")
-    assert found["scores"] == expected["scores"]
-    assert found["settings"]["model"]["processes"] == 3
-    assert table == predictions
+    (expected, predictions), (found, table) = outcome(tmp_path / "1"), outcome(tmp_path / "2")
+    assert found["scores"] == expected["scores"] and table == predictions
+    assert found["settings"]["model"]["processes"] == 2
 
 
-BROKEN = """
-import os, signal, sys
-from pathlib import Path
-from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.runs.plan import make_plan
-from eyechart.evaluators.backends.processes import join_processes
-from eyechart.evaluators.runs.run import RunOptions, execute
+class Echo(Backend):
+    """Answers with the id; one request has no answer, and another breaks the model."""
 
-def answer(messages):
-    if os.environ["RANK"] == "1":
-        if sys.argv[2] == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        raise RuntimeError("this process has a broken accelerator")
-    return "A"
+    name = "echo"
 
-plan = make_plan(["q_bench/perception"], limit=8, is_mini=True)
-folder = Path(sys.argv[1])
-done = execute(plan, lambda: FunctionBackend(answer), RunOptions(), folder, processes=join_processes())
-sys.exit(0 if done else 1)
-"""
+    def settings(self):
+        return {"backend": "echo"}
+
+    def answer(self, requests):
+        for request in requests:
+            if request.id == "broken":
+                raise RuntimeError("this process has a broken accelerator")
+            error = DataError("no image") if request.id == "5" else None
+            yield Response(request, None if error else request.id, error=error)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("way", "reason"), [("raise", "this process has a broken accelerator"), ("kill", "SIGKILL")])
-def test_a_process_that_fails_makes_the_run_fail_with_its_reason(tmp_path, way, reason):
-    script = tmp_path / "broken.py"
-    script.write_text(BROKEN)
-    done = launch([str(script), str(tmp_path / "out"), way], 2, tmp_path)
-    assert done.returncode != 0
-    assert reason in done.stderr.replace("\n", " "), done.stderr
-    if way == "raise":
-        assert "process 1 of 2 failed: RuntimeError" in done.stderr
-        results = json.loads((tmp_path / "out" / "results.json").read_text())
-        assert not results["tasks"]
+def test_every_process_yields_the_same_responses_to_its_own_requests():
+    def ask(processes):
+        requests = [Request(str(number), ("Why?",), (b"%d" % number,)) for number in range(7)]
+        backend = DistributedBackend(Echo(), processes).for_data("some")
+        responses = list(backend.answer(requests))
+        assert all(response.request is requests[int(response.request.id)] for response in responses)
+        assert (backend.name, backend.settings()) == ("echo", {"backend": "echo", "processes": 3})
+        return [(response.request.id, response.text, str(response.error or "")) for response in responses]
+
+    first, *others = in_processes(3, ask)
+    assert others == [first] * 2
+    assert sorted(first) == [(id, None if id == "5" else id, "no image" if id == "5" else "") for id in "0123456"]
+
+
+def test_a_process_that_fails_makes_all_fail_with_its_reason():
+    def ask(processes):
+        requests = [Request("broken" if number == 6 else str(number), ("Why?",), ()) for number in range(8)]
+        try:
+            list(DistributedBackend(Echo(), processes).answer(requests))
+        except (ModelError, RuntimeError) as error:
+            return f"{type(error).__name__}: {error}"
+
+    found = in_processes(2, ask)
+    reason = "RuntimeError: this process has a broken accelerator"
+    assert sorted(found) == sorted([reason, f"ModelError: process {found.index(reason)} of 2 failed: {reason}"])

@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("logging_model.py")
 MODEL = runpy.run_path(str(SCRIPT))
 COUNT = 2000
 SECONDS = 0.004
-KILLS = 20
+KILLS = 8
 # How far a process may get, in bytes of its log, of which a whole run makes 50,000.
 FARTHEST = 2000
 

@@ -75,7 +75,7 @@ def test_variants_that_all_databases_have_are_averaged():
 def test_missing_databases_are_named_and_nothing_is_averaged(count):
     (found,) = averages(seven()[:count])
     assert found.scores is None and found.variants == {}
-    missing = ", ".join(DATABASES[count:])
+    missing = ", ".join(tuple(DATABASES)[count:])
     assert " ".join(found.caveats) == f"There is no average over the 7 databases: no scores of {missing}."
 
 

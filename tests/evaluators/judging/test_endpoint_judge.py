@@ -25,14 +25,6 @@ def test_all_rounds_are_asked_for_in_one_request(script, judge):
     assert (body["temperature"], body["max_tokens"]) == (0.7, 9)
 
 
-def test_a_server_that_passes_over_n_is_asked_round_by_round(script, judge):
-    script.say(completion("1"))
-    asked = judge()
-    assert asked(DARK, 3) == ["1"] * 3
-    assert [body.get("n") for body in script.bodies] == [3, None, None]
-    assert asked.settings()["requests"] == 3 and asked.settings()["prompt_tokens"] == 300
-
-
 def test_conversations_are_asked_at_once_up_to_the_limit(script, judge):
     under_way, most, lock = 0, 0, threading.Lock()
 

@@ -1,7 +1,6 @@
 """Judges that are down, slow, asked too often, out of money or talk nonsense: each has an outcome of its own."""
 
 import json
-import time
 
 import pytest
 from werkzeug import Response
@@ -22,11 +21,6 @@ OUT_OF_MONEY = {"402": refusal(402, "pay"), "429": refusal(429, "pay", code="ins
 out_of_money = pytest.mark.parametrize("fault", OUT_OF_MONEY.values(), ids=OUT_OF_MONEY)
 
 
-def slow(request):
-    time.sleep(2)
-    return completion("1")
-
-
 def score(judge, n=4):
     return metrics.load("judge_answer").compute(
         predictions=[f"dim {i}" for i in range(n)],
@@ -37,10 +31,9 @@ def score(judge, n=4):
     )
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_wrong_key_or_model_ends_the_scoring_with_the_servers_words(script, judge, status):
-    script.say(refusal(status, "no such thing"))
-    with pytest.raises(ModelError, match=f"the judge 'judge' cannot be asked: .* answered {status}: no such thing"):
+def test_a_wrong_key_or_model_ends_the_scoring_with_the_servers_words(script, judge):
+    script.say(refusal(401, "no such thing"))
+    with pytest.raises(ModelError, match=r"the judge 'judge' cannot be asked: .* answered 401: no such thing"):
         score(judge())
 
 
@@ -83,24 +76,20 @@ def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge,
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (refusal(429), "answered 429 after 1 retry"),
         (refusal(500), "answered 500 after 1 retry"),
         (refusal(400, "too long"), "answered 400: too long"),
         (Response("<html>", 200), "no chat completion"),
         ({"choices": []}, "returned no reply"),
-        (slow, "did not answer within 1 s after 1 retry"),
     ],
-    ids=["429", "500", "400", "HTML", "no reply", "slow"],
+    ids=["500", "400", "HTML", "no reply"],
 )
 def test_a_single_failure_is_a_failed_round(script, judge, fault, reason):
     def answer(request):
         ill = "picture 2" in json.loads(request.data)["messages"][0]["content"]
-        found = fault if ill else always()
-        return found(request) if callable(found) and not isinstance(found, Response) else found
+        return fault if ill else always()(request)
 
     script.say(answer)
-    # On a busy machine a healthy server may take long, too: little time is given only where that is the fault.
-    asked = judge(timeout=1.0 if fault is slow else 60.0, max_retries=1)
+    asked = judge(timeout=60.0, max_retries=1)
     with pytest.warns(LostRoundsWarning, match=reason):
         replies = asked.ask_all(CONVERSATIONS, 2)
     assert replies == [[None] * 2 if i == 2 else ["Score: 2"] * 2 for i in range(6)]
@@ -114,13 +103,6 @@ def test_rounds_that_were_had_before_a_failure_count(script, judge, store):
     script.say(always("0"))
     assert judge(store)(CONVERSATIONS[0], 5) == ["1", "0", "1", "0", "0"]
     assert script.bodies[-1]["n"] == 2
-
-
-def test_a_server_that_is_asked_too_often_is_asked_again_when_it_says(script, judge):
-    script.say(refusal(429, headers={"Retry-After": "1.1"}), always())
-    start = time.perf_counter()
-    assert judge(max_retries=2)(CONVERSATIONS[0], 5) == ["Score: 2"] * 5
-    assert time.perf_counter() - start > 1.1 and len(script.bodies) == 2
 
 
 @out_of_money

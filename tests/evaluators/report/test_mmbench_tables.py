@@ -17,7 +17,7 @@ from eyechart.evaluators.report.task_charts import task_charts
 from tests.evaluators.report.conftest import NONE, scored
 
 WITHOUT = "without blind-solvable questions"
-MARKING = "marking of open answers"
+MARKING = "grades of open answers"
 
 
 def mmbench(**changes):
@@ -100,7 +100,7 @@ def without(model, split, every, rest, blind="GPT-4"):
     scores = {"circular_accuracy": every, "vanilla_accuracy": 0.7}
     extras = {"exclude_blind_solved": {"model": blind, "removed": 9, "not_asked": 0, "of": 99}}
     return mmbench(
-        model=model, split=split, scores=scores, variants={WITHOUT: {"circular_accuracy": rest}}, extras=extras
+        model=model, split=split, scores=scores, variants={WITHOUT: {"circular_accuracy": rest}}, diagnostics=extras
     )
 
 
@@ -146,7 +146,7 @@ def data():
     texts = {name: datasets.Value("string") for name in rows}
     features = {**texts, "images": datasets.Sequence(datasets.Image()), "options": datasets.Sequence(texts["id"])}
     dataset = datasets.Dataset.from_dict(rows, datasets.Features(features))
-    return LoadedData(dataset=dataset, subset="mmbench", config="en", split="dev", source="given")
+    return LoadedData(dataset=dataset, name="mmbench", config="en", split="dev", source="given")
 
 
 def run(model, data, judge=None, **options):

@@ -261,7 +261,7 @@ def test_the_tables_of_a_real_run_are_those_of_scipy(tables):
         return values
 
     for database in ("spaq", "kadid10k"):
-        data = load_data(get_task("q_bench/assessment"), subset=database, data_dir=mini.release(database))
+        data = load_data(get_task("q_bench/assessment"), dataset=database, data_dir=mini.release(database))
         seen[database], human[database] = [], data.dataset["quality"][:40]
         found.append(evaluator("q_bench/assessment").run(FunctionBackend(logits), data, limit=40))
     fourth, ninth, tenth, eleventh = tables(*with_averages(found))
@@ -293,12 +293,12 @@ def test_the_published_cells_of_t5_come_out_of_its_released_logits(tables, refer
     found = []
     for file, database in (("livec", "live_itw"), ("agi", "agiqa3k")):
         data = load_data(
-            get_task("q_bench/assessment"), subset=database, data_dir=reference / "q-bench-a3", images="skip"
+            get_task("q_bench/assessment"), dataset=database, data_dir=reference / "q-bench-a3", images="skip"
         )
         answers = tmp_path / f"{file}.jsonl"
         answers.write_text("\n".join(released(reference / "q-bench-a3-logits" / "instructblip_t5" / f"{file}.json")))
         options = {"word_pair": "high/low", "ties": "released"}
-        found.append(evaluator("q_bench/assessment", options=options).run(PredictionsFileBackend(answers), data))
+        found.append(evaluator("q_bench/assessment", settings=options).run(PredictionsFileBackend(answers), data))
     fourth, _, tenth, eleventh = tables(*with_averages(found))
     none = f"{NONE}/{NONE}"
     assert fourth.rows[0][1:] == (*[none] * 3, "0.113/0.113", none, "0.378/0.400", none, none)

@@ -112,7 +112,7 @@ def test_2afc_table_ii_has_each_average_below_its_parts(tables):
     variants = {"mle": {"by_pool": {"CSIQ": {"plcc_fitted": None}}}, "mixed": {"by_pool": {}}}
     variants["mle_ridge=0.01"] = {"by_pool": {"CSIQ": {"plcc_fitted": 0.75}}, "ridge": 0.01}
     extras = {"table": table, "averages": averages}
-    second, fifth = tables(scored("two_afc/coarse", "two_afc", scores, extras=extras, variants=variants))
+    second, fifth = tables(scored("two_afc/coarse", "two_afc", scores, diagnostics=extras, variants=variants))
     assert second.columns == ("Dataset", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"LLaVA-v1.5 {RHO}")
     assert second.rows == (
         ("CSIQ", "0.778", "0.589", "0.764"),
@@ -131,8 +131,8 @@ def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
         "table": {"fnoise": pair_row(0.365, 0.198, 0.396), "AWGN": pair_row(0.448, 0.260, 0.543)},
         "averages": [{"over": ["fnoise", "AWGN"], "weights": "equal", **pair_row(0.4, 0.2, 0.5)}],
     }
-    one = scored("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, extras=extras)
-    other = dataclasses.replace(one, model="GPT-4V", extras={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
+    one = scored("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, diagnostics=extras)
+    other = dataclasses.replace(one, model="GPT-4V", diagnostics={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
     third, fourth = tables(one, other=other)
     assert third.columns == ("Type", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"GPT-4V {KAPPA}", f"GPT-4V {ALPHA}")
     assert third.rows == (

@@ -92,8 +92,8 @@ def test_training_images_are_not_those_of_the_mini_releases_or_the_held_out_ones
     def digest(image):
         return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
 
-    # The first quarter: equal seeds would give equal images at equal places.
-    scenes = train.SCENES // 4
+    # The first ones: equal seeds would give equal images at equal places.
+    scenes = 600
     trained = {digest(sample.image) for sample in train._draw(scenes)}
     held_out = {
         digest(s.image) for part in range(1, 9) for i in range(50) for s in draw_samples(HELD_OUT_SEED + part, i)

@@ -7,9 +7,8 @@ from typing import Any
 
 from eyechart.evaluators.evaluation.averages import AVERAGE, AVERAGED_SCORES
 from eyechart.evaluators.results.sources import OFFICIAL
-from eyechart.hub_cards.leaderboard.board import Board
-from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.columns import Path as Keys
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Board
+from eyechart.metrics.scores import Unit, specs_of
 
 STARTED = "2026-05-01T12:00:00+00:00"
 
@@ -22,19 +21,20 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
     """A task of a results file: every column of the board has the score, in its own unit, with an interval."""
     scores: dict[str, Any] = {board.count: board.items or 500}
     for column in board.columns:
-        unit = 100 if column.path[-1].startswith("score_") else 1
-        put(scores, column.path, round(unit * score, 6))
-        if column.interval:
-            put(scores, column.interval, [unit * max(0.0, score - width), unit * min(1.0, score + width)])
-    if "yes_no" in scores:
-        scores["yes_no"] |= {"n_yes": 300, "n_no": 250}
-    for name, allowed in board.score_settings.items():
-        put(scores, tuple(name.split(".")), allowed[0])
+        unit = column.score.high if column.score.unit is Unit.PERCENT else 1
+        put(scores, (*column.part, *column.score.key.split(".")), round(unit * score, 6))
+        if column.score.interval and board.dataset != AVERAGE:
+            interval = [unit * max(0.0, score - width), unit * min(1.0, score + width)]
+            put(scores, (*column.part, *column.score.interval.split(".")), interval)
+    for name, _, key in (spec.key.partition(".") for spec in specs_of(board.task.metric)):
+        if key and name in scores:
+            scores[name].setdefault(key, 0)
+    if board.task.metric == "softmax_iqa":
+        scores |= {name: round(score, 6) for name in AVERAGED_SCORES}
     if board.dataset == AVERAGE:
         for database in board.settings["databases"][0]:
-            own = result_on(board_named(f"{board.task}/{database}"), model, score)["scores"]
+            own = result_on(board_named(f"{board.name}/{database}"), model, score)["scores"]
             scores["by_database"][database] = {name: own[name] for name in (*AVERAGED_SCORES, "n")}
-        scores["krcc"] = round(score, 6)
     settings: dict[str, Any] = {"seed": 0, "data": {"source": OFFICIAL, "rows": board.items}}
     for name, allowed in board.settings.items():
         put(settings, tuple(name.split(".")), allowed[0])
@@ -42,8 +42,8 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         settings["judge"] = {"name": "some-judge"}
         scores["judge"] = "some-judge"
     return {
-        "task": board.task,
-        "subset": board.dataset,
+        "task": board.task.name,
+        "dataset": board.dataset,
         "split": board.split,
         "model": model,
         "scores": scores,
@@ -66,7 +66,7 @@ def hand_in(folder: Path, name: str, tasks: Sequence[dict[str, Any]], started: s
     return path
 
 
-def put(target: dict[str, Any], keys: Keys, value: Any) -> None:
+def put(target: dict[str, Any], keys: Sequence[str], value: Any) -> None:
     for key in keys[:-1]:
         target = target.setdefault(key, {})
     target[keys[-1]] = value

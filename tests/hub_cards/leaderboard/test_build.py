@@ -111,7 +111,7 @@ def test_the_rest_of_a_file_stands_where_one_result_does_not(folder, space, tmp_
         ('{"schema": 1, "environment": {}, "tasks": [{}]}', "field required"),
         (json.dumps(results_file([])), "it holds no finished task"),
         (json.dumps(results_file([result_on(PERCEPTION, "a") | {"task": "x" * 10_000}])), "no board takes the task"),
-        (json.dumps(results_file([result_on(PERCEPTION, "a") | {"subset": "spaq"}])), "no board takes the data set"),
+        (json.dumps(results_file([result_on(PERCEPTION, "a") | {"dataset": "spaq"}])), "no board takes the data set"),
         (json.dumps(results_file([result_on(PERCEPTION, "a")], started="soon")), "environment.started is 'soon'"),
         (
             json.dumps(results_file([result_on(PERCEPTION, "a", 0.4)])).replace("0.4,", "NaN,"),
@@ -121,7 +121,10 @@ def test_the_rest_of_a_file_stands_where_one_result_does_not(folder, space, tmp_
             json.dumps(results_file([result_on(PERCEPTION, "a", 0.4)])).replace("0.4,", "1e999,"),
             "which ranks, is undefined",
         ),
-        (json.dumps(results_file([result_on(PERCEPTION, "a", 0.4)])).replace("0.4,", "-0.5,"), "expected 0 to 1"),
+        (
+            json.dumps(results_file([result_on(PERCEPTION, "a", 0.4)])).replace("0.4,", "-0.5,"),
+            "expected a number from 0 to 1",
+        ),
     ],
 )
 def test_files_that_cannot_be_used_are_rejected_with_the_reason(folder, space, content, reason):
@@ -177,7 +180,7 @@ def test_models_of_different_judges_are_ranked_apart(folder, space):
 
 
 def test_precomputed_predictions_are_marked(folder, space):
-    quality = [board for board in BOARDS if board.task == "q_bench/assessment"]
+    quality = [board for board in BOARDS if board.task.name == "q_bench/assessment"]
     made = [result_on(board, "org/file") for board in (PERCEPTION, *quality)]
     for result in (made[0], made[2]):
         result["settings"]["model"] = {"backend": "predictions_file", "name": "org/file"}

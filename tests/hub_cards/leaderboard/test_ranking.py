@@ -1,9 +1,10 @@
 import random
 
-from eyechart.hub_cards.leaderboard.columns import number, percent
+from eyechart.hub_cards.leaderboard.boards import Column
 from eyechart.hub_cards.leaderboard.ranking import ranks
+from eyechart.metrics.scores import spec
 
-ACCURACY = percent("accuracy", "Accuracy")
+ACCURACY = Column(spec("accuracy"), "Accuracy")
 
 
 def places(scores, column=ACCURACY):
@@ -26,7 +27,7 @@ def test_the_bound_itself_is_within():
 def test_without_intervals_only_equal_digits_tie():
     scores = [(value, None, None) for value in (0.5, 0.50001, 0.5001)]
     assert places(scores) == [(2, True), (2, True), (1, False)]
-    assert places(scores, number("srcc", "SRCC")) == [(1, True)] * 3
+    assert places(scores, Column(spec("srcc"), "SRCC")) == [(1, True)] * 3
 
 
 def test_no_two_of_a_rank_are_told_apart_by_the_firsts_interval():

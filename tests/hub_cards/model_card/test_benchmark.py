@@ -14,7 +14,7 @@ from eyechart.hub_cards.model_card.benchmark import benchmark, task_id
 
 @pytest.mark.parametrize("subset", DATASETS)
 def test_every_task_has_its_leaderboard_and_every_leaderboard_a_score(subset: str) -> None:
-    tasks = [task for task in TASKS if subset in task.subsets]
+    tasks = [task for task in TASKS if subset in task.data.datasets]
     configs = DATASETS[subset].configs
     if not tasks:
         with pytest.raises(UsageError, match="cannot be a benchmark"):
@@ -23,12 +23,12 @@ def test_every_task_has_its_leaderboard_and_every_leaderboard_a_score(subset: st
     made = benchmark(subset, configs, i_have_the_rights=True)
     assert set(made) == {"name", "description", "evaluation_framework", "tasks"}
     ids = [entry["id"] for entry in made["tasks"]]
-    assert len(set(ids)) == len(ids) and set(ids) >= {task_id(task.name, task.splits[0]) for task in tasks}
+    assert len(set(ids)) == len(ids) and set(ids) >= {task_id(task.name, task.data.splits[0]) for task in tasks}
     assert {entry["config"] for entry in made["tasks"]} <= set(configs)
     try:
         public = benchmark(subset, configs)["tasks"]
     except UsageError:
-        assert set(DATASETS[subset].private) >= {split for task in tasks for split in task.splits}
+        assert set(DATASETS[subset].private) >= {split for task in tasks for split in task.data.splits}
     else:
         assert all(entry["split"] not in DATASETS[subset].private_splits(entry["config"]) for entry in public)
 

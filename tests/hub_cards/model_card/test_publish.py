@@ -41,7 +41,13 @@ model-index:
 ---
 # A model
 """
-CIRCULAR = {"circular_accuracy": 0.5, "circular_ci95": [0.25, 0.75], "vanilla_accuracy": None, "n_questions": 1164}
+CIRCULAR = {
+    "circular_accuracy": 0.5,
+    "circular_ci95": [0.25, 0.75],
+    "vanilla_accuracy": None,
+    "n_questions": 1164,
+    "n_vanilla": 1164,
+}
 QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [None, None], "n": 10073}
 
 
@@ -89,11 +95,8 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
     (entry,) = parse_eval_result_entries(yaml.safe_load((tmp_path / "out" / ENTRIES).read_text()))
     assert (entry.dataset_id, entry.task_id, entry.value) == ("me/qa", "q_bench_perception", 0.75)
     assert entry.date == "2026-11-21T10:00:00+00:00" and entry.source_url == "https://example.org/run"
-    assert entry.notes.startswith("Accuracy, dev, n = 1495; 95 % interval 0.5 to 0.875; prompt q_bench_a1/2; eyechart ")
-    assert (
-        "| `q_bench/perception` | LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 to 87.50 | 25.00 % | 1,495 |"
-        in card.text
-    )
+    assert entry.notes.startswith("accuracy, dev, n = 1495; 95 % interval 0.5 to 0.875; prompt q_bench_a1/2; eyechart ")
+    assert "| LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 to 87.50 | 25.00 % | 1,495 |" in card.text
     assert "| `mmbench/en` | MMBench, en (dev) | CircularEval | 50.00 % |" in card.text
     assert "VanillaEval | undefined |" in card.text and "/data/release" not in card.text
     again = call(
@@ -163,11 +166,9 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"data": {"is_mini": "no"}}, "it is of a mini release"),
         ({"data": {"source": str(mini.release("llvisionqa"))}}, "it is of a mini release"),
         ({"settings": {"limit": 5}}, "run used --limit 5; repeat it without --limit"),
-        ({"scores": None, "note": "The answers are private."}, "it has no score, as The answers are private."),
+        ({"scores": None, "caveats": ["The answers are private."]}, "it has no score, as The answers are private."),
         ({"scores": {}}, "it has no score; a results file is not to be edited"),
-        ({"scores": {**ACCURACY, "accuracy": 5.0}}, "scores.accuracy is 5.0; expected 0 to 1; a results file is not"),
-        ({"scores": {**ACCURACY, "n": -3}}, "scores.n is -3; expected a whole number from 0 on"),
-        ({"complete": False, "note": "1 of 12 answers cannot be scored."}, "it is incomplete: 1 of 12 answers"),
+        ({"complete": False, "caveats": ["1 of 12 answers cannot be scored."]}, "it is incomplete: 1 of 12 answers"),
         ({"scores": {"sum": 1.0, "judge": "lexical"}}, "it was judged by `lexical`, a comparison of words"),
         ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; --allow-left-out"),
         ({"scores": {**ACCURACY, "n": 400}}, "it is of 400 items, and llvisionqa (dev) has 1,495. Run"),
@@ -262,7 +263,7 @@ def test_rows_left_out_are_told(tmp_path: Path) -> None:
 def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> | [x](javascript:1) <!-- eyechart: end --> \x1b[2J"
     settings = {"judge": {"name": evil}, "wording": "/home/me/secret/file.csv"}
-    run = write(tmp_path, [evaluated(note=evil, settings=settings, model=MODEL)], {"eyechart": evil})
+    run = write(tmp_path, [evaluated(caveats=[evil], settings=settings, model=MODEL)], {"eyechart": evil})
     (tmp_path / "card.md").write_text(CARD)
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
     text = (tmp_path / "out" / "README.md").read_text()
@@ -282,7 +283,7 @@ def test_undefined_intervals_are_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("subset", ["x" * 400, "../model_card/section", "<b>\x00"])
 def test_a_data_set_that_is_none_of_ours_is_named_as_it_is(tmp_path: Path, subset: str) -> None:
-    run = write(tmp_path, [evaluated(subset=subset)])
+    run = write(tmp_path, [evaluated(dataset=subset)])
     (tmp_path / "card.md").write_text(CARD)
     call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
     assert markdown(subset) in (tmp_path / "out" / "README.md").read_text()
@@ -383,7 +384,7 @@ def _answers(own: Any, loaded: Any, folder: Path) -> Path:
     lines = [
         json.dumps({"id": request.id, "pass": request.pass_name, "text": "A" if request.pass_name == "main" else "B"})
         for row in undecoded_rows(loaded.dataset)
-        for request in own.requests(row)
+        for request in own.protocol.requests(row)
     ]
     (folder / "answers.jsonl").write_text("\n".join(lines) + "\n")
     return folder / "answers.jsonl"

@@ -1,13 +1,9 @@
-import gzip
 import io
 import os
-import stat
 import tarfile
 import zipfile
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -35,10 +31,10 @@ def write_tar(path: Path, members: list[Member | tarfile.TarInfo], mode: str = "
     return path
 
 
-def write_zip(path: Path, members: list[Member | zipfile.ZipInfo]) -> Path:
+def write_zip(path: Path, members: list[Member]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for member in members:
-            archive.writestr(*(member if isinstance(member, tuple) else (member, b"target")))
+            archive.writestr(*member)
     return path
 
 
@@ -46,12 +42,6 @@ def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
     info.type = kind
     info.linkname = target
-    return info
-
-
-def zipped(name: str, mode: int) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name)
-    info.external_attr = mode << 16
     return info
 
 
@@ -90,18 +80,13 @@ def test_an_archive_is_unpacked_once_and_anew_when_it_changes(tmp_path: Path) ->
     assert second != first and "noted.txt" in contents(second)
 
 
-def test_folders_links_to_the_archive_itself_and_odd_names_are_fine(tmp_path: Path) -> None:
-    names = ["./", "./images/", "./images/a b.png", "./images/été.png", "..a/b..png", "images\\c.png"]
+def test_folders_and_odd_names_are_fine(tmp_path: Path) -> None:
+    names = ["./", "./images/", "./images/a b.png", "./images/été.png", "..a/b..png"]
     members = [special(name, tarfile.DIRTYPE) if name.endswith("/") else (name, b"x") for name in names]
     folder = unpack(str(write_tar(tmp_path / "a.tar", members)), str(tmp_path / "out"))
-    assert set(contents(folder)) == {"images/a b.png", "images/été.png", "..a/b..png", "images/c.png"}
-
-
-def test_permissions_are_not_taken_over(tmp_path: Path) -> None:
-    info = tarfile.TarInfo("run.sh")
-    info.mode = 0o6777
-    folder = Path(unpack(str(write_tar(tmp_path / "a.tar", [info])), str(tmp_path / "out")))
-    assert stat.S_IMODE((folder / "run.sh").stat().st_mode) & 0o6111 == 0
+    assert set(contents(folder)) == {"images/a b.png", "images/été.png", "..a/b..png"}
+    folder = unpack(str(write_zip(tmp_path / "a.zip", [("images\\c.png", b"x")])), str(tmp_path / "out"))
+    assert set(contents(folder)) == {"images/c.png"}
 
 
 OUTSIDE = [
@@ -116,29 +101,21 @@ MALICIOUS: dict[str, tuple[Callable[[Path], Path], str]] = {
     **{
         f"{kind} {name}": (partial(write, members=[FILES[0], (name, b"x")]), "leads out of the folder")
         for name in OUTSIDE
-        for kind, write in (("tar", write_tar), ("tar.gz", partial(write_tar, mode="w:gz")), ("zip", write_zip))
+        for kind, write in (("tar", write_tar), ("zip", write_zip))
     },
-    "tar symbolic link": (
+    "symbolic link": (
         partial(write_tar, members=[special("link", tarfile.SYMTYPE, "/etc"), ("link/passwd", b"x")]),
-        "'link' is a link",
+        "'link' is refused: .* absolute path",
     ),
-    "tar symbolic link inside": (partial(write_tar, members=[special("b", tarfile.SYMTYPE, "a")]), "'b' is a link"),
-    "tar hard link": (
-        partial(write_tar, members=[FILES[0], special("b", tarfile.LNKTYPE, "images/a.png")]),
-        "'b' is a link",
+    "symbolic link up": (
+        partial(write_tar, members=[special("a/link", tarfile.SYMTYPE, "../../..")]),
+        "'a/link' is refused: .* outside the destination",
     ),
-    "tar character device": (partial(write_tar, members=[special("null", tarfile.CHRTYPE)]), "'null' is a device"),
-    "tar block device": (partial(write_tar, members=[special("sda", tarfile.BLKTYPE)]), "'sda' is a device"),
-    "tar pipe": (partial(write_tar, members=[special("pipe", tarfile.FIFOTYPE)]), "'pipe' is a device"),
-    "zip symbolic link": (partial(write_zip, members=[zipped("link", stat.S_IFLNK | 0o777)]), "'link' is a link"),
-    "zip device": (partial(write_zip, members=[zipped("null", stat.S_IFCHR | 0o666)]), "'null' is a device"),
-    "tar twice": (partial(write_tar, members=[FILES[0], FILES[0]]), r"'images/a\.png' appears twice"),
-    "tar file and folder": (partial(write_tar, members=[("a", b"x"), ("a/b", b"x")]), "'a/b' appears twice"),
-    "tar folder over file": (
-        partial(write_tar, members=[("a", b"x"), special("a", tarfile.DIRTYPE)]),
-        "'a' appears twice",
+    "hard link": (
+        partial(write_tar, members=[FILES[0], special("b", tarfile.LNKTYPE, "../bad.archive")]),
+        "'b' is refused: .* outside the destination",
     ),
-    "zip twice by spelling": (partial(write_zip, members=[("a/b", b"x"), ("a\\b", b"y")]), "appears twice"),
+    "device": (partial(write_tar, members=[special("null", tarfile.CHRTYPE)]), "'null' is refused: .* special file"),
 }
 
 
@@ -153,93 +130,20 @@ def test_malicious_archives_are_refused_and_nothing_is_left(tmp_path: Path, name
     assert list((tmp_path / "in" / "out").iterdir()) == []
 
 
-def zeros_in_zip(path: Path) -> Path:
-    return write_zip(path, [("zeros", bytes(40 * 2**20))])
-
-
-def zeros_in_tar(path: Path) -> Path:
-    return write_tar(path, [("zeros", bytes(40 * 2**20))], "w:gz")
-
-
-def header_of_zeros(path: Path) -> Path:
-    """Write a tar.gz whose first member's name has 40 MiB, which a careless reader takes into memory."""
-    info = tarfile.TarInfo("././@LongLink")
-    info.type = tarfile.GNUTYPE_LONGNAME
-    info.size = 40 * 2**20
-    path.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + bytes(info.size), compresslevel=1))
-    return path
-
-
-def sparse_file(path: Path) -> Path:
-    """Write a tar of 10 KiB with a file of 40 MiB, all of it a hole."""
-    info = tarfile.TarInfo("hole")
-    block = bytearray(info.tobuf(tarfile.GNU_FORMAT))
-    block[156:157] = tarfile.GNUTYPE_SPARSE
-    block[386:398] = block[398:410] = b"00000000000\0"
-    block[483:495] = f"{40 * 2**20:011o}\0".encode()
-    block[148:156] = b" " * 8
-    block[148:156] = f"{sum(block[:512]):06o}\0 ".encode()
-    path.write_bytes(bytes(block) + bytes(20 * 512))
-    return path
-
-
-def overlapping_members(path: Path) -> Path:
-    """Write a zip whose 600 entries share the same 1 MiB of data, as in the bombs that need no nesting."""
-    write_zip(path, [("a", bytes(2**20))])
-    data = path.read_bytes()
-    start = data.index(b"PK\x01\x02")
-    entry, end = data[start : data.index(b"PK\x05\x06")], bytearray(data[data.index(b"PK\x05\x06") :])
-    entries = b"".join(entry.replace(b"a", bytes([97 + number % 26]), 1) for number in range(600))
-    end[8:12] = (600).to_bytes(2, "little") * 2
-    end[12:16] = len(entries).to_bytes(4, "little")
-    path.write_bytes(data[:start] + entries + bytes(end))
-    return path
-
-
-@pytest.mark.parametrize("write", [zeros_in_zip, zeros_in_tar, header_of_zeros, sparse_file])
-def test_bombs_are_refused_by_ratio(tmp_path: Path, write: Callable[[Path], Path]) -> None:
-    archive = write(tmp_path / "bomb")
-    assert archive.stat().st_size * 200 < 40 * 2**20
-    with pytest.raises(BadArchiveError, match=r"bomb: unpacks to more than 100 times its size, as only a bomb does"):
-        unpack(str(archive), str(tmp_path / "out"))
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_limit_of_size(tmp_path: Path, name: str) -> None:
+    archive = str(WRITERS[name](tmp_path / name, FILES))
+    with pytest.raises(BadArchiveError, match=r"unpacks to more than 6,004 bytes, the largest size allowed"):
+        unpack(archive, str(tmp_path / "out"), max_bytes=6004)
     assert list((tmp_path / "out").iterdir()) == []
-    # Nothing but the ratio stands against it.
-    if write is not header_of_zeros:
-        assert (
-            sum(map(len, contents(unpack(str(archive), str(tmp_path / "out"), max_ratio=1e9)).values())) == 40 * 2**20
-        )
-
-
-def test_overlapping_members_are_refused(tmp_path: Path) -> None:
-    archive = overlapping_members(tmp_path / "bomb.zip")
-    with pytest.raises(BadArchiveError, match=r"bomb\.zip: (unpacks to more than 100 times|corrupt|.*appears twice)"):
-        unpack(str(archive), str(tmp_path / "out"))
+    assert contents(unpack(archive, str(tmp_path / "out"), max_bytes=6005)) == dict(FILES)
 
 
 def test_a_header_that_understates_the_size_does_not_help(tmp_path: Path) -> None:
-    archive = zeros_in_zip(tmp_path / "liar.zip")
-    size = (40 * 2**20).to_bytes(4, "little")
-    assert archive.read_bytes().count(size) == 2
-    archive.write_bytes(archive.read_bytes().replace(size, (100).to_bytes(4, "little")))
-    with pytest.raises(BadArchiveError, match=r"corrupt at or after member 'zeros'.*CRC"):
-        unpack(str(archive), str(tmp_path / "out"))
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_the_limits_of_size_and_number(tmp_path: Path, name: str) -> None:
-    archive = str(WRITERS[name](tmp_path / name, FILES))
-    with pytest.raises(BadArchiveError, match=r"unpacks to more than 5,000 bytes, the largest size allowed"):
-        unpack(archive, str(tmp_path / "out"), max_bytes=5000)
-    with pytest.raises(BadArchiveError, match="holds more than 2 files and folders"):
-        unpack(archive, str(tmp_path / "out"), max_members=2)
-    assert list((tmp_path / "out").iterdir()) == []
-    assert contents(unpack(archive, str(tmp_path / "out"), max_members=3)) == dict(FILES)
-
-
-def test_small_archives_may_shrink_as_they_like(tmp_path: Path) -> None:
-    archive = write_zip(tmp_path / "a.zip", [("flat.bmp", bytes(2**20))])
-    assert archive.stat().st_size * archives.MAX_RATIO < 2**20
-    assert contents(unpack(str(archive), str(tmp_path / "out"))) == {"flat.bmp": bytes(2**20)}
+    archive = write_zip(tmp_path / "liar.zip", [("zeros", bytes(2**20))])
+    archive.write_bytes(archive.read_bytes().replace((2**20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
+    with pytest.raises(BadArchiveError, match=r"corrupt, .*CRC"):
+        unpack(str(archive), str(tmp_path / "out"), max_bytes=1000)
 
 
 def test_an_encrypted_zip_says_what_to_do(tmp_path: Path) -> None:
@@ -265,11 +169,11 @@ def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["images.tar", "images.tar.gz", "images.zip"])
-def test_truncated_archives_name_the_last_member(tmp_path: Path, name: str) -> None:
+def test_truncated_archives(tmp_path: Path, name: str) -> None:
     rubbish = bytes(range(256)) * 400
     archive = WRITERS[name](tmp_path / name, [("a.png", b"x"), ("b.png", os.urandom(50_000) + rubbish)])
     archive.write_bytes(archive.read_bytes()[:40_000])
-    with pytest.raises(BadArchiveError, match=r"corrupt(, or not| at or after member '[ab]\.png')"):
+    with pytest.raises(BadArchiveError, match="corrupt, or not"):
         unpack(str(archive), str(tmp_path / "out"))
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -304,12 +208,18 @@ def test_a_folder_that_cannot_be_written_is_not_the_archives_fault(tmp_path: Pat
         unpack(str(archive), str(tmp_path / "out"))
 
 
-def test_two_processes_at_once(tmp_path: Path) -> None:
-    archive = write_zip(tmp_path / "a.zip", [(f"{number}.png", bytes(1000)) for number in range(300)])
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        folders = list(pool.map(partial(unpack, str(archive)), [str(tmp_path / "out")] * 4))
-    assert len(set(folders)) == 1 and len(contents(folders[0])) == 300
-    assert len(os.listdir(tmp_path / "out")) == 1
+def test_another_process_may_be_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive, out = write_zip(tmp_path / "a.zip", FILES), tmp_path / "out"
+    unpack_zip = archives._unpack_zip
+
+    def slow(path: str, folder: Path, max_bytes: int) -> None:
+        monkeypatch.setattr(archives, "_unpack_zip", unpack_zip)
+        unpack(path, str(out))
+        unpack_zip(path, folder, max_bytes)
+
+    monkeypatch.setattr(archives, "_unpack_zip", slow)
+    folder = unpack(str(archive), str(out))
+    assert contents(folder) == dict(FILES) and os.listdir(out) == [os.path.basename(folder)]
 
 
 def test_image_folders_unpack_only_what_is_needed(tmp_path: Path) -> None:

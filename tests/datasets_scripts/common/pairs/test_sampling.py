@@ -78,14 +78,8 @@ def test_attributes_are_balanced_although_they_go_with_the_score() -> None:
     assert max(spread[True]) <= 2 and min(spread[False]) >= 5
 
 
-def test_bad_arguments() -> None:
+def test_an_empty_sample() -> None:
     rng = np.random.default_rng(0)
-    with pytest.raises(UsageError, match="contents has 1 entries for 2 images"):
-        coarse_sample([1, 2], 1, rng, contents=["a"])
-    with pytest.raises(UsageError, match=r"attributes must be finite and of shape \(2, k\), found \(2, 1\)"):
-        coarse_sample([1, 2], 1, rng, attributes=np.array([[1], [np.nan]]))
-    with pytest.raises(UsageError, match=r"found \(1, 1\)"):
-        coarse_sample([1, 2], 1, rng, attributes=np.zeros((1, 1)))
     with pytest.raises(UsageError, match=r"size is 0; .* 1 to 2 images"):
         coarse_sample([1, 2], 0, rng)
 

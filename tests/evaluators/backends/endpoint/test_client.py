@@ -21,7 +21,12 @@ def client(http):
 
 
 def ask(client, n):
-    return client.replies(MESSAGES, n, max_tokens=5, temperature=0.7)
+    return replies(client, n, 0.7)
+
+
+def replies(client, n, temperature):
+    completions = client.completions(MESSAGES, n, max_tokens=5, temperature=temperature)
+    return [choice.text for completion in completions for choice in completion.choices]
 
 
 def counts(script):
@@ -80,12 +85,12 @@ def test_no_reply_or_too_many_are_errors(script, client):
 
 
 def test_replies_of_a_model_differ_where_they_are_sampled(model_server, client):
-    texts = client.replies(MESSAGES, 6, max_tokens=6, temperature=2.0)
+    texts = replies(client, 6, 2.0)
     assert len(texts) == 6 and len(set(texts)) > 1
     assert [body["n"] for body in model_server.asked] == [6]
-    assert len(set(client.replies(MESSAGES, 3, max_tokens=6, temperature=0.0))) == 1
+    assert len(set(replies(client, 3, 0.0))) == 1
     model_server.most_choices = 2
-    assert len(client.replies(MESSAGES, 3, max_tokens=6, temperature=2.0)) == 3
+    assert len(replies(client, 3, 2.0)) == 3
     assert [body.get("n") for body in model_server.asked] == [6, 3, 3, None]
 
 

@@ -53,10 +53,10 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
 def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server, tmp_path):
     model_server.returns_logprobs = False
     server = ("--backend", "openai", "--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store", "--mini")
-    done = invoke("run", *server, "--limit", 3, "--out", tmp_path)
+    done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 3, "--out", tmp_path)
     assert done.exit_code == 1
     assert "returns no log-probabilities" in done.output
-    assert "q_bench/perception" in [task.task for task in read_results(tmp_path).tasks]
+    assert [task.task for task in read_results(tmp_path).tasks] == ["q_bench/perception"]
     assert {failed.task for failed in read_results(tmp_path).failed} == {"q_bench/assessment"}
 
 
@@ -65,7 +65,10 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
     [
         (["--base-url", "http://127.0.0.1:9/v1"], "a server needs --model"),
         (["--backend", "openai"], "a server needs --model"),
-        (["--backend", "transformers", "--base-url", "http://127.0.0.1:9/v1"], "leave out one"),
+        (
+            ["--backend", "transformers", "--base-url", "http://127.0.0.1:9/v1"],
+            "which --backend transformers does not ask",
+        ),
         (["--backend", "vllm"], "'vllm' is not one of"),
         (["--base-url", "127.0.0.1:9", "--model", "m"], "has the form http://host:port/v1"),
         (["--base-url", "http://a:b@host/v1", "--model", "m"], "must not hold a user"),

@@ -1,19 +1,16 @@
 """Every way of running requests gives the answers of running each alone, on real architectures."""
 
 import functools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
+from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests, picture
+from tests.evaluators.backends.threads import in_processes
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +37,19 @@ def test_all_ways_agree(name, requests, each_alone):
     assert not [found.error for found in alone.values() if found.error]
     texts = {key: found.text for key, found in alone.items() if found.text is not None}
     assert len(set(texts.values())) > len(texts) / 4, "the answers must differ for the comparison to mean something"
+    ways = []
     for batch_size, share in ((8, False), (1, True), (16, True)):
         backend = TransformersBackend(model, processor, name=name, batch_size=batch_size, share_prefixes=share)
-        found = answers(backend, requests)
+        ways.append(answers(backend, requests))
         assert backend.settings()["prefix_sharing"] == ("on" if share else "off: switched off")
+    # Two processes have a model each.
+    models = [(model, processor), architectures.build(name)]
+
+    def distributed(processes):
+        backend = TransformersBackend(*models[processes.rank], name=name, batch_size=8)
+        return answers(DistributedBackend(backend, processes), requests)
+
+    for found in (*ways, in_processes(2, distributed)[0]):
         assert {key: found[key].text for key in texts} == texts
         for key, expected in alone.items():
             if expected.logits:
@@ -52,53 +58,6 @@ def test_all_ways_agree(name, requests, each_alone):
                 assert [loss.tokens for loss in found[key].losses] == [loss.tokens for loss in expected.losses]
                 totals = [loss.total for loss in expected.losses]
                 assert [loss.total for loss in found[key].losses] == pytest.approx(totals, abs=1e-4)
-
-
-SCRIPT = """
-import json, sys
-import torch
-from eyechart.evaluators.backends.distributed import DistributedBackend
-from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.processes import join_processes
-from tests.evaluators.backends import architectures
-from tests.evaluators.backends.asked import answers, mixed_requests
-
-processes = join_processes()
-found = {}
-for name in architectures.BUILDERS:
-    model, processor = architectures.build(name)
-    backend = DistributedBackend(TransformersBackend(model, processor, name=name, batch_size=8), processes)
-    found[name] = [
-        [id, pass_name, response.text, response.logits, [loss.total for loss in response.losses or ()]]
-        for (id, pass_name), response in answers(backend, mixed_requests()).items()
-    ]
-if processes.is_main:
-    print(json.dumps(found))
-processes.close()
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_agree_with_one(tmp_path, each_alone):
-    (tmp_path / "script.py").write_text(SCRIPT)
-    root = Path(__file__).parents[4]
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", tmp_path / "script.py"],
-        env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    for name, found in json.loads(done.stdout).items():
-        alone = each_alone(name)
-        assert len(found) == len(alone)
-        for id, pass_name, text, logits, losses in found:
-            expected = alone[id, pass_name]
-            assert text == expected.text
-            assert logits is None or logits == pytest.approx(expected.logits, abs=1e-4)
-            assert losses == pytest.approx([loss.total for loss in expected.losses or ()], abs=1e-4)
 
 
 def test_six_pools_of_words_cost_one_pass():
@@ -145,7 +104,7 @@ def test_a_sliding_window_past_its_length_is_run_whole_and_said_once(requests):
     assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in alone.items()}
 
 
-def test_an_architecture_without_image_features_of_its_own_is_run_whole_and_said_once(requests, monkeypatch):
+def test_an_architecture_without_image_features_is_run_whole_and_said_once(requests, each_alone, monkeypatch):
     model, processor = architectures.build("llava")
     inner = model.forward
 
@@ -159,15 +118,15 @@ def test_an_architecture_without_image_features_of_its_own_is_run_whole_and_said
             **options,
         )
 
-    expected = answers(TransformersBackend(model, processor, name="old", batch_size=8), requests)
     monkeypatch.setattr(model, "forward", forward)
     with pytest.warns(UserWarning, match="architecture takes no mm_encoder_outputs, past_key_values"):
         backend = TransformersBackend(model, processor, name="old", batch_size=8)
     found = answers(backend, requests)
-    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in expected.items()}
+    expected = {key: response.text for key, response in each_alone("llava").items()}
+    assert {key: response.text for key, response in found.items()} == expected
 
 
-def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, monkeypatch):
+def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, each_alone, monkeypatch):
     from eyechart.evaluators.backends.local.positions import Positions
 
     model, processor = architectures.build("llava")
@@ -176,8 +135,8 @@ def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, monkeypa
     monkeypatch.setattr(Positions, "of", lambda self, prompt, inputs: 2 * torch.arange(len(prompt.ids))[None])
     with pytest.warns(UserWarning, match="its logits change by .* when a prefix is shared"):
         found = answers(backend, requests)
-    alone = answers(TransformersBackend(model, processor, name="odd", batch_size=1, share_prefixes=False), requests)
-    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in alone.items()}
+    expected = {key: response.text for key, response in each_alone("llava").items()}
+    assert {key: response.text for key, response in found.items()} == expected
 
 
 def test_images_are_encoded_once(requests, monkeypatch):

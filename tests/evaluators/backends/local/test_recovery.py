@@ -1,9 +1,17 @@
+import gc
 import weakref
 
 import pytest
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators.backends.local.recovery import each_alone, fitting
+
+
+@pytest.fixture(autouse=True)
+def _without_collection(monkeypatch):
+    """accelerate collects garbage each time, which takes long where many tests ran before."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+
 
 FULL = "CUDA out of memory. Tried to allocate 1 GiB"
 

@@ -1,0 +1,10 @@
+"""The bundled tiny model, a working default that needs no network; `evaluators/tiny_vlm` holds it and what made it."""
+
+from pathlib import Path
+
+NAME = "eyechart/tiny-vlm"
+
+
+def folder() -> Path:
+    """The folder of the bundled model, for `from_pretrained`."""
+    return Path(__file__).parents[1] / "tiny_vlm" / "model"

@@ -1,0 +1,15 @@
+"""Which scores of a task are shown on model cards and boards, the one that stands for it first."""
+
+from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.scores import ScoreSpec, headline, spec, specs_of
+
+
+def headline_of(task: Task) -> ScoreSpec:
+    """The score that the task names, or else that of its metric."""
+    return spec(task.headline, task.metric) if task.headline else headline(task.metric)
+
+
+def table_scores(task: Task) -> list[ScoreSpec]:
+    """The scores of the printed table that the task's metric returns, the headline first."""
+    first = headline_of(task)
+    return [first, *(one for one in specs_of(task.metric) if one.in_table and one != first)]

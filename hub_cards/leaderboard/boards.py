@@ -1,0 +1,273 @@
+"""The boards: which results stand next to each other, and what is shown of them.
+
+A board takes results on a whole official split with the task's own settings; only those in `FREE` may differ, and
+replies may have either length in `LENGTHS`. Its columns are the scores of the task's metric, the headline first, and
+the breakdowns that are named here.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
+from eyechart.datasets_scripts.loading import options_in_force
+from eyechart.datasets_scripts.official import official_counts
+from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.q_bench import DATABASES
+from eyechart.evaluators.tasks.task import Task
+from eyechart.hub_cards.headline import table_scores
+from eyechart.metrics.scores import ScoreSpec, Unit, spec
+
+FREE = (
+    *("seed", "judge", "early_stop", "grade_open_answers", "exclude_blind_solved", "human_labels"),
+    *("mm21_scores", "mm21_dir"),
+)
+"""Settings that change no score of a board; the judge, which is shown; and where MM21's scores lie."""
+LENGTHS = (32, 4096)
+"""Longest replies where the task's own is 32 tokens: that, and one for models that reason first."""
+_BENCHMARKS = {
+    "q_bench": "Q-Bench",
+    "mmbench": "MMBench",
+    "ql_bench": "QL-Bench",
+    "aes_bench": "AesBench",
+    "two_afc": "2AFC",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a board."""
+
+    score: ScoreSpec
+    label: str
+    """Its heading."""
+    part: tuple[str, ...] = ()
+    """Where in the scores those of a part of the items stand: `("by_question_type", "what")`; empty for all items."""
+    kind: str = ""
+    """The breakdown that it belongs to, such as "by type"."""
+    about: str = ""
+    """What its heading stands for, where that is an abbreviation."""
+
+    @property
+    def name(self) -> str:
+        """Unique in its board: in the address of the page, and in the papers' tables."""
+        return ".".join((*self.part[1:], self.score.key))
+
+    @property
+    def scale(self) -> int:
+        """What the value is multiplied with to be shown."""
+        return 100 if self.score.unit is Unit.FRACTION else 1
+
+    @property
+    def is_percentage(self) -> bool:
+        """Whether it is shown in percent."""
+        return self.score.unit in (Unit.FRACTION, Unit.PERCENT)
+
+    @property
+    def digits(self) -> int:
+        """Decimals shown."""
+        return 2 if self.is_percentage else 3
+
+    def shown(self, value: float) -> str:
+        """A value as the page prints it."""
+        return f"{value * self.scale:.{self.digits}f}"
+
+    def of(self, scores: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        """A result's value with the bounds of its interval, None where they are undefined."""
+        for key in self.part:
+            scores = scores.get(key) or {}
+        low, high = self.score.bounds(scores) or (None, None)
+        return self.score.value(scores), low, high
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Columns for the parts of a board's items."""
+
+    kind: str
+    """What it is called: "by type"."""
+    key: str
+    """Where the parts stand in the scores."""
+    parts: Mapping[str, str]
+    """The parts with their headings."""
+    score: str = ""
+    """Key of the score that is shown; the board's headline if empty."""
+    is_abbreviated: bool = False
+    """Whether the headings stand for the parts' names."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """One table of the leaderboard."""
+
+    task: Task
+    """The task whose results it takes."""
+    title: str
+    """Its heading."""
+    dataset: str
+    """The data set of these results, or "average"."""
+    split: str
+    """The split of these results."""
+    name: str
+    """Unique: in the address of the page."""
+    breakdowns: tuple[Breakdown, ...] = ()
+    without: tuple[str, ...] = ()
+    """Keys of scores that its metric returns for other tasks alone."""
+    more_settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that results must have and that only the data tell."""
+    note: str = ""
+    """What the reader has to know."""
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark under which it stands."""
+        return _BENCHMARKS[self.task.name.partition("/")[0]]
+
+    @property
+    def about(self) -> str:
+        """What is measured."""
+        return f"{self.task.description[:1].upper()}{self.task.description[1:]}."
+
+    @property
+    def judged(self) -> bool:
+        """Whether all scores are a judge's, so that only those of one judge are ranked together."""
+        return self.task.metric == "judge_description"
+
+    @property
+    def main(self) -> Column:
+        """The column that ranks."""
+        return self.columns[0]
+
+    @property
+    def count(self) -> str:
+        """Key of the number of items in the scores."""
+        return self.main.score.counts[0]
+
+    @cached_property
+    def items(self) -> int | None:
+        """How many items the split has; None where that is not known."""
+        datasets = tuple(DATABASES) if self.dataset == AVERAGE else (self.dataset,)
+        counts = [official_counts(name, self.task.data.config, self.split) for name in datasets]
+        return sum(count[0] for count in counts) if all(counts) else None
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What is shown; the first column ranks."""
+        shown = [one for one in table_scores(self.task) if one.key not in self.without]
+        parts = [
+            Column(
+                spec(group.score, self.task.metric) if group.score else shown[0],
+                label,
+                (group.key, value),
+                group.kind,
+                value if group.is_abbreviated else "",
+            )
+            for group in self.breakdowns
+            for value, label in group.parts.items()
+        ]
+        return (*(Column(one, one.label[:1].upper() + one.label[1:]) for one in shown), *parts)
+
+    @cached_property
+    def settings(self) -> dict[str, tuple[Any, ...]]:
+        """The settings that results must have, inner ones behind a dot, and the values that each can have."""
+        own = {name: value for name, value in self.task.protocol.settings().items() if name not in FREE}
+        data: dict[str, Any] = {"is_mini": False}
+        if self.dataset == AVERAGE:
+            own["databases"] = list(DATABASES)
+        else:
+            data["config"] = self.task.data.config
+            options = options_in_force(self.dataset, self.task.data.config)
+            data |= {f"options.{name}": value for name, value in options.items() if name not in FREE}
+        made = {**own, "limit": None, "as_published": None, **self.more_settings}
+        made |= {f"data.{name}": value for name, value in data.items()}
+        found = {name: (value,) for name, value in json.loads(json.dumps(made)).items()}
+        return found | ({"max_new_tokens": LENGTHS} if made.get("max_new_tokens") == LENGTHS[0] else {})
+
+
+def _board(task: str, title: str, *breakdowns: Breakdown, **fields: Any) -> Board:
+    found = get_task(task)
+    own = {"dataset": found.data.datasets[0], "split": found.data.splits[0], "name": task}
+    return Board(found, title, breakdowns=breakdowns, **(own | fields))
+
+
+_TYPES = {"yes-or-no": "Yes or no", "what": "What", "how": "How"}
+_BY_TYPE = Breakdown("by type", "by_question_type", _TYPES)
+_BY_ALL_TYPES = Breakdown("by type", "by_question_type", {**_TYPES, "why": "Why"})
+_CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")
+_BY_CONCERN = Breakdown("by concern", "by_concern", {name: name.capitalize() for name in _CONCERNS})
+_SOURCES = {"natural": "Natural", "artistic": "Artistic", "AI-generated": "AI-generated"}
+_BY_SOURCE = Breakdown("by source", "by_image_source", _SOURCES)
+_BY_ABILITY = Breakdown("by ability", "by_l2_category", L2_CODES, is_abbreviated=True)
+_JUDGED = "Scores of different judges are not ranked together."
+_ON_REQUEST = "The answers are given on request: entries come from those who hold them."
+
+
+def _mmbench(config: str, title: str, public: str, split: str = "dev") -> Board:
+    name = f"mmbench/{config}" if split == "dev" else f"mmbench/{config}_{split}"
+    note = f"The {split} answers are public since {public}: later models may have seen them."
+    meanings = "; ".join(f"{label}: {ability}" for ability, label in L2_CODES.items())
+    abilities = () if config == "cc" else (_BY_ABILITY,)
+    note = f"{note} Abilities: {meanings}." if abilities else note
+    return _board(f"mmbench/{config}", title, *abilities, split=split, name=name, note=note)
+
+
+BOARDS: tuple[Board, ...] = (
+    _board("q_bench/perception", "A1 perception", _BY_TYPE, _BY_CONCERN),
+    _board("q_bench/perception_pairs", "A1 perception, pairs", _BY_TYPE),
+    _board(
+        "q_bench/description",
+        "A2 description",
+        without=("mean", "precision.score"),
+        note=f"{_JUDGED} The experts' texts are private: entries come from those who hold them.",
+    ),
+    _board(
+        "q_bench/assessment",
+        "A3 assessment, average",
+        Breakdown("SRCC by database", "by_database", DATABASES),
+        Breakdown("PLCC by database", "by_database", DATABASES, "plcc"),
+        dataset=AVERAGE,
+        note="An average of databases has no interval, so only scores that are equal as printed share a rank.",
+    ),
+    *(
+        _board("q_bench/assessment", f"A3, {title}", dataset=name, name=f"q_bench/assessment/{name}")
+        for name, title in DATABASES.items()
+    ),
+    _mmbench("en", "English", "2023"),
+    _mmbench("cn", "Chinese", "October 2023"),
+    _mmbench("en_v11", "English, version 1.1", "April 2024"),
+    _mmbench("cn_v11", "Chinese, version 1.1", "April 2024"),
+    _mmbench("en_v11", "English, version 1.1, test", "2026", "test"),
+    _mmbench("cn_v11", "Chinese, version 1.1, test", "2026", "test"),
+    _mmbench("cc", "CCBench", "October 2023"),
+    _board("ql_bench/single", "Single images", _BY_TYPE),
+    _board("ql_bench/pair", "Pairs", _BY_TYPE),
+    _board("aes_bench/perception", "AesP perception", _BY_SOURCE, _BY_ALL_TYPES, note=_ON_REQUEST),
+    _board("aes_bench/empathy", "AesE empathy", _BY_SOURCE, _BY_ALL_TYPES, note=_ON_REQUEST),
+    _board("aes_bench/assessment", "AesA assessment", _BY_SOURCE, without=("yes_no.mean",), note=_ON_REQUEST),
+    _board(
+        "aes_bench/interpretation",
+        "AesI interpretation",
+        without=("sum", "preciseness.score"),
+        note=f"{_JUDGED} {_ON_REQUEST} The judge's instruction is not the paper's, which is not printed.",
+    ),
+    _board("two_afc/coarse", "Coarse", more_settings={"mm21_quality": "opinion score"}),
+    _board("two_afc/fine_levels", "Fine, levels"),
+    _board("two_afc/fine_types", "Fine, types"),
+    _board("two_afc/fine_mos", "Fine, scores"),
+)
+"""Every board, in the order of the page."""
+
+
+def find_board(task: str, dataset: str, split: str) -> Board | None:
+    """The board of a task's results on a data set; None if there is none.
+
+    Args:
+        task: The task.
+        dataset: The data set.
+        split: Chooses between boards of several splits; without one of this split, the first board is returned.
+    """
+    boards = [board for board in BOARDS if (board.task.name, board.dataset) == (task, dataset)]
+    return next((board for board in boards if board.split == split), boards[0] if boards else None)

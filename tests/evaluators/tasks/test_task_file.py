@@ -1,0 +1,229 @@
+import json
+import shutil
+from pathlib import Path
+
+import datasets
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.requests.types import IMAGE
+from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.tasks import find_tasks
+from eyechart.evaluators.tasks.task_file import prompt_function
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """The examples beside the data that they name."""
+    folder = tmp_path_factory.mktemp("own")
+    for example in EXAMPLES.glob("*.yaml"):
+        shutil.copy(example, folder)
+    write_questions(folder)
+    write_photos(folder)
+    write_pairs(folder)
+    return folder
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def run(file, function):
+    task = evaluator(str(file))
+    return task.run(FunctionBackend(function), load_data(task.definition))
+
+
+def write_task(folder, **changes):
+    contents = yaml.safe_load((EXAMPLES / "circular_tsv.yaml").read_text(encoding="utf-8")) | changes
+    path = folder / "task.yaml"
+    path.write_text(yaml.safe_dump({key: value for key, value in contents.items() if value is not None}))
+    return path
+
+
+def test_examples_are_three_of_at_most_fifteen_lines():
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in EXAMPLES.iterdir()}
+    assert len(lengths) == 3 and max(lengths.values()) <= 15
+
+
+def test_questions_in_a_tsv_run_under_circular_eval(own):
+    found = run(own / "circular_tsv.yaml", lambda messages: "A")
+    # "A" is right in the first pass of every third question, and in no other pass of it.
+    assert (found.scores["circular_accuracy"], found.scores["vanilla_accuracy"]) == (0.0, 1 / 3)
+    # Four of the twelve questions have three options.
+    assert (found.scores["n_questions"], found.scores["n_passes"]) == (N_QUESTIONS, 4 * 3 + 8 * 4)
+    assert found.scores["random_guess"] == pytest.approx((4 * 3**-3 + 8 * 4**-4) / 12)
+    assert found.scores["by_category"].keys() == {"hue", "tone"}
+    assert (found.task, found.dataset, found.split) == ("my_questions", "my_questions", "test")
+
+
+def test_photos_with_opinion_scores_are_assessed(own):
+    def logits(messages, words):
+        return {"good": 1.0, "poor": 0.0, "high": 0.0, "low": 1.0}
+
+    task = evaluator(str(own / "opinion_scores.yaml"))
+    assert [pair.name for pair in task.protocol.word_pairs] == ["good/poor", "high/low"]
+    with pytest.warns(UserWarning, match="constant"):
+        found = task.run(FunctionBackend(logits), load_data(task.definition))
+    assert found.scores["n"] == N_PHOTOS and "high/low" in found.variants
+    assert found.settings["word_pair"] == "good/poor" and found.settings["prefill"] == "The quality of the image is"
+
+
+def test_pairs_are_asked_in_both_orders(own):
+    seen = []
+
+    def first(messages):
+        seen.append([part["type"] for part in messages[0]["content"]])
+        return "The first image."
+
+    # A model that always prefers the first image is never consistent, so nothing can be ranked.
+    with pytest.warns(UndefinedScoreWarning):
+        found = run(own / "pairs.yaml", first)
+    assert (found.scores["consistency"], found.scores["first_rate"]) == (0.0, 1.0)
+    assert found.scores["n_images"] == N_PHOTOS and len(found.predictions) == 2 * found.scores["n_pairs"]
+    assert set(map(tuple, seen)) == {("text", "image", "text", "image", "text")}
+
+
+def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", one)
+    assert done.exit_code == 0 and "CircularEval" in done.output, done.output
+    done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", other, "--name", "again")
+    assert done.exit_code == 0 and "from the store" in done.output
+    (first,), (second,) = read_results(one).tasks, read_results(other).tasks
+    assert first.scores == second.scores and second.model == "again" and second.timings["answers_from_store"] == 22
+    assert first.scores["circular_ci95"] != [0.0, 0.0]
+    done = invoke("compare", one, other)
+    assert done.exit_code == 0 and "CircularEval" in done.output
+    done = invoke("report", one, other, "--out", tmp_path / "report")
+    assert done.exit_code == 0 and (tmp_path / "report" / "report.html").is_file()
+    assert "my_questions" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+
+
+def test_tasks_prints_an_own_task_in_full(own):
+    shown = invoke("tasks", own / "circular_tsv.yaml")
+    assert shown.exit_code == 0, shown.output
+    for text in ("my_questions", "<image>", "A. Bright", "Answer with the letter", "early_stop", "circular_accuracy *"):
+        assert text in shown.output
+
+
+def test_a_benchmark_that_is_in_no_example_is_one_short_file(tmp_path):
+    """Parquet as MMStar's on the Hub: embedded images, options in a list, answers as texts."""
+    rows = {
+        "index": list(range(8)),
+        "image": [{"bytes": png(i), "path": None} for i in range(8)],
+        "question": [f"What is shown, {i}?" for i in range(8)],
+        "choices": [["a cat", "a dog"]] * 8,
+        "answer": ["a dog", "a cat"] * 4,
+        "l2_category": ["coarse", "fine"] * 4,
+    }
+    features = datasets.Features(
+        {
+            "index": datasets.Value("int64"),
+            "image": datasets.Image(),
+            "question": datasets.Value("string"),
+            "choices": datasets.Sequence(datasets.Value("string")),
+            "answer": datasets.Value("string"),
+            "l2_category": datasets.Value("string"),
+        }
+    )
+    datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "val.parquet")
+    text = """name: pets
+protocol: multiple_choice
+data: {path: val.parquet}
+columns: {id: index, images: image, options: choices}
+prompt: "{images}{question}\\n{options}"
+groups: [l2_category]
+"""
+    (tmp_path / "pets.yaml").write_text(text, encoding="utf-8")
+    found = run(tmp_path / "pets.yaml", lambda messages: "a dog")
+    assert (found.scores["accuracy"], found.scores["n"]) == (0.5, 8) and len(text.splitlines()) <= 15
+    assert found.scores["by_l2_category"]["coarse"]["accuracy"] == 1.0
+
+
+def test_python_files_hold_tasks_with_prompts_of_their_own(own, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        f"""from eyechart.evaluators.protocols import MultipleChoice
+from eyechart.evaluators.requests.types import IMAGE
+from eyechart.evaluators.tasks.task import Task, TaskData
+
+def ask(row):
+    return (IMAGE, f"{{row['question']}} {{' or '.join(row['options'])}}?")
+
+TASK = Task(
+    name="mine",
+    data=TaskData(("mine",), ("test",), path={str(own / "my_questions.tsv")!r},
+                  columns={{"images": "image", "options": ["A", "B", "C", "D"]}}),
+    protocol=MultipleChoice(prompts={{"default": ask}}, prompt_id="mine/1"),
+)
+"""
+    )
+    found = run(path, lambda messages: messages[0]["content"][-1]["text"].split("? ")[1].split(" or ")[0])
+    assert found.scores["accuracy"] == 1 / 3 and found.settings["prompt_id"] == "mine/1"
+
+
+@pytest.mark.parametrize(
+    ("template", "row", "expected"),
+    [
+        ("{images}\n{question}", {"images": [1, 2], "question": "Q"}, (IMAGE, IMAGE, "\nQ")),
+        ("{image} {image}", {"images": [1, 2]}, (IMAGE, " ", IMAGE)),
+        ("{question}\n{options}", {"question": "{x}", "options": ["a", "b"]}, ("{x}\nA. a\nB. b",)),
+        ("{{}} {level}", {"level": 3}, ("{} 3",)),
+    ],
+)
+def test_templates_become_prompts(template, row, expected):
+    assert prompt_function(template)(row) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"protocol": "circular"}, "unknown protocol 'circular'; did you mean 'circular_eval'?"),
+        ({"prompt": "{images"}, "is not a template"),
+        ({"prompt": None}, "prompt: Field required"),
+        ({"metric": "x"}, "metric: Extra inputs are not permitted"),
+        ({"settings": {"erly_stop": True}}, "unknown setting of my_questions 'erly_stop'; did you mean 'early_stop'?"),
+        ({"settings": {"rounds": 0}}, "rounds=0: Input should be greater than or equal to 1"),
+        ({"word_pairs": ["good/poor"]}, "protocol circular_eval takes no word_pairs"),
+        ({"name": "mmbench/en"}, "is the name of one of eyechart's own tasks"),
+    ],
+)
+def test_malformed_files_are_refused(tmp_path, changes, message):
+    path = write_task(tmp_path, **changes)
+    with pytest.raises(UsageError, match=r"task\.yaml") as caught:
+        find_tasks(str(path))
+    assert message in str(caught.value)
+
+
+def test_a_missing_column_is_named_before_a_model_is_asked(own, tmp_path):
+    for name in ("my_questions.tsv",):
+        shutil.copy(own / name, tmp_path)
+    path = write_task(tmp_path, columns={"images": "picture", "options": ["A", "B"]})
+    with pytest.raises((DataError, UsageError), match=r"missing column 'picture'.*found: index, image"):
+        run(path, lambda messages: pytest.fail("asked"))
+    with pytest.raises(UsageError, match="there is no task file"):
+        find_tasks("nowhere.yaml")
+    (tmp_path / "none.py").write_text("x = 1")
+    with pytest.raises(UsageError, match="holds no TASK"):
+        find_tasks(str(tmp_path / "none.py"))
+
+
+def test_suites_take_task_files(own, tmp_path):
+    suite = own / "suite.yaml"
+    suite.write_text(
+        json.dumps({"tasks": [{"task": "circular_tsv.yaml", "limit": 2, "settings": {"early_stop": True}}]})
+    )
+    done = invoke("run", "--suite", suite, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path).tasks
+    assert result.scores["n_questions"] == 2 and result.settings["early_stop"] is True
