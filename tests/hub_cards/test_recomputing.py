@@ -62,7 +62,7 @@ def evaluated(task: str, dataset: str, limit: int | None = None) -> Any:
 @pytest.fixture(scope="module")
 def every_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of some items of every task."""
-    made = [evaluated(task.name, name, 24) for task in TASKS for name in task.data.default_datasets]
+    made = [evaluated(task.name, name, 12) for task in TASKS for name in task.data.default_datasets]
     return write(tmp_path_factory.mktemp("every") / "run", with_averages(made))
 
 
