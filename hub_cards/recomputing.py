@@ -22,7 +22,7 @@ from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 TOLERANCE = 1e-6
-"""For scores, absolute and relative: what sums and fits may differ by between processors; no column shows as much."""
+"""For scores, absolute and relative: how far sums and fits differ between processors, less than any column shows."""
 NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are taken as stored"
 LOCAL_OPTIONS = ("mm21_scores", "mm21_dir")
