@@ -1,5 +1,6 @@
 """Whether a result is what its predictions give: replies are read and scored again, and compared with the release."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,19 +21,19 @@ from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
-TOLERANCE = 1e-9
-"""For scores, absolute and relative: what the order of a sum can change."""
+TOLERANCE = 1e-6
+"""For scores, absolute and relative: what sums and fits may differ by between processors; no column shows as much."""
 NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are taken as stored"
+LOCAL_OPTIONS = ("mm21_scores", "mm21_dir")
+"""Settings of data sets that name files of one machine; the result's `mm21_quality` says which scores MM21 has."""
 _SHOWN = 5
-"""So many discrepancies of a result are told one by one."""
-_RELEASE_COLUMNS = ("quality", "first_id", "second_id", "first_quality", "second_quality")
-"""Columns of a release that predictions repeat as they are."""
+"""Discrepancies of a result that are listed; of others only the number is given."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What came of computing a result's scores again."""
+    """What recomputing a result's scores gave."""
 
     discrepancies: tuple[str, ...] = ()
     """Where the result is not what its predictions give, or these are not of the release; empty where all is equal."""
@@ -69,16 +70,19 @@ class Recomputing:
             return Check(unchecked=NO_PREDICTIONS)
         predictions = answers.rows(range(len(answers)))
         try:
-            expected = rescore(get_task(result.task), result, predictions)
-            found = list(_differences(result.scores, without_nan(expected), "scores"))
+            with warnings.catch_warnings():
+                # The result holds what the run was warned of.
+                warnings.simplefilter("ignore")
+                expected = rescore(get_task(result.task), result, predictions)
+            found = _first(_differences(result.scores, without_nan(expected), "scores"))
         except DataError as error:
-            found = [f"its predictions cannot be scored: {error.reason}"]
+            found = (f"its predictions cannot be scored: {error.reason}",)
         rows = None if self.data_dirs is None else release_rows(result, self.data_dirs)
         if rows is not None:
-            found += _release_differences(result, predictions, rows)
+            found += _first(_release_differences(result, predictions, rows))
         judge = judge_of(result)
         unchecked = JUDGED if judge not in ("", LEXICAL) else ""
-        return Check(_first(found), unchecked, rows is not None)
+        return Check(found, unchecked, rows is not None)
 
     def _average(self, key: TaskKey) -> Check:
         """An average is computed of the results on its databases, which are checked too."""
@@ -96,9 +100,9 @@ class Recomputing:
             expected = mean_scores({name: with_nan(self.run.tasks[keys[name]].scores) for name in databases})
         except KeyError as error:
             return Check((f"the results that it averages lack {error}",))
-        found = _differences(average.scores, without_nan(expected), "scores")
+        found = _first(_differences(average.scores, without_nan(expected), "scores"))
         unchecked = next((check.unchecked for check in checks if check.unchecked), "")
-        return Check(_first(found), unchecked, all(check.release for check in checks))
+        return Check(found, unchecked, all(check.release for check in checks))
 
 
 def judge_of(result: TaskResult) -> str:
@@ -110,9 +114,9 @@ def judge_of(result: TaskResult) -> str:
     return ""
 
 
-def _first(found: Iterator[str] | Sequence[str]) -> tuple[str, ...]:
+def _first(differences: Iterator[str]) -> tuple[str, ...]:
     """The first discrepancies, and how many more there are."""
-    found = list(found)
+    found = list(differences)
     more = len(found) - _SHOWN
     return (*found[:_SHOWN], *([f"{more:,} more of this kind"] if more > 0 else []))
 
@@ -142,10 +146,11 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
         UsageError: A folder that was given does not hold the release.
     """
     data = result.settings["data"]
+    options = {name: value for name, value in (data.get("options") or {}).items() if name not in LOCAL_OPTIONS}
     folder = data_dirs.get(result.dataset, data_dirs.get(""))
     if folder is None:
         try:
-            held = prepared_dataset(result.dataset, data.get("config"), split=result.split, options=data.get("options"))
+            held = prepared_dataset(result.dataset, data.get("config"), split=result.split, options=options)
         except MissingFileError:
             return None
         return undecoded_rows(held)
@@ -155,7 +160,7 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
             dataset=result.dataset,
             split=result.split,
             data_dir=folder,
-            options=data.get("options"),
+            options=options,
             images="skip",
             skip_bad=True,
         )
@@ -189,10 +194,16 @@ def _mismatch(answer: Mapping[str, Any], row: Row) -> str:
             return "has another right answer than the release"
     if "description" in row and answer["reference"] not in (None, row["description"]):
         return "has another reference than the release"
-    for column in _RELEASE_COLUMNS:
-        if column in row and answer.get(column) not in (None, row[column]):
-            return f"has another {column} than the release: {brief(answer[column])} and {brief(row[column])}"
+    if "quality" in row and answer["quality"] != row["quality"]:
+        return "has another opinion score than the release"
+    if "first_id" in row and _pair(answer) != _pair(row):
+        return "has other images or opinion scores than the release"
     return ""
+
+
+def _pair(row: Mapping[str, Any]) -> set[tuple[str, float]]:
+    """The images of a pair with their opinion scores, in whatever order they were shown."""
+    return {(row[f"{place}_id"], row[f"{place}_quality"]) for place in ("first", "second")}
 
 
 def _option(options: Sequence[str] | None, letter: str) -> str | None:

@@ -253,7 +253,7 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     ANSWER: ("judge", "template", "template_version", "wording", "rounds", *_RESAMPLED),
     PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *_RESAMPLED),
 }
-"""What each module returns beside numbers: settings, and texts about them."""
+"""What each module returns that is no score: settings, and texts about them."""
 
 _BY_KEY: dict[str, ScoreSpec] = {}
 for _spec in SCORES:

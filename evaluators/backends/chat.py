@@ -8,15 +8,6 @@ from eyechart.datasets_scripts.common.images import open_image
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 
-def decode_images(request: Request) -> list[Image.Image]:
-    """The request's images, decoded to RGB.
-
-    Raises:
-        BadImageError: One of them cannot be read.
-    """
-    return [decode_image(source) for source in request.images]
-
-
 def decode_image(source: Any) -> Image.Image:
     """One of a request's images, decoded to RGB.
 

@@ -55,7 +55,7 @@ class ClipZeroShotBackend(Backend):
         batch_size: Images per forward pass, halved when memory runs out, and remembered; None is
             automatic, see `first_batch_size`.
         text_template: The text, with `{word}` where the word stands.
-        fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
+        fingerprint: Identifies the weights; None where unknown, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
 
@@ -170,7 +170,7 @@ class ClipZeroShotBackend(Backend):
             part = images[start : start + batch_size]
             tensors = {name: torch.cat([image.tensors[name] for image in part]) for name in part[0].tensors}
             with torch.inference_mode():
-                features += _unit(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
+                features += _normalised(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
         return features
 
     def _words_of(self, request: Request) -> list[str]:
@@ -207,7 +207,7 @@ class ClipZeroShotBackend(Backend):
         if count > longest:
             raise ModelError(f"the text '{text}' has {count} tokens, and model '{self._name}' takes {longest}.")
         with torch.inference_mode():
-            (features,) = _unit(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
+            (features,) = _normalised(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
         return features
 
     def _on_device(self, tensors: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
@@ -239,8 +239,8 @@ class _Renderer:
         pass
 
 
-def _unit(output: Any) -> "list[torch.Tensor]":
+def _normalised(output: Any) -> "list[torch.Tensor]":
     """Features of length one, in float32 on the CPU: what comes after them is the same on every device."""
     features = output.pooler_output.float().cpu()
-    # A vector of zeros becomes nan, which is told of its item; no similarity is made up for it.
+    # A vector of zeros becomes nan, an error of its item; no similarity is made up for it.
     return list(features / features.norm(dim=-1, keepdim=True))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
-from eyechart.evaluators.backends.chat import decode_images, to_messages
+from eyechart.evaluators.backends.chat import decode_image, to_messages
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 from eyechart.evaluators.requests.values import brief, is_unicode
 
@@ -43,7 +43,7 @@ class FunctionBackend(Backend):
         try:
             signature = inspect.signature(self._function)
         except ValueError:
-            # Some functions that are not written in Python do not tell it.
+            # Some functions that are not written in Python have no signature.
             return
         try:
             signature.bind(*arguments)
@@ -59,7 +59,7 @@ class FunctionBackend(Backend):
             self.check(output_type)
         for request in requests:
             try:
-                messages = to_messages(request, decode_images(request))
+                messages = to_messages(request, [decode_image(source) for source in request.images])
             except BadImageError as error:
                 yield Response(request, error=error)
                 continue

@@ -16,6 +16,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, EndpointOptions
+from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
@@ -207,9 +208,13 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**values: Any) -> None:
-        made: dict[str, Any] = {
-            name: group(**{one.name: values.pop(one.name) for one in fields(group)}) for name, group in groups.items()
-        }
+        def make() -> dict[str, Any]:
+            return {
+                name: group(**{one.name: values.pop(one.name) for one in fields(group)})
+                for name, group in groups.items()
+            }
+
+        made = checked(make)
         command(**values, **made)
 
     del run.__wrapped__

@@ -16,30 +16,28 @@ if TYPE_CHECKING:
     from eyechart.evaluators.comparison.differences import Difference
 
 _SHOWN = 5
-"""So many ids of items that flipped are shown."""
+"""Ids shown of items that flipped."""
 _COUNTING = ("McNemar, exact", "dyadic")
 """Tests of items that are right or wrong, and so can flip."""
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
-    second: Annotated[Path, typer.Argument(help="Folder of another one.")],
-    task: Annotated[list[str] | None, typer.Option(help="Compare this task alone. Repeatable.")] = None,
-    common: Annotated[
-        bool, typer.Option("--common", help="Compare the items that both have, where they do not have the same.")
-    ] = False,
+    first: Annotated[Path, typer.Argument(help="Folder of a finished run, A.")],
+    second: Annotated[Path, typer.Argument(help="Folder of another run, B.")],
+    task: Annotated[list[str] | None, typer.Option(help="Compare only this task. Repeatable.")] = None,
+    common: Annotated[bool, typer.Option("--common", help="Compare only the items that both runs have.")] = False,
     allow: Annotated[
         list[str] | None, typer.Option(metavar="SETTING", help="Compare although this setting differs. Repeatable.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write what was found: .json, or .csv with the items that flipped."),
+        typer.Option(metavar="FILE", help="Write the comparison: .json, or .csv with the items that flipped."),
     ] = None,
 ) -> None:
-    """Test item by item whether two runs differ, corrected for the number of tests; exits with 1 if a task cannot be.
+    """Test item by item whether two runs differ, adjusted for the number of tests.
 
-    Differences are those of the first run less the second.
+    Differences are A (the first run) less B (the second). The exit code is 1 if a task cannot be compared.
     """
 
     def work() -> "Comparison":
@@ -55,18 +53,17 @@ def compare(
     if found.differences:
         console().print(_table(found))
         tests = sum(not math.isnan(one.p_value) for one in found.differences)
-        _say(
-            f"p (Holm) is corrected for {tests} tests; flips are items that only the first, only the second has right."
-        )
+        adjusted = f"Holm-adjusted ({tests} test{'' if tests == 1 else 's'})"
+        _say(f"p (Holm): {adjusted}; flips: correct only in A / correct only in B")
     _say_notes(found.differences)
     for one in found.differences:
         _say_flips(one)
     if found.only_in_one:
-        _say(f"only in one of the runs: {', '.join(found.only_in_one)}")
+        _say(f"only in one run: {', '.join(found.only_in_one)}")
     for refused in found.refused:
         _say(f"not compared: {refused.title}: {'; '.join(refused.reasons)}")
     if any(refused.can_be_allowed for refused in found.refused):
-        _say("--allow SETTING compares although a setting differs; the difference is then also that of the setting.")
+        _say("--allow SETTING compares although a setting differs; the difference then includes its effect.")
     if out is not None:
         _say(f"Written to {out}")
     if found.refused:
@@ -77,11 +74,11 @@ def _table(found: "Comparison") -> "Table":
     from rich.markup import escape
     from rich.table import Table
 
-    title = escape(printable(f"first: {found.first}; second: {found.second}"))
+    title = escape(printable(f"A: {found.first}; B: {found.second}"))
     table = Table(title=title, title_justify="left")
     for name in ("task", "data", "score"):
         table.add_column(name, no_wrap=name == "task")
-    for name in ("first", "second", "difference", "95 % interval", "p", "p (Holm)", "flips", "n"):
+    for name in ("A", "B", "difference", "95 % interval", "p", "p (Holm)", "flips", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in found.differences:
         flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test in _COUNTING else ""
@@ -112,11 +109,11 @@ def _say_notes(differences: "Sequence[Difference]") -> None:
 
 
 def _say_flips(one: "Difference") -> None:
-    for side, items in (("first", one.only_first), ("second", one.only_second)):
+    for side, items in (("A", one.only_first), ("B", one.only_second)):
         if items:
             more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
             place = f"{one.task} on {one.dataset} ({one.split}): {one.score}"
-            _say(f"{place}: right in the {side} run alone: {', '.join(items[:_SHOWN])}{more}")
+            _say(f"{place}: correct only in {side}: {', '.join(items[:_SHOWN])}{more}")
 
 
 def _say(text: str) -> None:

@@ -1,19 +1,17 @@
 """`eyechart text-to-score`: scores from descriptions, by a regressor that is trained on scored descriptions."""
 
 import contextlib
-import dataclasses
-import functools
 import warnings
-from collections.abc import Callable, Iterator
-from inspect import Parameter, Signature, signature
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.evaluators.commands.arguments import expanded
 from eyechart.evaluators.runs.console import checked, console, print_line
-from eyechart.evaluators.text_to_score.settings import TrainingSettings
+from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
 
 if TYPE_CHECKING:
     from eyechart.evaluators.text_to_score.regressor import Progress
@@ -30,36 +28,8 @@ Data = Annotated[
 ]
 
 
-def _with_settings(command: Callable[..., None], left_out: tuple[str, ...] = ()) -> Callable[..., None]:
-    """The command with an option for each of `TrainingSettings` in place of its parameter `settings`."""
-    types = get_type_hints(TrainingSettings)
-    options = [
-        Parameter(
-            field.name,
-            Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=Annotated[
-                types[field.name], typer.Option(f"--{field.name.replace('_', '-')}", help=field.metadata["help"])
-            ],
-        )
-        for field in dataclasses.fields(TrainingSettings)
-        if field.name not in left_out
-    ]
-    own = [one for one in signature(command).parameters.values() if one.name != "settings"]
-
-    def with_options(**given: Any) -> None:
-        chosen = {one.name: given.pop(one.name) for one in options}
-        command(**given, settings=checked(lambda: TrainingSettings(**chosen)))
-
-    with_options.__doc__ = command.__doc__
-    with_options.__name__ = command.__name__
-    parameters = [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own), *options]
-    with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return with_options
-
-
 @app.command()
-@functools.partial(_with_settings, left_out=("folds",))
+@expanded
 def train(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the regressor; must not exist or be empty.")],
@@ -123,10 +93,13 @@ def apply(
 
 
 @app.command()
-@_with_settings
+@expanded
 def validate(
     data: Data,
     settings: TrainingSettings,
+    folds: Annotated[
+        int, typer.Option(help="Parts, each predicted by a regressor trained on the others.")
+    ] = DEFAULT_FOLDS,
     out: Annotated[Path | None, typer.Option(help="JSON to write: scores, settings and every prediction.")] = None,
 ) -> None:
     """Cross-validate: how well scores of unseen images are predicted."""
@@ -139,7 +112,9 @@ def validate(
         if out is not None:
             make_parent(out)
         with _shown("cross-validating") as progress:
-            found = cross_validate(pairs.descriptions, pairs.scores, settings, image_ids=pairs.ids, progress=progress)
+            found = cross_validate(
+                pairs.descriptions, pairs.scores, settings, folds=folds, image_ids=pairs.ids, progress=progress
+            )
         if out is not None:
             write_validation(out, pairs, found)
         return found

@@ -96,30 +96,29 @@ def _compare_task(
 ) -> list[Difference] | Refused:
     unscored = [run.label for run in (one, other) if run.tasks[key].scores is None]
     if unscored:
-        told = f"{' and '.join(unscored)}: there is no score, as of a private split, so nothing says what is right"
-        return Refused(key.title, (told,), False)
+        reason = f"{' and '.join(unscored)}: there is no score, as of a private split, so nothing says what is right"
+        return Refused(key.title, (reason,), False)
     reasons = breaking_differences(one.tasks[key], other.tasks[key], allowed)
     if reasons:
         return Refused(key.title, tuple(reasons), True)
     try:
-        scores = [_scores(run, key) for run in (one, other)]
+        first, second = _items(one, key), _items(other, key)
     except DataError as error:
         return Refused(key.title, (error.reason,), False)
-    ids = [scores[0].references.keys(), scores[1].references.keys()]
-    shared = sorted(ids[0] & ids[1])
-    if ids[0] != ids[1] and not common:
-        counts = f"the first has {len(ids[0])} items and the second {len(ids[1])}, {len(shared)} of them in common"
+    shared = sorted(first.references.keys() & second.references.keys())
+    if not common and not len(first.references) == len(second.references) == len(shared):
+        counts = f"A has {len(first.references)} items and B {len(second.references)}, {len(shared)} of them in common"
         return Refused(key.title, (f"other items: {counts}; --common compares these",), True)
     if not shared:
         return Refused(key.title, ("they have no item in common",), False)
-    changed = [item for item in shared if scores[0].references[item] != scores[1].references[item]]
+    changed = [item for item in shared if first.references[item] != second.references[item]]
     if changed:
-        told = f"{len(changed)} items, '{changed[0]}' first, have another right answer: the data are not the same"
-        return Refused(key.title, (told,), False)
-    return differences((key.task, key.dataset, key.split), scores[0], scores[1], shared, seed)
+        reason = f"{len(changed)} items, '{changed[0]}' first, have another right answer: the data are not the same"
+        return Refused(key.title, (reason,), False)
+    return differences((key.task, key.dataset, key.split), first, second, shared, seed)
 
 
-def _scores(run: Run, key: TaskKey) -> ItemScores:
+def _items(run: Run, key: TaskKey) -> ItemScores:
     answers = run.answers(key)
     if answers is None:
         several = "the run has it several times" if key._replace(repeat=1) in run.tasks else "there are no predictions"

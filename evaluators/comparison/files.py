@@ -10,7 +10,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import Comparison
 from eyechart.evaluators.requests.values import without_nan
 
-_COLUMNS = ("task", "dataset", "split", "score", "id", "right_in")
+_COLUMNS = ("task", "dataset", "split", "score", "id", "correct_in")
 
 
 def write_comparison(found: Comparison, path: Path) -> None:
@@ -38,6 +38,6 @@ def _csv(found: Comparison) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for one in found.differences:
-        for side, items in (("first", one.only_first), ("second", one.only_second)):
+        for side, items in (("A", one.only_first), ("B", one.only_second)):
             writer.writerows((one.task, one.dataset, one.split, one.score, item, side) for item in items)
     return text.getvalue()

@@ -6,21 +6,22 @@ import re
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError, from_json
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
 from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.results.score_forms import extras_misfit, score_misfit
+from eyechart.metrics.score_check import misfits
 
 RESULTS_FILE = "results.json"
 SCHEMA = 1
 """What this version writes and reads."""
 _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 """What becomes nan or an infinity when it is read."""
+_MISFIT = "misfit"
 _PACKAGES = ("eyechart", "torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pillow", "tokenizers")
 
 
@@ -82,6 +83,64 @@ class Results(BaseModel):
     """The suite file that the run followed."""
     tasks: list[TaskResult]
     failed: list[FailedTask] = []
+
+
+def _check_scores(scores: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what no metric returns."""
+    misfit = next(misfits(scores, ""), "")
+    if misfit:
+        raise PydanticCustomError(_MISFIT, "{misfit}", {"misfit": misfit})
+    return scores
+
+
+_Scores = Annotated[dict[str, Any], AfterValidator(_check_scores)]
+
+
+class _Average(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    over: list[str]
+    weights: str
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_scores(self.model_extra or {})
+        return self
+
+
+class _Agreement(BaseModel):
+    agreement: float | None
+    agreement_ci95: tuple[float | None, float | None] | None
+    n: int
+
+
+class _Agreements(BaseModel):
+    all: _Agreement | None
+    after_exact: _Agreement | None
+
+
+class _Convergence(BaseModel):
+    curve: list[_Scores]
+    upper_bound: list[_Scores]
+    limit: _Scores = {}
+
+
+class _Diagnostics(BaseModel):
+    """Those that reports read."""
+
+    table: dict[str, _Scores] = {}
+    averages: list[_Average] = []
+    convergence: _Convergence = _Convergence(curve=[], upper_bound=[])
+    extractor_agreement: _Agreements = _Agreements(all=None, after_exact=None)
+    exclude_blind_solved: dict[str, Any] = {}
+
+
+class _Numbers(BaseModel):
+    """What of a task is calculated with, as metrics and protocols make it."""
+
+    scores: _Scores | None
+    variants: dict[str, _Scores]
+    diagnostics: _Diagnostics
 
 
 def collect(
@@ -154,13 +213,10 @@ def read_results(path: str | Path) -> Results:
     if not isinstance(packages, dict):
         raise _bad(file, f"key environment.packages: expected an object; it is {packages!r:.60}")
     for place, task in enumerate(results.tasks):
-        for name, scores in (("scores", task.scores or {}), *((f"variants.{k}", v) for k, v in task.variants.items())):
-            misfit = score_misfit(scores)
-            if misfit:
-                raise _bad(file, f"key tasks[{place}].{name}{misfit}")
-        misfit = extras_misfit(task.diagnostics)
-        if misfit:
-            raise _bad(file, f"key tasks[{place}].diagnostics{misfit}")
+        try:
+            _Numbers.model_validate(task.model_dump(include={"scores", "variants", "diagnostics"}))
+        except ValidationError as error:
+            raise _bad(file, _first_misfit(error, f"tasks[{place}].")) from error
     return results
 
 
@@ -180,10 +236,13 @@ def _bad(file: Path, reason: str) -> BadResultsError:
     return error
 
 
-def _first_misfit(error: ValidationError) -> str:
-    """Where a file first departs from `Results`, what is expected there, and how many other places there are."""
+def _first_misfit(error: ValidationError, where: str = "") -> str:
+    """Where a file first departs from its form, what is expected there, and how many other places there are."""
     first, *others = error.errors(include_url=False, include_context=False)
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+    key = where + key.removeprefix(".")
+    if first["type"] == _MISFIT:
+        return f"key {key}{first['msg']}"
     given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
     more = f" ({len(others)} more of this kind)" if others else ""
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"

@@ -1,43 +1,41 @@
 """What defines a training of a regressor, besides its data."""
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from typer import Option
 
 from eyechart.datasets_scripts.common.errors import UsageError
 
-
-def _setting(default: Any, meaning: str) -> Any:
-    """A field with its meaning, which is also the help of the command's option."""
-    return dataclasses.field(default=default, metadata={"help": meaning})
+DEFAULT_FOLDS = 5
+"""Parts of a cross-validation."""
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a regressor is trained and validated.
+    """How a regressor is trained; the fields are options of the commands too.
 
     Raises:
         UsageError: A setting is out of its range.
     """
 
-    model: str = _setting(
-        "google-bert/bert-base-uncased", "Model id or folder of the encoder to begin with, with its tokenizer."
+    model: Annotated[str, Option(help="Model id or folder of the encoder to begin with, with its tokenizer.")] = (
+        "google-bert/bert-base-uncased"
     )
-    revision: str | None = _setting(None, "Branch, tag or commit of a model on the Hub.")
-    epochs: int = _setting(4, "How often training sees every description.")
-    learning_rate: float = _setting(3e-5, "Highest learning rate of AdamW, after the warm-up; then it falls to 0.")
-    warmup: float = _setting(0.1, "Share of the steps, from 0 to 1, in which the learning rate rises from 0.")
-    weight_decay: float = _setting(0.01, "Weight decay of AdamW.")
-    batch_size: int = _setting(16, "Descriptions per step on each device.")
-    max_length: int = _setting(256, "Tokens read of each description, special tokens included.")
-    folds: int = _setting(5, "Parts, each predicted by a regressor trained on the others.")
-    seed: int = _setting(0, "Seed of the new head, dropout, the order of training and the folds.")
-    cpu_only: bool = _setting(False, "Use the CPU even where there is an accelerator.")
+    revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the Hub.")] = None
+    epochs: Annotated[int, Option(help="How often training sees every description.")] = 4
+    learning_rate: Annotated[float, Option(help="Highest rate of AdamW, after the warm-up; then it falls to 0.")] = 3e-5
+    warmup: Annotated[float, Option(help="Share of the steps, from 0 to 1, in which the learning rate rises.")] = 0.1
+    weight_decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.01
+    batch_size: Annotated[int, Option(help="Descriptions per step on each device.")] = 16
+    max_length: Annotated[int, Option(help="Tokens read of each description, special tokens included.")] = 256
+    seed: Annotated[int, Option(help="Seed of the new head, dropout, the order of training and the folds.")] = 0
+    cpu_only: Annotated[bool, Option("--cpu-only", help="Use the CPU even where there is an accelerator.")] = False
 
     def __post_init__(self) -> None:
         """Check every setting that has a range."""
-        for name, least in (("epochs", 1), ("batch_size", 1), ("max_length", 3), ("folds", 2), ("seed", 0)):
+        for name, least in (("epochs", 1), ("batch_size", 1), ("max_length", 3), ("seed", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise UsageError(f"{name}={value!r} is not allowed; expected a whole number, at least {least}.")

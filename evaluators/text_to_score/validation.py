@@ -12,7 +12,7 @@ from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.text_to_score.inputs import check_scores, check_texts
 from eyechart.evaluators.text_to_score.regressor import Progress
-from eyechart.evaluators.text_to_score.settings import TrainingSettings
+from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
 from eyechart.evaluators.text_to_score.training import train
 from eyechart.metrics.scoring.inputs import FloatArray
 
@@ -27,7 +27,7 @@ class CrossValidation:
             the overall correlations can be lower than those of every fold.
         predictions: Shape (n,), in the unit of the scores.
         folds: Which fold each description is in, shape (n,), from 1.
-        settings: Those of the training, and the number of images.
+        settings: Those of the training, and the numbers of folds and images.
     """
 
     scores: dict[str, Any]
@@ -41,6 +41,7 @@ def cross_validate(
     scores: Sequence[float],
     settings: TrainingSettings | None = None,
     *,
+    folds: int = DEFAULT_FOLDS,
     image_ids: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> CrossValidation:
@@ -49,7 +50,8 @@ def cross_validate(
     Args:
         descriptions: n texts, none of them blank.
         scores: n finite numbers in any unit, higher is better; those of the other folds must not be all equal.
-        settings: How to train, into how many folds, and the seed; None is the defaults.
+        settings: How to train, and the seed; None is the defaults.
+        folds: Number of parts, at least 2.
         image_ids: The image that each description is of. All descriptions of an image are in one fold, as a regressor
             would else know the score of an image it is asked about. None if each is of another image.
         progress: Called after each training step of all folds with (done, total).
@@ -69,11 +71,11 @@ def cross_validate(
     ids = [str(place) for place in range(len(texts))] if image_ids is None else list(image_ids)
     if len(ids) != len(texts):
         raise UsageError(f"image_ids are {len(ids)}; expected one for each of {len(texts)} descriptions.")
-    folds = assign_folds(ids, settings.folds, settings.seed)
+    fold_of = assign_folds(ids, folds, settings.seed)
     predictions = np.zeros(len(texts))
-    for fold in range(1, settings.folds + 1):
-        known, asked = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        report = None if progress is None else _part_of(progress, fold - 1, settings.folds)
+    for fold in range(1, folds + 1):
+        known, asked = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        report = None if progress is None else _part_of(progress, fold - 1, folds)
         try:
             regressor = train([texts[row] for row in known], targets[known].tolist(), settings, progress=report)
         except UsageError as error:
@@ -83,11 +85,12 @@ def cross_validate(
     found = metrics.load("softmax_iqa", "scores").compute(
         predictions=predictions,
         references=targets,
-        groups={"fold": [str(fold) for fold in folds]},
+        groups={"fold": [str(fold) for fold in fold_of]},
         seed=settings.seed,
     )
     assert found is not None, "only the first process of several gets the scores, and this is the only one"
-    return CrossValidation(found, predictions, folds, {**dataclasses.asdict(settings), "images": len(set(ids))})
+    used = {**dataclasses.asdict(settings), "folds": folds, "images": len(set(ids))}
+    return CrossValidation(found, predictions, fold_of, used)
 
 
 def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
@@ -102,15 +105,15 @@ def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.
         Each description's fold, from 1.
 
     Raises:
-        UsageError: There are fewer images than folds.
+        UsageError: There are fewer images than folds, or fewer than two folds.
 
     Examples:
         >>> assign_folds(["a", "b", "b", "c"], folds=3, seed=0).tolist()
         [2, 3, 3, 1]
     """
     images = sorted(set(image_ids))
-    if len(images) < folds:
-        raise UsageError(f"folds={folds} is not allowed: there are {len(images)} images, and each fold needs one.")
+    if not 2 <= folds <= len(images):
+        raise UsageError(f"folds={folds} is not allowed; expected 2 to {len(images)}, the number of images.")
     order = np.random.default_rng(seed).permutation(len(images))
     fold_of = {images[place]: number % folds + 1 for number, place in enumerate(order)}
     return np.array([fold_of[image] for image in image_ids], dtype=np.int64)

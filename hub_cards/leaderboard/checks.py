@@ -8,10 +8,9 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import Board
-from eyechart.hub_cards.recomputing import judge_of
+from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, judge_of
 from eyechart.metrics.scores import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -28,7 +27,7 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
 
     Args:
         board: The board of the result's task and data set.
-        result: From `read_results`, so that numbers stand where they must.
+        result: From `read_results`, so that its scores are such as metrics return.
 
     Returns:
         Empty if it can.
@@ -40,7 +39,6 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
         return [*reasons, "it has no scores, as of a private split"]
     if not result.complete:
         reasons.append("its scores were made of less than was to be asked (complete is false)")
-    reasons += range_misfits(result.scores)
     if not is_number(board.main.of(result.scores)[0]):
         reasons.append(f"scores.{board.main.name}, which ranks, is undefined or not there")
     return [*reasons, *_count_misfits(board, result, result.scores), *_judge_misfits(board, result)]
@@ -89,6 +87,10 @@ def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
         # A bool is an int in Python, not in a result.
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
             yield f"settings.{name} is {brief(value)}; the board takes {' or '.join(map(repr, allowed))}"
+    given = value_at(result.settings, "data.options") or {}
+    known = {*board.settings, *(f"data.options.{name}" for name in LOCAL_OPTIONS)}
+    if not isinstance(given, Mapping) or not {f"data.options.{name}" for name in given} <= known:
+        yield f"settings.data.options is {brief(given)}; the data set has no such options"
 
 
 def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) -> Iterator[str]:

@@ -6,7 +6,6 @@ nobody's business and are cut to their last part.
 
 import html
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -15,8 +14,8 @@ from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.results.results_file import with_nan
+from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.tasks import get_task
-from eyechart.hub_cards.headline import table_scores
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
 from eyechart.hub_cards.recomputing import judge_of
 
@@ -68,16 +67,9 @@ def _data(one: Published) -> str:
 
 
 def _score_rows(one: Published) -> Iterator[tuple[str, ...]]:
-    """Task, data, score, value, 95 % interval, chance level, n; task and data in the first row alone."""
     task, data = _code(one.result.task), _data(one)
-    scores = with_nan(one.result.scores)
-    for spec in table_scores(get_task(one.result.task)):
-        value, interval, n = spec.value(scores), spec.bounds(scores) or [], spec.n(scores)
-        if value is None:
-            continue
-        ends = "" if any(map(math.isnan, interval)) else " to ".join(map(spec.shown, interval))
-        count = "" if n is None else f"{n:,}"
-        yield task, data, markdown(spec.label), spec.shown(value), ends, spec.shown(spec.chance_level(scores)), count
+    for cells in score_rows(with_nan(one.result.scores)):
+        yield (task, data, *map(markdown, cells))
         task = data = ""
 
 

@@ -1,9 +1,9 @@
 """Which results of a run are published, and why some must not be.
 
-Refused are results that are not what a published number claims to be: out of range, not what the run's predictions
-give, of synthetic data, of a part of the data, of private answers, or judged by a comparison of words. Nothing allows
-these. Own data are recognised by their number of items; `as_own_data` publishes them under the name of their folder,
-never under that of a benchmark. `allow_left_out` publishes results although rows were left out; the card says how many.
+Refused are results that are not what a published number claims to be: not what the run's predictions give, of
+synthetic data, of a part of the data, of private answers, or judged by a comparison of words. Nothing allows these.
+Own data are recognised by their number of items; `as_own_data` publishes them under the name of their folder, never
+under that of a benchmark. `allow_left_out` publishes results although rows were left out; the card says how many.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,6 @@ from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_ranges import range_misfits
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.model_card.benchmark import pretty_name
@@ -113,9 +112,8 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bo
         return f"run used --limit {result.settings['limit']}; repeat it without --limit"
     if result.scores is None:
         return "it has no score, as " + (" ".join(result.caveats) or "its answers are private")
-    misfit = next(range_misfits(result.scores), "" if result.scores else "it has no score")
-    if misfit:
-        return f"{misfit}; a results file is not to be edited, so repeat the run"
+    if not result.scores:
+        return "it has no score; a results file is not to be edited, so repeat the run"
     if not result.complete:
         return f"it is incomplete: {' '.join(result.caveats) or 'scores were made of less than was to be asked'}"
     if judge_of(result) == LEXICAL:

@@ -62,8 +62,8 @@ Returns:
     accuracy_ci95 (`list` of two `float`): Its 95 % Wilson interval.
     random_guess (`float`): Accuracy expected from guessing, the mean of 1 / number of options.
     n (`int`): Number of rows.
-    yes_no (`dict`, where an answer is yes or no): Accuracy by answer, `yes` and `no`, their unbiased `mean`, `n_yes`
-        and `n_no`.
+    yes_no (`dict`, where an answer is yes or no): Accuracy by answer, `yes` and `no`, their `mean`, balanced
+        accuracy, `n_yes` and `n_no`.
     extraction (`dict`): Shares of rows decided by `exact` matching, the `judge`, at `random`, and `unmatched` ones.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     by_<group name> (`dict`): The same scores for each value of the group.

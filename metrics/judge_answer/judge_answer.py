@@ -1,4 +1,4 @@
-"""Marks from 1 to 5 for open answers by a judge, as an `evaluate` module.
+"""Judge scores from 1 to 5 for open answers, as an `evaluate` module.
 
 Protocol: MMBench, Appendix D.2 (https://arxiv.org/abs/2307.06281). Departures: see
 `eyechart.metrics.scoring.judging.answers`; the judge's wording is our own.
@@ -22,8 +22,8 @@ from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 _DESCRIPTION = """
-Marks of open answers by a judge that sees question and correct answer, from 1 (completely wrong) to 5 (completely
-correct), beside the share of answers that equal the correct one. Without a judge, a small deterministic baseline called
+Scores of open answers by a judge that sees question and correct answer, from 1 (completely wrong) to 5 (completely
+correct), and the share of answers that equal the correct one. Without a judge, a small deterministic baseline called
 "lexical" stands in and is named in the result.
 """
 
@@ -38,7 +38,7 @@ _CITATION = """
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list` of `str`): Answers; "" for a failed or empty response, which is marked 1.
+    predictions (`list` of `str`): Answers; "" for a failed or empty response, which scores 1.
     references (`list` of `str`): Correct answers; "" where it is private, and the row is left out and counted.
     questions (`list` of `str`): Question of each row.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
@@ -49,9 +49,9 @@ Args:
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
-    mean_score (`float`): Mean mark over all pairs of a row and a usable round, from 1 to 5; higher is better.
+    mean_score (`float`): Mean judge score over all pairs of a row and a usable round, from 1 to 5; higher is better.
     mean_score_ci95 (`list` of two `float`): Its 95 % percentile bootstrap interval over rows.
-    score_distribution (`dict`): Share of each mark, "1" to "5".
+    score_distribution (`dict`): Share of each score, "1" to "5".
     exact_match (`float`): Share of answers that are the correct one up to case, blanks and Markdown around it, and
         final punctuation, from 0 to 1; higher is better. No judge is involved.
     exact_match_ci95 (`list` of two `float`): Its 95 % Wilson interval.
@@ -84,7 +84,7 @@ Examples:
 
 
 class JudgeAnswer(CheckedColumns, evaluate.Metric):
-    """Marks of open answers by a judge."""
+    """Judge scores of open answers."""
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

@@ -103,7 +103,7 @@ def check_count(argument: str, value: object) -> None:
     """Refuse what is no whole number of at least 1.
 
     Raises:
-        InputError: It is none.
+        InputError: It is not.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"{argument} is {value!r}; it must be a whole number of at least 1")

@@ -106,7 +106,7 @@ def test_tasks_and_words_narrow_the_samples(opened):
     expected = [sample["id"] for sample in samples if sample["task"] == 2]
     assert [row.get_attribute("data-id") for row in shown(driver)] == expected[:PAGE]
     assert all("q_bench/description" in row.text for row in shown(driver))
-    marked = [sample["id"] for sample in samples if "completeness" in sample.get("marks", ())]
+    marked = [sample["id"] for sample in samples if "completeness" in sample.get("judge_scores", ())]
     assert [row.get_attribute("data-id") for row in shown(driver) if "completeness" in row.text] == [
         name for name in expected[:PAGE] if name in marked
     ]

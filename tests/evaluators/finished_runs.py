@@ -11,13 +11,19 @@ from eyechart.evaluators.runs.folder import write_run
 
 MODEL = "acme/vlm"
 ACCURACY = {"accuracy": 0.75, "accuracy_ci95": [0.5, 0.875], "random_guess": 0.25, "n": 1495, "fallback": "wrong"}
-_RECORD = {"pass": "main", "question": "?", "text": "A", "error": None, "score": None, "logits": None}
+_RECORD = {"pass": "main", "question": "?", "text": "A", "error": None, "logits": None}
 _DATA = {"source": "/data/release", "config": None, "options": {}, "rows": 1495, "is_mini": False}
 
 
 def evaluated(task: str = "q_bench/perception", dataset: str = "llvisionqa", split: str = "dev", **fields: Any) -> Any:
     """An evaluation with plausible settings on real data; `settings` and `data` are put into its own."""
-    settings = {"prompt_id": "q_bench_a1/2", "prefill": "", "inference": "options", "max_new_tokens": 32, "seed": 0}
+    settings = {
+        "protocol": "multiple_choice",
+        "prompt_id": "q_bench_a1/2",
+        "inference": "options",
+        "max_new_tokens": 32,
+        "seed": 0,
+    }
     own = {**settings, "limit": None, **fields.pop("settings", {})}
     own["data"] = _DATA | fields.pop("data", {})
     own.setdefault("model", {"backend": "transformers", "name": MODEL, "revision": None, "dtype": "bfloat16"})
@@ -37,3 +43,8 @@ def write(folder: Path, evaluations: Sequence[Evaluation], packages: Mapping[str
         results.environment["packages"] = dict(packages)
     write_run(folder, results, evaluations)
     return folder
+
+
+def dimension(score: float | None, **parts: Any) -> dict[str, Any]:
+    """What `judge_description` returns for one dimension."""
+    return {"score": score, "p0": 0, "p1": 1, "p2": 0, "n": 9, "failed_rounds": 0, **parts}

@@ -8,7 +8,7 @@ from eyechart.evaluators.results.evaluation import Evaluation
 def evaluation(**changes):
     values = {
         "task": "q_bench/assessment",
-        "subset": "kadis700k",
+        "dataset": "kadis700k",
         "split": "test",
         "model": "some/model",
         "scores": {"srcc": 0.5, "plcc": math.nan, "srcc_ci95": [0.4, math.inf]},

@@ -82,8 +82,8 @@ class OpenAIBackend(Backend):
         """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
 
         `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
-        beginning of a reply, `length_field` what it calls the longest reply wanted. Answers tell these three as well,
-        so that they are right for stored ones. Requests include those that try a beginning out.
+        beginning of a reply, `length_field` what it calls the longest reply wanted. Responses carry these three too, so
+        that they are right for stored ones. Requests include those that try a beginning out.
         """
         return {
             **self.identity(),
@@ -101,7 +101,10 @@ class OpenAIBackend(Backend):
         try:
             messages = to_chat_messages(request)
             question = _Question(client, request, messages, self._way(client, request, messages))
-            return self._score(question) if request.words else _generate(question)
+            if request.words:
+                return self._score(question)
+            completion = question.ask(max_tokens=request.max_new_tokens)
+            return question.respond(completion, text=completion.choices[0].text.strip())
         except DataError as error:
             return Response(request, error=error)
 
@@ -123,22 +126,14 @@ class OpenAIBackend(Backend):
                     self._several_tokens[key] = _prompt_tokens(longer) - _prompt_tokens(completion) > 1
                 return self._several_tokens[key]
 
-        likeliest = tokens[0].likeliest
         logits, upper_bound_words = find_words(
-            likeliest,
+            tokens[0].likeliest,
             request.words,
             is_several_tokens,
             optional=request.optional_words,
             opens_reply=not request.prefill,
         )
-        told = question.told(completion)
-        return Response(
-            request,
-            logits=logits,
-            upper_bound_words=upper_bound_words,
-            usage=_usage(completion),
-            response_metadata=told,
-        )
+        return question.respond(completion, logits=logits, upper_bound_words=upper_bound_words)
 
     def _way(self, client: ChatClient, request: Request, messages: Messages) -> Way | None:
         """How the server goes on with a given beginning of a reply; None where there is none."""
@@ -168,25 +163,20 @@ class _Question:
         messages = continued(self.messages, self.request.prefill + more)
         return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
 
-    def told(self, completion: Completion) -> dict[str, str]:
-        """The settings that are known only from the answer, under their names in `settings`."""
-        told = {
+    def respond(self, completion: Completion, **answer: Any) -> Response:
+        """The response, with the settings known only from the server's answer, by their names in `settings`."""
+        metadata = {
             "served": completion.model,
             "prefill": self.way.name if self.way is not None else None,
             "length_field": self.client.record.length_field,
         }
-        return {name: value for name, value in told.items() if value is not None}
-
-
-def _generate(question: _Question) -> Response:
-    completion = question.ask(max_tokens=question.request.max_new_tokens)
-    text, told = completion.choices[0].text.strip(), question.told(completion)
-    return Response(question.request, text=text, usage=_usage(completion), response_metadata=told)
+        return Response(
+            self.request,
+            **answer,
+            usage=completion.usage.model_dump() if completion.usage else {},
+            response_metadata={name: value for name, value in metadata.items() if value is not None},
+        )
 
 
 def _prompt_tokens(completion: Completion) -> int:
     return completion.usage.prompt_tokens if completion.usage else 0
-
-
-def _usage(completion: Completion) -> dict[str, int]:
-    return completion.usage.model_dump() if completion.usage else {}

@@ -25,7 +25,7 @@ Messages = Sequence[Mapping[str, Any]]
 
 @dataclass
 class ServerRecord:
-    """What was asked of a server so far, and what was learnt of it by that."""
+    """What was asked of a server so far, and what that showed of it."""
 
     requests: int = 0
     """Requests with an answer that could be read."""
@@ -86,10 +86,6 @@ class ChatClient:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the connections."""
-        self.close()
-
-    def close(self) -> None:
         """Close the connections; nothing can be asked any more."""
         self._client.close()
 
@@ -148,34 +144,27 @@ class ChatClient:
             EndpointError: This request has no answer, or none that can be used.
             ModelError: No request would have an answer.
         """
-        fields = {"temperature": temperature}
         found, refused = 0, False
-        if n > 1 and self.record.several_at_once:
+        while found < n:
+            together = n > 1 and not found and not refused and self.record.several_at_once
             try:
-                completion = self._send(messages, {**fields, "n": n}, max_tokens)
+                fields = {"temperature": temperature, **({"n": n} if together else {})}
+                completion = self._send(messages, fields, max_tokens)
             except EndpointError as error:
-                if error.status not in REFUSED:
+                if not together or error.status not in REFUSED:
                     raise
                 refused = True
-            else:
-                found = self._count_choices(completion, n)
-                # What was asked in vain once is not asked again.
-                self.record.several_at_once &= found > 1
-                yield completion
-        while found < n:
-            completion = self._send(messages, fields, max_tokens)
-            if not completion.choices:
+                continue
+            count = len(completion.choices)
+            if count > n - found:
+                raise EndpointError(f"{self.base_url} returned {count} replies; expected {n - found}")
+            if not count and not together:
                 raise EndpointError(f"{self.base_url} returned no reply; {n - found} more were to come")
-            found += self._count_choices(completion, n - found)
-            # Not the length of the prompt or anything else was refused, but several replies.
-            self.record.several_at_once &= not refused
+            # What was asked in vain once is not asked again: where one reply comes after a refusal of several, not the
+            # length of the prompt or anything else was refused.
+            self.record.several_at_once &= count > 1 if together else not refused
+            found += count
             yield completion
-
-    def _count_choices(self, completion: Completion, wanted: int) -> int:
-        count = len(completion.choices)
-        if count > wanted:
-            raise EndpointError(f"{self.base_url} returned {count} replies; expected {wanted}")
-        return count
 
     def _send(self, messages: Messages, fields: Mapping[str, Any], max_tokens: int) -> Completion:
         length_field = self.record.length_field
@@ -238,7 +227,7 @@ def resolve_address(options: EndpointOptions) -> str:
     """The server's address, without a slash at its end.
 
     Raises:
-        UsageError: It is none, or may hold a password.
+        UsageError: It is malformed, or may hold a password.
     """
     url = options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     if "@" in url or "?" in url:

@@ -58,7 +58,7 @@ class RequestRenderer(Protocol):
 
 
 def default_workers(device_type: str) -> int:
-    """Threads that prepare images: one beside a model on the CPU, which it needs itself, else up to 8."""
+    """Threads that prepare images: one next to a model on the CPU, which needs the CPU itself, else up to 8."""
     return 1 if device_type == "cpu" else min(8, os.cpu_count() or 1)
 
 
@@ -93,7 +93,7 @@ class Preparer:
         self._idle: list[RequestRenderer] = []
 
     def windows(self, groups: Iterable[list[Request]], least: int) -> Generator[PreparedRequests]:
-        """Prepared groups, joined to windows of at least so many sequences; the next ones are prepared meanwhile.
+        """Prepared groups, joined to windows of at least `least` sequences; the next ones are prepared meanwhile.
 
         Args:
             groups: The groups.
@@ -180,21 +180,21 @@ def respond(prompt: Prompt, found: Any, window: PreparedRequests, words: Sequenc
         return Response(request, error=found)
     # Images that are cut otherwise among others were prepared alone to count them.
     reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
-    told = Response(
+    response = Response(
         request,
         rendered_prompt=prompt.text,
         images_downscaled=None if None in reduced else sum(map(bool, reduced)),
     )
     if request.output_type is OutputType.TEXT:
-        return replace(told, text=found)
+        return replace(response, text=found)
     if request.output_type is OutputType.LOSSES:
         totals = [loss.total for loss in found]
         if not all(map(math.isfinite, totals)):
             return Response(request, error=DataError(f"the model's losses of the continuations are {totals}"))
-        return replace(told, losses=found)
+        return replace(response, losses=found)
     if not all(math.isfinite(value) for value in found):
         return Response(request, error=DataError(f"the model's logits of {', '.join(words)} are {found}"))
-    return replace(told, logits=dict(zip(words, found, strict=True)))
+    return replace(response, logits=dict(zip(words, found, strict=True)))
 
 
 def _prepare_image(
@@ -221,7 +221,7 @@ def _first_image(request: Request) -> object:
     try:
         return image_digest(request.images[0])
     except BadImageError:
-        # Found again, and told, when it is prepared.
+        # Found again when it is prepared, and reported then.
         return id(request)
 
 

@@ -21,7 +21,7 @@ ZERO_SHOT = "zero-shot-image-classification"
 DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "siglip", "siglip2")
 """Model types that compare by the cosine of an image's features and a text's."""
 
-# Weights are told apart by size and time of change, as reading them takes longer than loading them.
+# Weights are identified by size and time of change, as reading them takes longer than loading them.
 _LARGEST_READ = 4 * 2**20
 
 _WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
@@ -86,21 +86,24 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
             trust_remote_code=options.trust_remote_code,
             model_kwargs={"attn_implementation": options.attention} if options.attention else None,
         )
-    # Loading runs code of many libraries; whatever it raises, the user needs the model's name beside it.
+    # Loading runs code of many libraries; whatever it raises, the user needs the model's name with it.
     except Exception as error:
         raise ModelError(f"model '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def folder_fingerprint(folder: str | Path) -> str:
-    """A text that changes with the files of a model's folder.
+def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
+    """Identifies a model's weights.
 
     Args:
-        folder: The folder.
+        folder: Its folder or its id on the Hub.
+        model: The model.
 
     Returns:
-        SHA-256, in hexadecimal, over the names of its files and the contents of small ones, or the sizes and times of
-        change of large ones.
+        The model's commit on the Hub, None if it is not known. Of a folder, the SHA-256, in hexadecimal, over the names
+        of its files and the contents of small ones, or the sizes and times of change of large ones.
     """
+    if not os.path.isdir(folder):
+        return getattr(model.config, "_commit_hash", None)
     digest = hashlib.sha256()
     for path in sorted(Path(folder).rglob("*")):
         if path.is_file():
@@ -110,11 +113,6 @@ def folder_fingerprint(folder: str | Path) -> str:
             name = path.relative_to(folder).as_posix().encode()
             digest.update(b"%d %s %d " % (len(name), name, len(content)) + content)
     return digest.hexdigest()
-
-
-def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
-    """What tells a model's weights from any others: its commit on the Hub or its folder's fingerprint, None without."""
-    return folder_fingerprint(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
 
 
 def model_settings(model: "PreTrainedModel", image_processor: Any, *, name: str) -> dict[str, Any]:
@@ -167,7 +165,7 @@ def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]
 
 
 def _task_of(folder: str, options: LoadOptions) -> str:
-    """What a model is for, `TASK` or `ZERO_SHOT`, as its configuration tells before its weights are read."""
+    """What a model is for, `TASK` or `ZERO_SHOT`, read from its configuration before its weights are."""
     if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
         raise ModelError(f"model folder '{folder}' does not exist.")
     from transformers import AutoConfig, AutoModelForImageTextToText

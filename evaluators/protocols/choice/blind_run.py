@@ -60,9 +60,12 @@ def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
         BadResultsError: The results cannot be read.
         BadAnnotationError: The predictions cannot be read.
         UsageError: The run has no scores without images.
+        ValueError: It is not a path.
     """
     if isinstance(folder, BlindRun):
         return folder
+    if not isinstance(folder, str | Path):
+        raise ValueError("not a path")
     folder = Path(folder)
     for name in (RESULTS_FILE, PREDICTIONS_FILE):
         if not (folder / name).is_file():

@@ -65,9 +65,12 @@ def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     Raises:
         MissingFileError: The file is not there.
         BadAnnotationError: It is of another kind, holds no rows, or a row is malformed.
+        ValueError: It is not a path.
     """
     if isinstance(path, HumanLabels):
         return path
+    if not isinstance(path, str | Path):
+        raise ValueError("not a path")
     path = Path(path)
     letters: dict[Key, str] = {}
     for number, row in _rows(path):

@@ -13,6 +13,7 @@ from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
     add_choices,
     check_question,
+    module_settings,
     ordered_options,
     right_letter,
     shown_options,
@@ -108,6 +109,15 @@ class MultipleChoice(Protocol):
         """What is about replies has no effect on losses, and the kind of loss none on replies."""
         return ("prompt", "fallback", "judge_reads", "rounds", "max_new_tokens") if self.is_closed_set else ("loss",)
 
+    @property
+    def full_prompt_id(self) -> str:
+        """Names the prompt in use; closed-set inference has its own."""
+        return f"{self.prompt_id}/{CLOSED_SET}" if self.is_closed_set else super().full_prompt_id
+
+    def settings(self) -> dict[str, Any]:
+        """The settings in use, and how the reply begins."""
+        return {**super().settings(), "prefill": self.open_prefill if self.is_closed_set else self.prefill}
+
     def check(self, row: Row) -> None:
         """The answer must be the letter of one of the options, which may repeat."""
         check_question(row)
@@ -175,7 +185,10 @@ class MultipleChoice(Protocol):
             "predictions": [self._reply(one.row, one.responses[0]) for one in answered],
             "references": [item["answer"] for item in items],
             "choices": [item["options"] for item in items],
+            "questions": [one.row["question"] for one in answered],
             "groups": self._groups(answered) or None,
+            **module_settings(self.extraction(), None if self.is_closed_set else self.judge),
+            "judge_reads": self.judge_reads,
         }
 
     def _scores(self, answered: Sequence[RowResponses], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -110,7 +110,7 @@
       const list = element("ol");
       sample.options.forEach((option, number) => {
         const letter = String.fromCharCode(65 + number);
-        const item = element("li", `${letter}. ${option}`, letter === sample.extracted ? "chosen" : "");
+        const item = element("li", `${letter}. ${option}`, letter === sample.choice ? "chosen" : "");
         item.dir = "auto";
         if (letter === sample.answer) item.append(element("span", " ✓ right answer", "right"));
         list.append(item);
@@ -142,13 +142,14 @@
 
   function reading(sample) {
     const made = cell("read as");
-    if (sample.extracted) made.append(element("div", sample.extracted, "chosen"));
+    if (sample.choice) made.append(element("div", sample.choice, "chosen"));
     if (sample.predicted !== undefined) made.append(element("div", `predicted ${Number(sample.predicted.toPrecision(5))}`));
     if (sample.human !== undefined) made.append(element("div", `human ${Number(sample.human.toPrecision(5))}`));
-    Object.entries(sample.marks || {}).forEach(([name, mark]) => {
-      made.append(element("div", `${name} ${Number(mark.toPrecision(3))}`));
+    Object.entries(sample.judge_scores || {}).forEach(([name, score]) => {
+      made.append(element("div", `${name} ${Number(score.toPrecision(3))}`));
     });
     if (sample.correct !== undefined) made.append(element("div", sample.correct ? "right" : "wrong", sample.correct ? "right" : "wrong"));
+    if (sample.outcome) made.append(element("div", sample.outcome));
     if (sample.answer && !sample.options) made.append(element("div", `right answer: ${sample.answer}`));
     made.append(element("span", data.steps[sample.step] || sample.step, "meta"));
     return made;

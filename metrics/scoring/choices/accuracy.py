@@ -1,4 +1,4 @@
-"""Scores of multiple-choice answers: accuracy, random guess, yes/no bias and the distribution of letters.
+"""Scores of multiple-choice answers: accuracy, chance level, yes/no bias and the distribution of letters.
 
 Protocol: Q-Bench, Tables 2, 7 and 8; MMBench, Fig. 4. Departure: whether a row is a yes or a no question is read from
 the text of its correct answer, not from its `type` column (four rows of type 0 in LLVisionQA dev are answered Clear or
@@ -22,18 +22,6 @@ from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
 NO_LETTER = "none"
-
-
-def accuracy(correct: ArrayLike) -> float:
-    """Share of right answers, in [0, 1]; 1 is best.
-
-    Examples:
-        >>> accuracy([True, False, True, True])
-        0.75
-    """
-    flags = np.asarray(correct, dtype=bool)
-    check_lengths(correct=flags)
-    return float(flags.mean())
 
 
 def random_guess(n_options: Sequence[int]) -> float:
@@ -149,7 +137,7 @@ def _scores_of(
     answers = [choices[row][ascii_uppercase.index(references[row])] for row in rows]
     yes_no = yes_no_scores(flags, answers)
     return {
-        "accuracy": accuracy(flags),
+        "accuracy": sum(flags) / n,
         "accuracy_ci95": list(wilson_interval(sum(flags), n)),
         "random_guess": random_guess([len(choices[row]) for row in rows]),
         "n": n,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution
-from eyechart.metrics.scoring.choices.circular_passes import FloatArray, Questions
+from eyechart.metrics.scoring.choices.circular_passes import Questions
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
@@ -28,16 +28,6 @@ from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
 MISSING = ("error", "drop")
-
-
-def circular_random_guess(chances: FloatArray) -> float:
-    """CircularEval accuracy expected from guessing in each pass: the mean of `Questions.chance`. nan without questions.
-
-    Examples:
-        >>> circular_random_guess(np.array([2.0**-2, 4.0**-4]))
-        0.126953125
-    """
-    return float(np.mean(chances)) if len(chances) else float("nan")
 
 
 def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing: str = "error") -> NDArray[np.float64]:
@@ -52,7 +42,7 @@ def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing:
         1.0 (right), 0.0 (wrong) or nan (dropped) for each question.
 
     Raises:
-        InputError: `missing` is none of the two, or it is "error" and such a question exists; the message names the
+        InputError: `missing` is neither, or it is "error" and such a question exists; the message names the
             first one and the rotations it lacks.
 
     Examples:
@@ -70,16 +60,16 @@ def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing:
     complete = np.bincount(questions.of_row, minlength=n) == questions.n_passes
     incomplete = ~wrong & ~complete
     if missing == "error" and incomplete.any():
-        raise InputError(_lacking(int(np.argmax(incomplete)), questions))
+        raise InputError(_incomplete(int(np.argmax(incomplete)), questions))
     return np.where(incomplete, np.nan, ~wrong)
 
 
-def _lacking(question: int, questions: Questions) -> str:
+def _incomplete(question: int, questions: Questions) -> str:
     asked = set(questions.rotations[questions.of_row == question].tolist())
-    lacking = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
+    missing = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
     return (
-        f"rotations: question {questions.ids[question]!r} lacks {', '.join(lacking)}, and its other passes are right; "
-        f"ask the missing ones, or leave such questions out with missing='drop'"
+        f"rotations: question {questions.ids[question]!r} lacks {', '.join(missing)}, and its other passes are right; "
+        f"ask the missing ones, or leave such questions out with missing='drop' (in a run, --skip-bad)"
     )
 
 
@@ -197,7 +187,7 @@ def circular_scores(
         scores = {
             **_share(where, "circular", outcomes[scored]),
             **_share(where, "vanilla", right[unrotated]),
-            "random_guess": circular_random_guess(passes.chance[scored]),
+            "random_guess": float(np.mean(passes.chance[scored])) if len(scored) else float("nan"),
             "n_questions": len(scored),
             "n_vanilla": len(unrotated),
             "n_passes": len(of_part),

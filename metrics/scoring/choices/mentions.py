@@ -15,7 +15,7 @@ from eyechart.metrics.scoring.choices.text import Words, ends_sentence, is_cjk, 
 
 _YES_NO = frozenset(map(option_phrase, ("Yes", "No", "是", "否", "是的", "不是", "はい", "いいえ", "예", "아니요")))
 
-# The letters of so many options, in upper case, and in both.
+# The letters of n options, in upper case and in both cases.
 _LETTERS_OF = [
     (frozenset(ascii_uppercase[:n]), frozenset(ascii_uppercase[:n] + ascii_uppercase[:n].lower()))
     for n in range(len(ascii_uppercase) + 1)

@@ -1,7 +1,7 @@
-"""Marks from 1 to 5 for open answers, by a judge that sees question and correct answer.
+"""Scores from 1 to 5 for open answers, by a judge that sees question and correct answer.
 
-Protocol: MMBench, Appendix D.2 and Table 4 (https://arxiv.org/abs/2307.06281): a judge marks the agreement of answer
-and ground truth with an integer from 1 (completely wrong) to 5 (completely correct); the average is reported beside the
+Protocol: MMBench, Appendix D.2 and Table 4 (https://arxiv.org/abs/2307.06281): a judge scores the agreement of answer
+and ground truth with an integer from 1 (completely wrong) to 5 (completely correct); the average is reported with the
 share of answers that equal the ground truth. The judge's wording is not published, so that of `mmbench_marking` is our
 own. Departures: "equal" ignores case, blanks and Markdown around the text, and final punctuation; several rounds are
 mean pooled, where the paper asks once; an empty answer gets 1; a row without a ground truth is left out.
@@ -143,7 +143,7 @@ def _part(
     rows: Sequence[int],
     settings: JudgeSettings,
 ) -> dict[str, Any]:
-    """Marks of the answers in `rows`; `where` names them in warnings."""
+    """Scores of the answers in `rows`; `where` names them in warnings."""
     items, matched = [judged[row] for row in rows], [exact[row] for row in rows]
     try:
         frequencies = score_frequencies(items, SCALE)

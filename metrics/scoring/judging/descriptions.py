@@ -136,7 +136,7 @@ def description_scores(
 
 
 def wording_settings(template: str) -> dict[str, Any]:
-    """Whose words the judge is told, and which version of them.
+    """Who worded the judge's prompt, and its version.
 
     Examples:
         >>> wording_settings("aesbench")

@@ -151,11 +151,11 @@ def best_option(question: str, options: Sequence[str], answer: str) -> str | Non
     return ascii_uppercase[merits.index(best)]
 
 
-def mark(question: str, reference: str, answer: str) -> int:
-    """Mark from 1 (completely wrong) to 5 (completely correct) for an answer.
+def rate(question: str, reference: str, answer: str) -> int:
+    """Score from 1 (completely wrong) to 5 (completely correct) for an answer.
 
     Examples:
-        >>> mark("Which side?", "right", "The bag is on the right side."), mark("How is it?", "Dark", "It is dim.")
+        >>> rate("Which side?", "right", "The bag is on the right side."), rate("How is it?", "Dark", "It is dim.")
         (5, 4)
     """
     if comparison_key(reference) in ("yes", "no"):
@@ -241,6 +241,6 @@ _REPLIES: dict[str, Callable[[Mapping[str, str]], str]] = {
     "aesbench_precision": lambda fields: f"Score: {preciseness(fields['description'], fields['reference'])}",
     "aesbench_relevance": lambda fields: f"Score: {relevance(fields['description'])}",
     "mmbench_choice": _letter,
-    "mmbench_marking": lambda fields: f"Score: {mark(fields['question'], fields['reference'], fields['answer'])}",
+    "mmbench_marking": lambda fields: f"Score: {rate(fields['question'], fields['reference'], fields['answer'])}",
     "q_bench_vote": _vote,
 }

@@ -63,18 +63,6 @@ def name_or_none(judge: Judge | None) -> str | None:
     return None if judge is None else judge_name(judge)
 
 
-def ask(judge: Judge, messages: Messages, rounds: int) -> list[str | None]:
-    """Replies of a judge to one conversation, as `ask_all` gives them for several.
-
-    Examples:
-        >>> ask(lambda messages, n: ["1"] * n, [], 3)
-        ['1', '1', '1']
-        >>> ask(lambda messages, n: ["1"], [], 2)
-        [None, None]
-    """
-    return ask_all(judge, [messages], rounds)[0]
-
-
 def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> list[list[str | None]]:
     """Replies of a judge to several conversations.
 
@@ -130,7 +118,7 @@ def _ask_one_by_one(judge: Judge, conversations: Sequence[Messages], rounds: int
             replies.append([None] * rounds)
             first = first or error
     if first is not None:
-        # Without a count, so that a judge that always fails alike is told of once and not with each wave of questions.
+        # Without a count, so that a judge that always fails alike warns once and not with each wave of questions.
         message = f"the judge {judge_name(judge)!r} raised, and such rounds are lost; the first error: {_told(first)}"
         warnings.warn(message, LostRoundsWarning, stacklevel=3)
     return replies

@@ -108,9 +108,9 @@ def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSetting
     chosen = settings or PairSettings()
     parts, sizes = [], []
     for pool in split_pools(pairs).values():
-        lacking = [image for image in pool.image_ids if image not in scores]
-        if lacking:
-            raise InputError(f"scores has none for image {lacking[0]!r}, nor for {len(lacking) - 1} others")
+        missing = [image for image in pool.image_ids if image not in scores]
+        if missing:
+            raise InputError(f"scores holds no score of image {missing[0]!r} and of {len(missing) - 1} others")
         values = check_numbers("scores", [scores[image] for image in pool.image_ids])
         parts.append(_agreement(values, pool.references, chosen.fit))
         sizes.append(len(values))

@@ -7,7 +7,7 @@ image; here a reply is read as strictly as a multiple-choice answer (`choices`),
 - A letter is read by the rules of `extract_choice`.
 - An image may go by other names: "Image 1", "the second picture", "Image A", "the first one"; alone also "first", "2".
 - An image that is named counts where the reply prefers it: the name alone, "... is better", "... has higher visual
-  quality", "I would choose ...". "The second image is blurrier than the first" prefers neither in so many words.
+  quality", "I would choose ...". "The second image is blurrier than the first" does not say which is better.
 - Nothing preferred, both preferred, or a letter and a sentence that disagree: no preference. Parsing never guesses.
 """
 

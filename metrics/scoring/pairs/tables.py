@@ -11,13 +11,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 from eyechart.metrics.scoring.inputs import check_lengths, rows_by_value
 from eyechart.metrics.scoring.items import ItemColumns, select_rows
 from eyechart.metrics.scoring.pairs.pools import Pairs
 from eyechart.metrics.scoring.pairs.preferences import SHARES
 from eyechart.metrics.scoring.pairs.scores import CORRELATIONS, PairSettings, pair_scores
-from eyechart.metrics.scoring.quality.averages import weighted_mean
 
 _COUNTS = ("n_pairs", "n_consistent", "n_images")
 _INTERVALS = tuple(f"{name}_ci95" for name in (*SHARES, "srcc", "plcc"))
@@ -90,7 +91,7 @@ def average_rows(table: Mapping[str, Mapping[str, float]], weights: str = "equal
             continue
         kept = [row for row in table.values() if math.isfinite(row[name])]
         sizes = [1 if weights == "equal" else row["n_images"] for row in kept]
-        found[name] = weighted_mean([row[name] for row in kept], sizes) if kept else float("nan")
+        found[name] = float(np.average([row[name] for row in kept], weights=sizes)) if kept else float("nan")
         if len(kept) < len(table):
             undefined[name] = [part for part, row in table.items() if not math.isfinite(row[name])]
     counted = [name for name in _COUNTS if all(name in row for row in table.values())]

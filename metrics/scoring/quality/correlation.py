@@ -68,18 +68,6 @@ def krcc(predictions: ArrayLike, references: ArrayLike) -> float:
     return float(kendalltau(x, y).statistic)
 
 
-def rmse(predictions: ArrayLike, references: ArrayLike) -> float:
-    """Root mean squared error, in the units of the scores; 0 is best.
-
-    Examples:
-        >>> rmse([1, 2], [1, 4]) == 2**0.5
-        True
-    """
-    x, y = check_numbers("predictions", predictions), check_numbers("references", references)
-    check_lengths(predictions=x, references=y)
-    return float(np.sqrt(np.mean((x - y) ** 2)))
-
-
 @dataclass(frozen=True)
 class Fit:
     """A logistic fitted to (prediction, opinion score) pairs.

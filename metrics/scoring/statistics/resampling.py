@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.inputs import FloatArray
 
-# A block of resamples has about this many counts, few enough for the processor's cache, and at least so many resamples.
+# Counts in a block of resamples, few enough for the processor's cache, and the fewest resamples that it has.
 _BLOCK = 1 << 15
 _FEWEST_ROWS = 4
 # NumPy lets other threads run during its long operations only; with fewer items, threads would wait for each other.

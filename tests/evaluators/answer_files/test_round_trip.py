@@ -40,11 +40,11 @@ def releases(tmp_path: Path) -> Callable[[str], Releases]:
     """Makes a release whose private split has answers, and the same without them, of a task's mini release."""
 
     def make(task: str) -> Releases:
-        subset = get_task(task).subsets[0]
+        dataset = get_task(task).data.datasets[0]
         config = task.partition("/")[2].upper()
-        from_file, name = FILES.get(subset, (f"MMBench_DEV_{config}.tsv", f"MMBench_TEST_{config}.tsv"))
+        from_file, name = FILES.get(dataset, (f"MMBench_DEV_{config}.tsv", f"MMBench_TEST_{config}.tsv"))
         # A copy is in the layout of the real release, and not in the folder of mini releases.
-        held = shutil.copytree(mini.release(subset), tmp_path / "held")
+        held = shutil.copytree(mini.release(dataset), tmp_path / "held")
         if from_file != name:
             shutil.copyfile(held / from_file, held / name)
         private = shutil.copytree(held, tmp_path / "private")
@@ -83,8 +83,8 @@ def reply(messages: list[dict[str, Any]]) -> str:
     return known[place % len(known)]
 
 
-def evaluated(task: str, release: Path, options: TaskOptions | None = None, limit: int | None = None) -> Evaluation:
-    bound = evaluator(task, options=options)
+def evaluated(task: str, release: Path, limit: int | None = None, **settings: Any) -> Evaluation:
+    bound = evaluator(task, settings=settings)
     loaded = load_data(bound.definition, split="test", data_dir=release)
     return bound.run(bound.prepare_pipeline(reply), loaded, limit=limit)
 
@@ -123,13 +123,12 @@ def test_a_file_gives_the_scores_of_the_run(releases: Any, task: str, tmp_path: 
 @pytest.mark.parametrize("task", ["q_bench/perception", "q_bench/perception_pairs"])
 def test_letters_are_those_of_the_releases_order(releases: Any, task: str, tmp_path: Path) -> None:
     held, private = releases(task)
-    shuffled = TaskOptions(shuffle_seed=5)
-    ((name, content),) = evaluated(task, private, shuffled).files.items()
+    ((name, content),) = evaluated(task, private, shuffle_seed=5).files.items()
     (tmp_path / name).write_bytes(content)
     score(task, tmp_path / name, held, tmp_path / "out")
     (found,) = read_results(tmp_path / "out").tasks
     assert found.scores is not None
-    assert found.scores["accuracy"] == evaluated(task, held, shuffled).scores["accuracy"]
+    assert found.scores["accuracy"] == evaluated(task, held, shuffle_seed=5).scores["accuracy"]
 
 
 def test_the_parts_of_aesbench_are_told_apart(releases: Any, tmp_path: Path) -> None:

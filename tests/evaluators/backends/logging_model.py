@@ -79,7 +79,7 @@ def make_requests(count):
     requests = []
     for i in range(count):
         number = i - 1 if i % 10 == 9 else i
-        kind = ({}, {"word_pair": ("good", "poor")}, {"continuations": ("good", "very poor")})[number % 3]
+        kind = ({}, {"words": ("good", "poor")}, {"continuations": ("good", "very poor")})[number % 3]
         prompt = (IMAGE, f"Question {number}?")
         requests.append(Request(id=f"row {i}", prompt=prompt, images=(f"{number}".encode() * 300,), **kind))
     return requests

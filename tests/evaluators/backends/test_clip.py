@@ -6,7 +6,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.clip import ClipZeroShotBackend
@@ -185,14 +185,6 @@ def test_a_model_of_another_type_is_refused(llava):
     model, processor = llava
     with pytest.raises(ModelError, match=r"is of type 'llava'; allowed are align, .*siglip2"):
         backend((model, processor.tokenizer, processor.image_processor))
-
-
-def test_bad_images_become_error_responses_and_the_rest_is_answered(clip, pictures, tmp_path):
-    (tmp_path / "torn.png").write_bytes(b"\x89PNG\r\n\x1a\nrubbish")
-    requests = [*(rate(i, image) for i, image in enumerate(pictures)), rate("bad", tmp_path / "torn.png")]
-    answers = {response.request.id: response for response in backend(clip).answer(requests)}
-    assert isinstance(answers["bad"].error, BadImageError)
-    assert all(answers[str(i)].logits for i in range(9))
 
 
 def test_an_image_that_the_model_cannot_take_does_not_take_its_batch_along(clip, pictures, monkeypatch):

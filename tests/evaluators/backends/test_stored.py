@@ -185,14 +185,6 @@ def test_a_store_that_fails_in_the_middle_loses_none_of_its_answers(store):
     assert plain(responses) == plain(LoggingModel(IDENTITY).answer(requests))
 
 
-def test_an_answer_that_is_not_waited_for_keeps_those_before_it(store):
-    stream = StoredBackend(LoggingModel(IDENTITY), store).answer(make_requests(50))
-    for _ in range(5):
-        next(stream)
-    stream.close()
-    assert sum(model.answers for model in store.models()) == 5
-
-
 def test_two_questions_of_one_id_are_refused(store):
     requests = [text_request("a", "?"), text_request("a", "!")]
     with pytest.raises(ValueError, match="same id and pass name"):

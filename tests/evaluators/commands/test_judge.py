@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.commands import judge as judge_command
+from eyechart.evaluators.commands import arguments
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.scripted_server import always
 
@@ -60,7 +60,7 @@ def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, desc
 @pytest.fixture
 def without_retries(monkeypatch):
     """What fails or is late is else asked for again, and that after a wait."""
-    monkeypatch.setattr(judge_command, "EndpointOptions", partial(EndpointOptions, max_retries=0))
+    monkeypatch.setattr(arguments, "EndpointOptions", partial(EndpointOptions, max_retries=0))
 
 
 @pytest.mark.usefixtures("without_retries")
@@ -95,12 +95,12 @@ def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
         (["q_bench/perception"], ("--judge", "x", "--set", "inference=closed-set"), "--judge has no effect"),
         (
             ["q_bench/perception"],
-            ("--set", f"rounds={3}"),
+            ("--set", "rounds=3"),
             "rounds=3 has no effect on q_bench/perception without --judge",
         ),
         (
             ["two_afc/coarse", "mmbench/en"],
-            ("--set", f"rounds={3}"),
+            ("--set", "rounds=3"),
             "rounds=3 has no effect on mmbench/en without --judge",
         ),
     ],

@@ -16,22 +16,24 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import Comparison, compare
-from eyechart.evaluators.comparison.settings import IGNORED, MATTERS
-from eyechart.evaluators.protocols.options import option_names
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.tasks import get_task
+from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.quality.pooling import pool
-from tests.evaluators.finished_runs import answer, evaluated, write
+from tests.evaluators.finished_runs import answer, dimension, evaluated, write
 
 OPTIONS = ["Good", "Fair", "Poor"]
-LOGITS = [[2, 1], [1, 2], [3, 0]]
 
 
 def choices(right: str, first: int = 0, **fields: Any) -> Any:
     """Questions answered right ("1") or wrong ("0"), or with nothing ("-")."""
     letters = {"1": "A", "0": "B", "-": None}
     rows = [
-        answer(f"q{first + place}", options=OPTIONS, answer="A", extracted=letters[mark])
+        answer(f"q{first + place}", options=OPTIONS, answer="A", choice=letters[mark], correct=mark == "1")
         for place, mark in enumerate(right)
     ]
     scores = {"accuracy": right.count("1") / len(right), "n": len(right), "fallback": "wrong"}
@@ -39,37 +41,27 @@ def choices(right: str, first: int = 0, **fields: Any) -> Any:
 
 
 def qualities(logits: Sequence[Sequence[float]], human: Sequence[float], **fields: Any) -> Any:
-    rows = [
-        answer(f"p{place}", logits={"good": good, "poor": poor}, quality=quality)
-        for place, ((good, poor), quality) in enumerate(zip(logits, human, strict=True))
-    ]
     pooled = pool(logits)
-    scores = {
-        "srcc": float(stats.spearmanr(pooled.ranking, human).statistic),
-        "plcc": float(stats.pearsonr(pooled.values, human).statistic),
-        **{"n": len(rows), "temperature": 100.0, "ties": "exact", "average_over": None},
-    }
-    settings = {"prediction": "pooled logits of words", "words": "good/poor"}
-    made = {"predictions": rows, "scores": scores, "settings": settings}
+    columns = zip(pooled.values.tolist(), pooled.ranking.tolist(), human, strict=True)
+    rows = [
+        answer(f"p{place}", quality_score=value, rank_score=rank, quality=quality)
+        for place, (value, rank, quality) in enumerate(columns)
+    ]
+    scores = {"srcc": 0.5, "plcc": 0.5, "n": len(rows), "average_over": None}
+    made = {"predictions": rows, "scores": scores, "settings": {"protocol": "quality_assessment"}}
     return evaluated("q_bench/assessment", "koniq10k", "test", **{**made, **fields})
 
 
-def descriptions(marks: Sequence[Sequence[float | None]], **scores: Any) -> Any:
-    """Descriptions with the marks that a judge gave in each dimension, None where every round failed."""
+def descriptions(scores: Sequence[Sequence[float | None]], **changes: Any) -> Any:
+    """Descriptions with a judge's scores in each dimension, None where every round failed."""
     names = ("completeness", "preciseness", "relevance")
     rows = [
-        answer(
-            f"i{place}",
-            reference="dark",
-            marks={name: mark for name, mark in zip(names, of_image, strict=True) if mark is not None},
-        )
-        for place, of_image in enumerate(marks)
+        answer(f"i{place}", reference="dark", rounds=[[1]] * 3, **dict(zip(names, of_image, strict=True)))
+        for place, of_image in enumerate(scores)
     ]
-    failed = 5 * sum(mark is None for of_image in marks for mark in of_image)
-    means = np.nanmean(np.array(marks, dtype=float), axis=0).tolist()
-    told = {name: {"score": mean} for name, mean in zip(names, means, strict=True)}
-    told |= {"sum": sum(means), "failed_rounds": failed, "template": "q_bench", "judge": "acme/judge"}
-    return evaluated("q_bench/description", "lldescribe", "test", predictions=rows, scores=told | scores)
+    means = {name: dimension(1.0) for name in names} | {"sum": 3.0, "template": "q_bench", "judge": "acme/judge"}
+    made = {"predictions": rows, "scores": means | changes, "settings": {"protocol": "description"}}
+    return evaluated("q_bench/description", "lldescribe", "test", **made)
 
 
 @pytest.fixture
@@ -125,86 +117,116 @@ def test_equal_predictions_have_no_test_of_plcc(compared: Any) -> None:
     assert np.isnan(second.p_value) and np.isnan(second.p_holm) and "have no test" in second.note
 
 
-def rotated(item: str, marks: str) -> list[dict[str, Any]]:
-    """Passes of a question with as many options; right "1", wrong "0", not asked " "."""
-    names = ["main", "rotation:1", "rotation:2"]
-    return [
-        answer(item, **{"pass": name}, options=OPTIONS, answer="A", extracted="A", correct=mark == "1")
-        for name, mark in zip(names, marks, strict=True)
-        if mark != " "
-    ]
-
-
 def test_rotations(compared: Any) -> None:
     def run(*marks: str) -> Any:
-        rows = [row for place, one in enumerate(marks) for row in rotated(f"q{place}", one)]
-        scores = {
-            "circular_accuracy": sum("0" not in one for one in marks) / len(marks),
-            "vanilla_accuracy": sum(one[0] == "1" for one in marks) / len(marks),
-        }
-        return evaluated("mmbench/en", "mmbench", predictions=rows, scores=scores)
+        rows = [
+            answer(f"q{place}", options=OPTIONS, answer="A", correct=one[0] == "1", circular_correct="0" not in one)
+            for place, one in enumerate(marks)
+        ]
+        # Further passes hold what the first does of the question, and have no part in what is compared.
+        rows += [row | {"pass": "rotation:1", "correct": False} for row in rows]
+        settings = {"protocol": "circular_eval"}
+        return evaluated("mmbench/en", "mmbench", predictions=rows, scores={"n": 4}, settings=settings)
 
-    circular, vanilla = compared([run("111", "111", "10 ", "0  ")], [run("110", "111", "111", "000")]).differences
-    assert (circular.first, circular.second) == (0.5, 0.5)
+    circular, vanilla = compared([run("111", "111", "10", "0")], [run("110", "111", "111", "000")]).differences
+    assert (circular.score, circular.first, circular.second) == ("CircularEval", 0.5, 0.5)
     assert circular.only_first == ("q0",) and circular.only_second == ("q2",)
     assert (vanilla.first, vanilla.second) == (0.75, 0.75) and vanilla.only_first == vanilla.only_second == ()
 
 
 def test_refusals(compared: Any) -> None:
-    options = ["Good", "Fair", "I don't know"]
+    def run(*outcomes: str) -> Any:
+        rows = [
+            answer(f"q{place}", options=["Good", "Fair", "?"], answer="A", outcome=outcome)
+            for place, outcome in enumerate(outcomes)
+        ]
+        settings = {"protocol": "self_awareness"}
+        return evaluated("ql_bench/single", "llsavisionqa", predictions=rows, scores={"n": 5}, settings=settings)
 
-    def run(*replies: tuple[str | None, str | None]) -> Any:
-        rows = []
-        for place, (first, forced) in enumerate(replies):
-            rows.append(answer(f"q{place}", options=options, answer="A", extracted=first))
-            if first == "C":
-                again = {"pass": "forced", "options": options[:2], "answer": "A", "extracted": forced}
-                rows.append(answer(f"q{place}", **again))
-        known = sum(first == "A" or (first == "C" and forced == "B") for first, forced in replies)
-        return evaluated(
-            "ql_bench/single", "llsavisionqa", predictions=rows, scores={"score_sa": 100 * known / len(replies)}
-        )
-
-    # Right; refused and wrong; refused though known; refused and unreadable; wrong.
-    first = run(("A", None), ("C", "B"), ("C", "A"), ("C", None), ("B", None))
-    second = run(("B", None), ("A", None), ("C", "B"), ("C", "B"), ("B", None))
+    first = run("right answer", "right refusal", "wrong refusal", "unreadable", "wrong answer")
+    second = run("wrong answer", "right answer", "right refusal", "right refusal", "wrong answer")
     (one,) = compared([first], [second]).differences
-    assert (one.first, one.second) == (0.4, 0.6)
+    assert (one.score, one.first, one.second) == ("self-awareness", 0.4, 0.6)
     assert one.only_first == ("q0",) and one.only_second == ("q2", "q3")
 
 
 def test_pairs(compared: Any) -> None:
-    def run(*replies: tuple[str | None, str | None], answers: str = "fffe", first: int = 0) -> Any:
-        right = {"f": ("first", "second"), "e": ("", "")}
-
-        def images(place: int) -> dict[str, str]:
-            return {"first_id": f"i{place}", "second_id": f"i{place + 1}"}
-
+    def run(*marks: str, first: int = 0) -> Any:
+        """Consistent and right "1", consistent and wrong "0", inconsistent "-"; of equal quality "e"."""
+        verdicts = {"1": (True, True), "0": (True, False), "-": (False, False), "e": (True, None), "x": (False, None)}
         rows = [
-            answer(f"p{first + place}", **{"pass": name}, answer=told, extracted=reply, **images(first + place))
-            for place, (pair, kind) in enumerate(zip(replies, answers, strict=True))
-            for name, reply, told in zip(("main", "reversed"), pair, right[kind], strict=True)
+            answer(
+                f"p{first + place}",
+                first_id=f"i{first + place}",
+                second_id=f"i{first + place + 1}",
+                consistent=verdicts[mark][0],
+                correct=verdicts[mark][1],
+            )
+            for place, mark in enumerate(marks)
         ]
-        agreed = [None not in pair and pair[0] != pair[1] for pair in replies]
-        good = [
-            ok and pair[0] == "first" for ok, pair, kind in zip(agreed, replies, answers, strict=True) if kind == "f"
-        ]
-        scores = {"consistency": sum(agreed) / len(agreed), "accuracy_all": sum(good) / len(good)}
-        return evaluated("two_afc/coarse", "two_afc", "test", predictions=rows, scores=scores)
+        rows += [answer(row["id"], **{"pass": "reversed"}) for row in rows]
+        settings = {"protocol": "paired_comparison"}
+        return evaluated("two_afc/coarse", "two_afc", "test", predictions=rows, scores={"n": 4}, settings=settings)
 
-    first = run(("first", "second"), ("second", "first"), ("first", "first"), ("first", "second"))
-    second = run(("first", "second"), ("first", "second"), (None, "second"), (None, None))
-    consistent, right = compared([first], [second]).differences
+    consistent, right = compared([run("1", "0", "-", "e")], [run("1", "1", "-", "x")]).differences
     assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("p3",))
     assert "rankings and their correlations are not compared" in consistent.note
     assert (right.first, right.second, right.n, right.only_second) == (1 / 3, 2 / 3, 3, ("p1",))
-    told = ("first", "second")
     # The one pair that both have is of equal quality, of which neither image is the right one.
-    consistent, right = compared(
-        [run(told, told, answers="fe")], [run(told, told, answers="ef", first=1)], common=True
-    ).differences
+    consistent, right = compared([run("1", "e")], [run("e", "1", first=1)], common=True).differences
     assert consistent.n == 1 and "at least 3 images; there are 2" in consistent.note
     assert right.n == 0 and math.isnan(right.difference) and "empty" in right.note
+
+
+def test_the_pool_of_images_of_other_pools_is_compared_only_where_it_is_alone(compared: Any) -> None:
+    def run(*pools: str) -> Any:
+        rows = [
+            answer(f"p{i}", first_id=f"a{i}", second_id=f"b{i}", consistent=True, correct=True, pool=pool)
+            for i, pool in enumerate(pools)
+        ]
+        settings = {"protocol": "paired_comparison"}
+        return evaluated("two_afc/coarse", "two_afc", "test", predictions=rows, scores={"n": 4}, settings=settings)
+
+    assert compared([run("CSIQ", "CSIQ", "mixed")], [run("CSIQ", "CSIQ", "mixed")]).differences[0].n == 2
+    assert compared([run("mixed", "mixed")], [run("mixed", "mixed")]).differences[0].n == 2
+
+
+def reply(messages: Any, words: Sequence[str] | None = None) -> Any:
+    """Letters or logits that depend on the question and the image."""
+    parts = messages[0]["content"]
+    image = next(part["image"] for part in parts if part["type"] == "image")
+    shade = sum(image.convert("L").resize((1, 1)).tobytes())
+    if words is not None:
+        return {word: float(shade % (7 + place)) for place, word in enumerate(words)}
+    return "ABCD"[(shade + len(str(parts[-1]))) % 3]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("task", "scores"),
+    [
+        ("q_bench/perception", {"accuracy": 1}),
+        ("mmbench/en", {"circular_accuracy": 1, "vanilla_accuracy": 1}),
+        ("ql_bench/single", {"score_sa": 100}),
+        ("q_bench/description", {"sum": 1}),
+        ("aes_bench/interpretation", {"mean": 1}),
+        ("q_bench/assessment", {"srcc": 1}),
+        ("two_afc/fine_mos", {"consistency": 1, "accuracy_all": 1}),
+    ],
+)
+def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: str, scores: dict[str, float]) -> None:
+    run = evaluator(task).run(FunctionBackend(reply), load_data(get_task(task), is_mini=True), limit=40)
+    folders = [write(tmp_path / name, [run]) for name in "ab"]
+    found = {one.score: one.first for one in compare(*folders).differences}
+    assert {key: found[spec(key).label] * scale for key, scale in scores.items()} == pytest.approx(
+        {key: run.scores[key] for key in scores}
+    )
+
+
+def test_a_task_of_ones_own(compared: Any) -> None:
+    first, second = (choices(marks, task="mmstar", dataset="mmstar", split="val") for marks in ("1100", "1010"))
+    (one,) = compared([first], [second]).differences
+    assert (one.task, one.only_first, one.only_second) == ("mmstar", ("q1",), ("q2",))
 
 
 @pytest.mark.parametrize(
@@ -234,18 +256,10 @@ def test_settings_that_do_not(compared: Any) -> None:
     assert len(compared([choices("1100", settings={"judge": {"cost": 2}})], [second]).differences) == 1
 
 
-def test_the_table_names_every_option_of_tasks() -> None:
-    elsewhere = {"prompt": "prompt_id"}
-    assert {elsewhere.get(name, name) for name in option_names()} <= MATTERS.keys() | IGNORED.keys()
-    assert not MATTERS.keys() & IGNORED.keys()
-
-
 def test_other_items(compared: Any) -> None:
     runs = [choices("110011")], [choices("1010", first=2)]
     (refused,) = compared(*runs).refused
-    assert refused.reasons == (
-        "other items: the first has 6 items and the second 4, 4 of them in common; --common compares these",
-    )
+    assert refused.reasons == ("other items: A has 6 items and B 4, 4 of them in common; --common compares these",)
     (one,) = compared(*runs, common=True).differences
     assert (one.first, one.second, one.n) == (0.5, 0.5, 4)
     (refused,) = compared([choices("11")], [choices("11", first=5)], common=True).refused
@@ -255,7 +269,7 @@ def test_other_items(compared: Any) -> None:
 def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
     turned = choices("10")
     for row in turned.predictions:
-        row.update(options=["Poor", "Fair", "Good"], answer="C", extracted="C" if row["choice"] == "A" else "A")
+        row.update(options=["Poor", "Fair", "Good"], answer="C")
     assert len(compared([choices("10")], [turned]).differences) == 1
     for row in turned.predictions:
         row["options"] = ["Poor", "Good", "Fair"]
@@ -263,23 +277,23 @@ def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
     assert "2 items, 'q0' first, have another right answer" in refused.reasons[0]
 
 
-def test_descriptions_by_a_judges_marks(compared: Any) -> None:
+def test_descriptions_by_a_judges_scores(compared: Any) -> None:
     rng = np.random.default_rng(0)
     first = rng.integers(0, 11, (60, 3)) / 5
     second = np.clip(first - rng.integers(-1, 4, (60, 3)) / 5, 0, 2)
     total, *dimensions = compared([descriptions(first.tolist())], [descriptions(second.tolist())]).differences
     gap = (first - second).sum(axis=1)
-    assert (total.score, total.test, total.n) == ("sum, mean over images", "paired bootstrap", 60)
+    assert (total.score, total.test, total.n) == ("sum of three (0 to 6)", "paired bootstrap", 60)
     assert total.first == pytest.approx(first.sum(axis=1).mean())
     assert total.difference == pytest.approx(gap.mean())
     expected = stats.bootstrap((gap,), np.mean, method="percentile", rng=rng).confidence_interval
     assert total.interval == pytest.approx(tuple(expected), abs=0.03)
     assert total.p_value < 0.01
-    assert [one.score.partition(",")[0] for one in dimensions] == ["completeness", "preciseness", "relevance"]
+    assert [one.score for one in dimensions] == ["completeness", "preciseness", "relevance"]
     assert [one.difference for one in dimensions] == pytest.approx((first - second).mean(axis=0).tolist())
 
 
-def test_descriptions_without_a_mark_are_left_out(compared: Any) -> None:
+def test_descriptions_without_a_score_are_left_out(compared: Any) -> None:
     first, second = [[2, 1, 1], [1, None, 2], [0, 1, 2]], [[1, 1, 1], [1, 1, 1], [2, None, 1]]
     total, complete, precise, relevant = compared([descriptions(first)], [descriptions(second)]).differences
     assert (total.n, total.difference) == (1, 1.0)
@@ -289,69 +303,29 @@ def test_descriptions_without_a_mark_are_left_out(compared: Any) -> None:
     assert "empty" in nothing.differences[0].note and nothing.differences[1].p_value == 1.0
 
 
-def test_descriptions_of_another_judge_or_with_edited_marks_are_refused(compared: Any) -> None:
-    marks = [[2, 1, 1], [1, 0, 2]]
-    (refused,) = compared([descriptions(marks)], [descriptions(marks, judge="other/judge")]).refused
+def test_descriptions_of_another_judge_are_refused(compared: Any) -> None:
+    scores = [[2, 1, 1], [1, 0, 2]]
+    (refused,) = compared([descriptions(scores)], [descriptions(scores, judge="other/judge")]).refused
     assert refused.reasons[0].startswith("scores.judge is 'acme/judge'")
-    (refused,) = compared([descriptions(marks)], [descriptions(marks, sum=5.0)]).refused
-    assert "its predictions give 3.5 as sum and its results say 5.0; neither file is to be" in refused.reasons[0]
 
 
-def test_what_the_predictions_do_not_tell(compared: Any) -> None:
-    extraction = {"exact": 0.75, "judge": 0.0, "random": 0.25, "unmatched": 0.0}
-    judged = choices("110-", scores={"accuracy": 0.75, "n": 4, "fallback": "wrong", "extraction": extraction})
-    described = evaluated("q_bench/description", "lldescribe", scores={"sum": 1.0}, predictions=[answer("x")])
-    private = evaluated("mmbench/en", "mmbench", scores=None)
-    found = compared([judged, described, private], [choices("1100"), described, private])
-    reasons = [refused.reasons[0] for refused in found.refused]
-    assert "chance decided some answers" in reasons[0]
-    assert "hold no marks of a judge" in reasons[1] and "there is no score" in reasons[2]
-
-
-@pytest.mark.parametrize(
-    ("edited", "reason"),
-    [
-        (
-            choices("1100", scores={"accuracy": 0.75, "fallback": "wrong"}),
-            "give 0.5 as accuracy and its results say 0.75",
-        ),
-        (
-            qualities([[2, 1], [1, 2], [3, 0]], [1, 2, 3], scores={"srcc": 0.9, "n": 3}),
-            "as srcc and its results say 0.9",
-        ),
-        (qualities([[2, 1], [1, 2], [3, 0]], [1, 2, 3], scores={"srcc": 0.5, "n": 4}), "3 as n and its results say 4"),
-    ],
-)
-def test_results_that_contradict_their_predictions(compared: Any, edited: Any, reason: str) -> None:
-    (refused,) = compared([edited], [edited]).refused
-    assert reason in refused.reasons[0] and "neither file is to be edited" in refused.reasons[0]
-
-
-@pytest.mark.parametrize(
-    ("scores", "logits"),
-    [({"temperature": 0.0}, [[2, 1], [1, 2]]), ({"ties": "foo"}, [[2, 1], [1, 2]]), ({}, [[1, 1], [1, 1]])],
-)
-def test_predictions_without_a_score(compared: Any, scores: dict, logits: list) -> None:
-    known = {"srcc": 0.5, "n": 2, "temperature": 100.0, "ties": "exact"}
-    human = [1.0, 2.0]
-    rows = [
-        answer(f"p{place}", logits=dict(zip(("good", "poor"), pair, strict=True))) for place, pair in enumerate(logits)
-    ]
-    for row, quality in zip(rows, human, strict=True):
-        row["quality"] = quality
-    settings = {"word_pair": "good/poor"}
-    run = evaluated(
-        "q_bench/assessment", "koniq10k", "test", predictions=rows, scores=known | scores, settings=settings
-    )
-    (refused,) = compared([run], [run]).refused
-    assert "its predictions give no score: " in refused.reasons[0]
+def test_what_cannot_be_compared(compared: Any) -> None:
+    unjudged = evaluated("q_bench/description", "lldescribe", settings={"protocol": "description"})
+    unknown = evaluated("own", "own", settings={"protocol": "riddles"}, predictions=[answer("x")])
+    twice = choices("11", split="test")
+    (no_rows, other, several, again) = compared(
+        [unjudged, unknown, twice, twice], [unjudged, unknown, twice, twice]
+    ).refused
+    assert "there are no predictions" in no_rows.reasons[0]
+    assert "its settings name no known protocol, but 'riddles'" in other.reasons[0]
+    assert "the run has it several times" in several.reasons[0] and several.reasons == again.reasons
 
 
 def test_predictions_of_an_earlier_version_lack_columns(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, [choices("1100")]) for name in "ab"]
     for folder in folders:
         file = folder / "predictions.parquet"
-        parquet.write_table(parquet.read_table(file).drop_columns(["correct", "extracted", "answer"]), file)
+        parquet.write_table(parquet.read_table(file).drop_columns(["correct", "choice", "answer"]), file)
     (refused,) = compare(*folders).refused
     assert "no item with a public answer" in refused.reasons[0]
     table = parquet.read_table(file)
@@ -365,7 +339,7 @@ def test_hostile_texts_do_not_reach_the_terminal(tmp_path: Path) -> None:
     hostile = "q\x1b]0;pwned\x07\x1b[2J[red]"
     runs = []
     for name, right in (("a", "10"), ("b", "01")):
-        made = choices(right, subset=hostile, split=hostile)
+        made = choices(right, dataset=hostile, split=hostile)
         made.predictions[0]["id"] = hostile
         runs.append(write(tmp_path / name, [replace(made, model=hostile)]))
     shown = call(*runs)
@@ -395,15 +369,16 @@ def test_the_command(tmp_path: Path) -> None:
         write(tmp_path / name, [choices(marks)]) for name, marks in (("a", "1" * 9 + "0"), ("b", "0" * 10))
     )
     shown = call(first, second, "--out", tmp_path / "found.json")
-    assert "│ 0.900 │  0.000 │     +0.900 │" in shown and "0.0039" in shown and "9 / 0" in shown
-    assert "right in the first run alone: q0, q1, q2, q3, q4 and 4 more" in shown
+    assert "│ 0.900 │ 0.000 │     +0.900 │" in shown and "0.0039" in shown and "9 / 0" in shown
+    assert "correct only in A: q0, q1, q2, q3, q4 and 4 more" in shown
+    assert "p (Holm): Holm-adjusted (1 test)" in shown
     (found,) = json.loads((tmp_path / "found.json").read_text())["differences"]
     assert found["only_first"] == [f"q{place}" for place in range(9)] and found["p_value"] == pytest.approx(0.00390625)
     call(first, second, "--out", tmp_path / "found.csv")
     rows = list(csv.DictReader((tmp_path / "found.csv").read_text().splitlines()))
     assert len(rows) == 9 and rows[0] == {
-        **{"task": "q_bench/perception", "subset": "llvisionqa", "split": "dev"},
-        **{"score": "accuracy", "id": "q0", "right_in": "first"},
+        **{"task": "q_bench/perception", "dataset": "llvisionqa", "split": "dev"},
+        **{"score": "accuracy", "id": "q0", "correct_in": "A"},
     }
     assert shown == call(first, second, "--out", tmp_path / "found.json")
 
@@ -412,7 +387,7 @@ def test_what_the_command_refuses(tmp_path: Path) -> None:
     first = write(tmp_path / "a", [choices("1100")])
     other = write(tmp_path / "b", [choices("1100", settings={"blind": True})])
     shown = call(first, other, code=1)
-    assert "not compared: q_bench/perception on llvisionqa (dev): blind is None in the first and True in the" in shown
+    assert "not compared: q_bench/perception on llvisionqa (dev): blind is None in A and True in B" in shown
     assert "--allow SETTING" in shown
     call(first, other, "--allow", "blind")
     assert "did you mean 'blind'?" in call(first, other, "--allow", "blnd", code=2)

@@ -30,7 +30,7 @@ def evaluation(database, srcc=0.5, plcc=0.5, **changes):
     scores = {"srcc": srcc, "plcc": plcc, "krcc": 0.1, "plcc_fitted": 0.6, "rmse_fitted": 3.0, "n": 10}
     given = Evaluation(
         task="q_bench/assessment",
-        subset=database,
+        dataset=database,
         split="test",
         model="a",
         scores=scores,

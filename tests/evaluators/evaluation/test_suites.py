@@ -44,11 +44,11 @@ def test_multiple_choice_goes_by_the_pipelines_name_too(pipe, questions):
 def test_every_suite_loads_and_lists_its_tasks(name):
     suite = evaluate.EvaluationSuite.load(str(suites.folder(name)))
     assert [task.task_type for task in suite.suite] == [
-        task.name for task in suites.suite_tasks(name) for _ in task.default_subsets
+        task.name for task in suites.suite_tasks(name) for _ in task.data.default_datasets
     ]
     # A model that is named runs on the official releases.
     assert [task.data for task in suite.suite] == [
-        subset for task in suites.suite_tasks(name) for subset in task.default_subsets
+        dataset for task in suites.suite_tasks(name) for dataset in task.data.default_datasets
     ]
 
 

@@ -1,12 +1,13 @@
 import datasets
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.runs.table import notes, score_table
 
+DIMENSIONS = ("completeness", "preciseness", "relevance")
 GOLDEN = ["The image is dark and noisy.", "A sharp image with vivid colors.", "It is blurry.", ""]
 
 
@@ -51,7 +52,7 @@ def test_a_row_without_a_golden_text_is_asked_and_kept_but_not_scored(described)
     assert [line["reference"] for line in found.predictions] == GOLDEN
 
 
-def test_marks_go_to_the_rows_that_they_are_of(described):
+def test_judged_scores_go_to_the_rows_that_they_are_of(described):
     """The second row's rounds fail in one dimension; the first has no golden text."""
 
     def judge(messages, n):
@@ -62,11 +63,10 @@ def test_marks_go_to_the_rows_that_they_are_of(described):
 
     golden = ["", GOLDEN[1], GOLDEN[2], GOLDEN[0]]
     found = run(described.remove_columns("description").add_column("description", golden), judge=judge, rounds=2)
-    marks = [line["marks"] for line in found.predictions]
-    assert marks[0] is None
-    assert marks[1] == {"relevance": 0.0}, "relevance is judged without the golden text"
-    assert marks[2] == {"completeness": 2.0, "preciseness": 2.0, "relevance": 0.0}
-    assert marks[3] == {"completeness": 0.0, "preciseness": 0.0, "relevance": 0.0}
+    scores = [tuple(line.get(name) for name in DIMENSIONS) for line in found.predictions]
+    assert scores == [(None, None, None), (None, None, 0.0), (2.0, 2.0, 0.0), (0.0, 0.0, 0.0)], (
+        "relevance is judged without the golden text"
+    )
 
 
 def test_without_any_golden_text_there_are_predictions_and_a_note(described):
@@ -83,14 +83,13 @@ def test_the_scores_of_a_judge_are_frequencies_over_images_and_rounds(described)
         return ["Score: 2", "Score: 1", "Score: 1", "Score: 0", "no idea"]
 
     found = run(described, judge=judge)
-    for dimension in ("completeness", "preciseness", "relevance"):
+    for dimension in DIMENSIONS:
         part = found.scores[dimension]
         assert (part["p0"], part["p1"], part["p2"]) == (0.25, 0.5, 0.25)
         assert part["score"] == part["p1"] + 2 * part["p2"] == 1.0
         assert part["failed_rounds"] == 3
     assert found.scores["sum"] == 3.0
-    marks = dict.fromkeys(("completeness", "preciseness", "relevance"), 1.0)
-    assert [line["marks"] for line in found.predictions] == [marks, marks, marks, None]
+    assert [line.get("preciseness") for line in found.predictions] == [1.0, 1.0, 1.0, None]
     assert (found.scores["judge"], found.scores["rounds"], found.scores["template"]) == ("judge", 5, "q_bench")
     assert found.settings["judge"] == {"name": "judge"}
     assert len(asked) == 9
@@ -153,13 +152,6 @@ def test_settings_name_prompt_length_and_judge(described):
     settings = run(described, max_new_tokens=64).settings
     assert (settings["prompt_id"], settings["max_new_tokens"]) == ("q_bench_a2/2", 64)
     assert run(described).settings["max_new_tokens"] == 512
-
-
-def test_options_without_effect_are_refused():
-    with pytest.raises(UsageError, match="shuffle_seed=1 has no effect on task q_bench/description"):
-        evaluator("q_bench/description", settings=dict(shuffle_seed=1))
-    with pytest.raises(UsageError, match="unknown wording of q_bench/description 'short'"):
-        evaluator("q_bench/description", settings=dict(prompt="short"))
 
 
 def test_a_description_that_is_no_text_names_the_row(described):

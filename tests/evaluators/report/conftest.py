@@ -72,12 +72,11 @@ def read_page() -> Callable[[Path], Page]:
     return lambda path: Page(path.read_text(encoding="utf-8"))
 
 
-def choice(
-    id: str, text: str | None, answer: str = "A", extracted: str | None = None, **columns: Any
-) -> dict[str, Any]:
-    """An answer to a question with two options."""
+def choice(id: str, text: str | None, answer: str = "A", choice: str | None = None, **columns: Any) -> dict[str, Any]:
+    """An answer to a question with two options, read by exact matching."""
     own = {"id": id, "pass": "main", "question": f"Is {id} sharp?", "text": text, "logits": None}
-    return {**own, "options": ["Yes", "No"], "answer": answer, "extracted": extracted, **columns}
+    read = {"step": "exact" if choice else "unmatched", "correct": choice == answer} if answer else {}
+    return {**own, "options": ["Yes", "No"], "answer": answer, "choice": choice, **read, **columns}
 
 
 def part(accuracy: float, guess: float = 0.5, n: int = 4) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def part(accuracy: float, guess: float = 0.5, n: int = 4) -> dict[str, Any]:
 
 PERCEPTION = Evaluation(
     task="q_bench/perception",
-    subset="llvisionqa",
+    dataset="llvisionqa",
     split="dev",
     model="some/model",
     scores={
@@ -95,12 +94,17 @@ PERCEPTION = Evaluation(
         "by_question_type": {"yes-or-no": part(0.9), "what": part(0.2, 0.25), "how": part(0.5, 0.3333)},
         "by_concern": {"distortion": part(0.6), "other": part(0.7), "in-context distortion": part(0.5)},
     },
-    settings={"prompt_id": "q_bench_a1/2", "seed": 0, "data": {"source": "given", "is_mini": False}},
+    settings={
+        "protocol": "multiple_choice",
+        "prompt_id": "q_bench_a1/2",
+        "seed": 0,
+        "data": {"source": "given", "is_mini": False},
+    },
     predictions=[
-        choice("right", "A", extracted="A"),
-        choice("wrong", "B", extracted="B"),
+        choice("right", "A", choice="A"),
+        choice("wrong", "B", choice="B"),
         choice("unmatched", "Perhaps."),
-        choice("judged", "The first one.", extracted="A", step="judge", correct=True),
+        choice("judged", "The first one.", choice="A", step="judge", correct=True),
     ],
     timings={"model_seconds": 1.0},
     left_out=[{"id": "gone", "path": None, "reason": "the image is empty"}],
@@ -130,9 +134,16 @@ def tables(make_run: Callable[..., Path]) -> Callable[..., list[PaperTable]]:
     return make
 
 
-def scored(task: str, subset: str, scores: dict[str, Any] | None, **changes: Any) -> Evaluation:
+def scored(task: str, dataset: str, scores: dict[str, Any] | None, **changes: Any) -> Evaluation:
     """A result with given scores and nothing else."""
-    values = {"task": task, "subset": subset, "split": "test", "model": "LLaVA-v1.5", "scores": scores, "settings": {}}
+    values = {
+        "task": task,
+        "dataset": dataset,
+        "split": "test",
+        "model": "LLaVA-v1.5",
+        "scores": scores,
+        "settings": {},
+    }
     return Evaluation(**values | changes)
 
 

@@ -17,7 +17,7 @@ from eyechart.evaluators.report.task_charts import task_charts
 from tests.evaluators.report.conftest import NONE, scored
 
 WITHOUT = "without blind-solvable questions"
-MARKING = "marking of open answers"
+MARKING = "grades of open answers"
 
 
 def mmbench(**changes):
@@ -76,7 +76,7 @@ def test_mmbench_table_4_has_models_across(tables):
     table = by_place(tables(one, other=mmbench(model="MiniGPT-4", variants=marked(0.224, 2.74))))["MMBench, Table 4"]
     assert table.columns == ("Model", "LLaVA-v1.5", "MiniGPT-4")
     assert table.rows == (("Accuracy", "33.6%", "22.4%"), ("Average score (1 to 5)", "2.75", "2.74"))
-    assert table.note.endswith("Marked by gpt-3.5.")
+    assert table.note.endswith("Graded by gpt-3.5.")
 
 
 def test_blind_runs_are_in_appendix_b_and_in_no_other_table(tables):
@@ -100,7 +100,7 @@ def without(model, split, every, rest, blind="GPT-4"):
     scores = {"circular_accuracy": every, "vanilla_accuracy": 0.7}
     extras = {"exclude_blind_solved": {"model": blind, "removed": 9, "not_asked": 0, "of": 99}}
     return mmbench(
-        model=model, split=split, scores=scores, variants={WITHOUT: {"circular_accuracy": rest}}, extras=extras
+        model=model, split=split, scores=scores, variants={WITHOUT: {"circular_accuracy": rest}}, diagnostics=extras
     )
 
 
@@ -146,7 +146,7 @@ def data():
     texts = {name: datasets.Value("string") for name in rows}
     features = {**texts, "images": datasets.Sequence(datasets.Image()), "options": datasets.Sequence(texts["id"])}
     dataset = datasets.Dataset.from_dict(rows, datasets.Features(features))
-    return LoadedData(dataset=dataset, subset="mmbench", config="en", split="dev", source="given")
+    return LoadedData(dataset=dataset, name="mmbench", config="en", split="dev", source="given")
 
 
 def run(model, data, judge=None, **options):

@@ -69,13 +69,13 @@ def test_what_browser_tests_and_readers_hold_on_to_is_there(make_run, read_page)
 def test_texts_of_models_and_data_are_never_markup(make_run, read_page):
     evaluation = changed(
         model=EVIL,
-        subset="llvisionqa",
+        dataset="llvisionqa",
         scores={**PERCEPTION.scores, "by_concern": {EVIL: PERCEPTION.scores["by_concern"]["other"]}},
         settings={EVIL: EVIL, "data": {"source": EVIL, "is_mini": False}},
         predictions=[choice(EVIL, EVIL, question=EVIL, options=[EVIL, "No"])],
         left_out=[{"id": EVIL, "path": None, "reason": EVIL}],
         warnings=[EVIL],
-        note=EVIL,
+        caveats=[EVIL],
     )
     page = read_page(write_report([make_run(evaluation)]))
     assert page.open == []
@@ -97,7 +97,7 @@ def test_task_and_subset_of_an_edited_file_name_no_other_file(make_run, tmp_path
     folder = make_run(PERCEPTION)
     file = folder / "results.json"
     raw = json.loads(file.read_text())
-    raw["tasks"][0].update(task="../../q_bench/perception", subset="<b>/etc")
+    raw["tasks"][0].update(task="../../q_bench/perception", dataset="<b>/etc")
     file.write_text(json.dumps(raw))
     write_report([folder])
     written = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
@@ -131,7 +131,7 @@ def test_a_run_without_a_task_has_a_report(make_run, read_page):
 
 def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page):
     private = changed(
-        scores=None, note="All 2 answers are private.", predictions=[choice("a", "A", answer="", extracted="A")]
+        scores=None, caveats=["All 2 answers are private."], predictions=[choice("a", "A", answer="", choice="A")]
     )
     page = read_page(write_report([make_run(private)]))
     assert page.holds("All 2 answers are private.")
@@ -236,7 +236,7 @@ def test_the_command_explains_a_newer_results_file_in_a_line(make_run):
 
 
 def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page):
-    predictions = [choice(f"{i:05}", "A" * 200, extracted="A") for i in range(10_000)]
+    predictions = [choice(f"{i:05}", "A" * 200, choice="A") for i in range(10_000)]
     folder = make_run(changed(predictions=predictions))
     page = read_page(write_report([folder], samples=10_000, files=False))
     assert len(page.samples["samples"]) == 10_000
@@ -244,7 +244,7 @@ def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page)
 
 
 def test_a_result_of_many_scores_is_a_small_page(make_run, read_page):
-    scores = ",".join(f'"{image:0160}.png": {image / 7}' for image in range(60_000))
+    scores = ",".join(f'"{image:0160}.png": {image / 700}' for image in range(60_000))
     folder = make_run(PERCEPTION)
     file = folder / "results.json"
     file.write_text(file.read_text().replace('"scores": {', f'"scores": {{"scores": {{{scores}}},', 1))
@@ -261,7 +261,7 @@ def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path):
 
     loaded = load_data(get_task("q_bench/perception"), is_mini=True)
     ids = loaded.dataset["id"][:3]
-    predictions = [choice(id, "A", extracted="A") for id in [*ids, "unknown"]]
+    predictions = [choice(id, "A", choice="A") for id in [*ids, "unknown"]]
     settings = {"data": loaded.describe()}
     page = read_page(write_report([make_run(changed(predictions=predictions, settings=settings))], files=False))
     samples = {sample["id"]: sample for sample in page.samples["samples"]}

@@ -26,9 +26,8 @@ def changed(*predictions, **settings):
     return dataclasses.replace(PERCEPTION, predictions=list(predictions), settings=settings)
 
 
-def test_steps_that_the_run_recorded_are_told_and_others_derived(samples):
-    found = verdicts(samples(PERCEPTION))
-    assert found == {
+def test_the_step_and_the_verdict_are_those_of_the_run(samples):
+    assert verdicts(samples(PERCEPTION)) == {
         "wrong": ("exact", False),
         "unmatched": ("unmatched", False),
         "right": ("exact", True),
@@ -40,7 +39,7 @@ def test_wrong_and_unmatched_ones_come_first_each_in_the_order_of_the_data(sampl
     assert [row["id"] for row in samples(PERCEPTION).rows] == ["wrong", "unmatched", "right", "judged"]
 
 
-def test_the_cap_is_for_each_task_and_told(samples):
+def test_the_cap_is_for_each_task_and_noted(samples):
     found = samples(PERCEPTION, limit=3)
     assert [row["id"] for row in found.rows] == ["wrong", "unmatched", "right"]
     assert found.notes[0] == (
@@ -50,46 +49,68 @@ def test_the_cap_is_for_each_task_and_told(samples):
     assert samples(PERCEPTION, limit=0).rows == []
 
 
-@pytest.mark.parametrize("settings", [{"judge": {"name": "gpt"}}, {"fallback": "random"}])
-def test_what_follows_exact_matching_is_not_guessed(samples, settings):
-    found = samples(changed(choice("a", "Perhaps."), choice("b", "A", extracted="A"), **settings))
-    assert verdicts(found) == {"a": ("not recorded", None), "b": ("exact", True)}
-
-
 def test_private_answers_are_neither_right_nor_wrong(samples):
-    found = samples(changed(choice("a", "A", answer="", extracted="A"), choice("b", "?", answer="")))
+    found = samples(changed(choice("a", "A", answer="", choice="A"), choice("b", "?", answer="")))
     assert verdicts(found) == {"a": ("exact", None), "b": ("unmatched", None)}
 
 
 def test_the_option_of_the_lowest_loss_is_said_to_be_that(samples):
-    found = samples(changed(choice("a", None, extracted="B", losses=[2.0, 1.0], loss_tokens=[1, 1])))
+    found = samples(changed(choice("a", None, choice="B", losses=[2.0, 1.0], loss_tokens=[1, 1])))
     assert verdicts(found) == {"a": ("lowest loss", False)}
 
 
-def test_descriptions_are_judged_as_texts_and_scores_are_numbers(samples):
-    text = {"id": "a", "pass": "main", "text": "Sharp.", "logits": None, "reference": "Blurry."}
-    assert verdicts(samples(changed(text))) == {"a": ("text", None)}
-    score = {"id": "a", "pass": "main", "text": None, "logits": {"good": 1.0, "poor": 0.0}, "quality": 3.0}
-    (row,) = samples(changed(score, word_pair="good/poor", temperature=1.0)).rows
-    assert (row["step"], row["human"]) == ("scored", 3.0)
-    assert row["predicted"] == pytest.approx(0.7310585786)
+def plain(**columns):
+    return {"id": "a", "pass": "main", "text": "Sharp.", **columns}
 
 
-def test_a_reply_without_a_number_is_unmatched(samples):
-    replies = [
-        {"id": id, "pass": "main", "text": text, "logits": None, "quality": 3.0, "extracted": number}
-        for id, text, number in (("a", "4", "4"), ("b", "good", None))
+@pytest.mark.parametrize(
+    ("columns", "step"),
+    [
+        ({"reference": "Blurry.", "rounds": [[2, 1], [1, 1]], "completeness": 1.5}, "text"),
+        ({"reference": ""}, "unscored"),
+        ({"reference": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unmatched"),
+        ({"quality": 3.0, "quality_score": 4.0}, "scored"),
+        ({"quality": None, "logits": {"good": 1.0, "poor": 0.0}}, "scored"),
+        ({"quality": 3.0}, "unmatched"),
+    ],
+)
+def test_texts_are_judged_and_numbers_are_scores(samples, columns, step):
+    (row,) = samples(changed(plain(**columns))).rows
+    assert row["step"] == step and "correct" not in row
+    assert row.get("judge_scores", {}) == {name: columns[name] for name in ("completeness",) if name in columns}
+    assert (row.get("predicted"), row.get("human")) == (columns.get("quality_score"), columns.get("quality"))
+
+
+def test_a_pair_is_read_in_both_orders(samples):
+    def pair(id, **columns):
+        own = plain(id=id, first_id="x", second_id="y", **columns)
+        return [own, plain(id=id, first_id="y", second_id="x") | {"pass": "reversed"}]
+
+    rows = samples(
+        changed(
+            *pair("a", choice="first", reversed_choice="second", correct=True),
+            *pair("b", choice="first", reversed_choice=None, correct=False),
+            *pair("c", choice="first", reversed_choice="first"),
+        )
+    ).rows
+    found = {(row["id"], row["pass"]): (row.get("choice"), row["step"], row.get("correct")) for row in rows}
+    assert found == {
+        ("a", "main"): ("first", "exact", True),
+        ("a", "reversed"): ("second", "exact", True),
+        ("b", "main"): ("first", "exact", False),
+        ("b", "reversed"): (None, "unmatched", False),
+        ("c", "main"): ("first", "exact", None),
+        ("c", "reversed"): ("first", "exact", None),
+    }
+
+
+def test_a_refused_question_says_what_came_of_it(samples):
+    first = choice("a", "C", choice="C", outcome="right refusal", forced_step="judge")
+    rows = samples(changed(first, choice("a", "Perhaps.", **{"pass": "forced", "step": None, "correct": None}))).rows
+    assert [(row["pass"], row["step"], row["outcome"]) for row in rows] == [
+        ("main", "exact", "right refusal"),
+        ("forced", "judge", "right refusal"),
     ]
-    assert verdicts(samples(changed(*replies))) == {"a": ("scored", None), "b": ("unmatched", None)}
-
-
-def test_pairs_tell_which_image_and_equal_ones_nothing(samples):
-    def pair(id, answer, extracted):
-        own = {"id": id, "pass": "main", "text": "A", "logits": None, "first_id": "x", "second_id": "y"}
-        return {**own, "answer": answer, "extracted": extracted}
-
-    found = samples(changed(pair("a", "first", "first"), pair("b", "second", "first"), pair("c", "", "first")))
-    assert verdicts(found) == {"a": ("exact", True), "b": ("exact", False), "c": ("exact", None)}
 
 
 def test_very_long_texts_are_cut_and_say_so(samples):
@@ -111,7 +132,7 @@ def test_both_images_of_a_pair_are_shown_in_the_order_of_the_pass(samples):
     ]
     run = Evaluation(
         task="two_afc/coarse",
-        subset="two_afc",
+        dataset="two_afc",
         split="test",
         model="m",
         scores=None,

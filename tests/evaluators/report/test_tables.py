@@ -14,6 +14,7 @@ from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report.paper_tables import PaperTable
 from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import NONE, PERCEPTION, accuracies, scored
 
 KAPPA, ALPHA, RHO = "\N{GREEK SMALL LETTER KAPPA}", "\N{GREEK SMALL LETTER ALPHA}", "\N{GREEK SMALL LETTER RHO}"
@@ -47,7 +48,7 @@ def test_aes_bench_tables(tables):
     sources = accuracies(["natural", "artistic", "AI-generated"], [75.67, 72.58, 65.82], [31, 32, 33])
     dimensions = accuracies(["content", "composition", "technical quality"], [65.57, 71.72, 69.02], [30, 30, 30])
     scores = {"accuracy": 0.7208, "random_guess": 0.35, "by_image_source": sources, "by_dimension": dimensions}
-    texts = {"relevance": {"score": 1.385}, "precision": {"score": 1.151}, "completeness": {"score": 1.366}}
+    texts = {"relevance": dimension(1.385), "precision": dimension(1.151), "completeness": dimension(1.366)}
     found = tables(
         scored("aes_bench/perception", "aesbench", scores),
         scored("aes_bench/empathy", "aesbench", scores),
@@ -112,7 +113,7 @@ def test_2afc_table_ii_has_each_average_below_its_parts(tables):
     variants = {"mle": {"by_pool": {"CSIQ": {"plcc_fitted": None}}}, "mixed": {"by_pool": {}}}
     variants["mle_ridge=0.01"] = {"by_pool": {"CSIQ": {"plcc_fitted": 0.75}}, "ridge": 0.01}
     extras = {"table": table, "averages": averages}
-    second, fifth = tables(scored("two_afc/coarse", "two_afc", scores, extras=extras, variants=variants))
+    second, fifth = tables(scored("two_afc/coarse", "two_afc", scores, diagnostics=extras, variants=variants))
     assert second.columns == ("Dataset", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"LLaVA-v1.5 {RHO}")
     assert second.rows == (
         ("CSIQ", "0.778", "0.589", "0.764"),
@@ -131,8 +132,8 @@ def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
         "table": {"fnoise": pair_row(0.365, 0.198, 0.396), "AWGN": pair_row(0.448, 0.260, 0.543)},
         "averages": [{"over": ["fnoise", "AWGN"], "weights": "equal", **pair_row(0.4, 0.2, 0.5)}],
     }
-    one = scored("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, extras=extras)
-    other = dataclasses.replace(one, model="GPT-4V", extras={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
+    one = scored("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, diagnostics=extras)
+    other = dataclasses.replace(one, model="GPT-4V", diagnostics={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
     third, fourth = tables(one, other=other)
     assert third.columns == ("Type", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"GPT-4V {KAPPA}", f"GPT-4V {ALPHA}")
     assert third.rows == (

@@ -279,14 +279,6 @@ def test_a_store_on_a_full_disk_can_be_cleared(disk):
     fill(path, 3)
 
 
-def test_a_disk_without_room_for_a_new_store(disk):
-    (disk / "others").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
-    message = open_error(disk / "responses.sqlite")
-    assert "full" in message
-    (disk / "others").unlink()
-    fill(disk / "responses.sqlite", 3)
-
-
 def test_a_store_that_may_not_grow_keeps_what_it_has(path):
     fill(path, 3)
     with ResponseStore.open(path) as store:

@@ -33,7 +33,7 @@ def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tm
         assert "https://" in how and "data_dir" in how
         assert f"\n- {name} (for q_bench/assessment): {how}\n" in shown
     assert "--data-dir spaq=PATH; the task then runs only on data sets whose folder is named.\n" in shown
-    assert "To run only on the others: --subset koniq10k --subset kadid10k\n" in shown
+    assert "To run only on the others: --dataset koniq10k --dataset kadid10k\n" in shown
     assert "--mini runs on synthetic data" in shown
     assert not (tmp_path / "out").exists()
 
@@ -45,7 +45,7 @@ def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
 
 
 def test_what_is_chosen_can_be_had():
-    check_data(make_plan(["q_bench/assessment"], subset=["koniq10k", "kadid10k"]))
+    check_data(make_plan(["q_bench/assessment"], dataset=["koniq10k", "kadid10k"]))
     check_data(make_plan(["q_bench/assessment"], data_dirs=[f"{name}=x" for name in DATABASES]))
     check_data(make_plan(["q_bench/assessment"], data_dirs=["spaq=x"]))
     check_data(make_plan([], is_mini=True))
@@ -58,14 +58,14 @@ def test_what_is_chosen_can_be_had():
     check_data(make_plan(["two_afc/coarse"], data_options={"source": "koniq10k"}))
     with pytest.raises(UsageError, match="SPAQ comes from"):
         check_data(make_plan(["two_afc/coarse"], data_options={"source": "spaq"}))
-    # Answers made elsewhere need the pairs alone, which the label files give.
+    # Precomputed predictions need the pairs alone, which the label files give.
     check_data(make_plan(["two_afc/fine_mos"]), images="skip")
 
 
-def test_several_subsets_may_be_named():
-    plan = make_plan(["q_bench/assessment"], subset=["koniq10k", "kadis700k"], is_mini=True)
+def test_several_data_sets_may_be_named():
+    plan = make_plan(["q_bench/assessment"], dataset=["koniq10k", "kadis700k"], is_mini=True)
     assert [(one.dataset, one.is_mini) for one in plan] == [("koniq10k", True), ("kadis700k", True)]
-    plan = make_plan([], subset=["llvisionqa", "koniq10k"])
+    plan = make_plan([], dataset=["llvisionqa", "koniq10k"])
     assert [(one.task.name, one.dataset) for one in plan] == [
         ("q_bench/perception", "llvisionqa"),
         ("q_bench/assessment", "koniq10k"),

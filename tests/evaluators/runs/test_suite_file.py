@@ -24,8 +24,8 @@ def test_a_suite_becomes_a_plan_in_its_order(tmp_path):
         seed: 3
         limit: 20
         tasks:
-          - {{task: q_bench/assessment, subset: kadis700k, limit: 5}}
-          - {{task: q_bench/perception, data_dir: "{folder}", split: test, options: {{shuffle_seed: 7}}}}
+          - {{task: q_bench/assessment, dataset: kadis700k, limit: 5}}
+          - {{task: q_bench/perception, data_dir: "{folder}", split: test, settings: {{shuffle_seed: 7}}}}
         """,
     )
     suite, plan = read_suite(path)
@@ -34,7 +34,7 @@ def test_a_suite_becomes_a_plan_in_its_order(tmp_path):
         ("q_bench/assessment", "kadis700k", "test", 5),
         ("q_bench/perception", "llvisionqa", "test", 20),
     ]
-    assert plan[1].options == TaskOptions(shuffle_seed=7)
+    assert plan[1].settings == {"shuffle_seed": 7}
     assert plan[1].data_dir == str(folder)
 
 
@@ -56,32 +56,41 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ("seed: -1\ntasks: [{task: q_bench/perception}]", "seed: Input should be greater than or equal to 0"),
         ("tasks: [{task: q_bench/perception, limit: 0}]", r"tasks.0.limit: Input should be greater"),
         ("tasks: [{task: q_bench/perception, limt: 5}]", "tasks.0.limt: Extra inputs are not permitted"),
-        ("tasks: [{subset: llvisionqa}]", "tasks.0.task: Field required"),
+        ("tasks: [{dataset: llvisionqa}]", "tasks.0.task: Field required"),
         ("tasks: [{task: q_bench/percepton}]", r"task 1 .*did you mean 'q_bench/perception'"),
-        ("tasks: [{task: q_bench/perception, subset: koniq10k}]", r"unknown subset of q_bench/perception 'koniq10k'"),
+        ("tasks: [{task: q_bench/perception, dataset: koniq10k}]", "unknown data set of q_bench/perception 'koniq10k'"),
         ("tasks: [{task: q_bench/perception, split: tset}]", "did you mean 'test'"),
         ("tasks: [{task: q_bench/perception, data_dir: nowhere}]", "nowhere' does not exist"),
         ("tasks: [{task: q_bench/perception, data_dir: ~nosuchuser/x}]", "task 1 .*data_dir '~nosuchuser/x' cannot be"),
-        ("tasks: [{task: mmbench/en, options: {human_letters: ~nosuchuser/x}}]", "human_letters '~nosuch"),
+        ("tasks: [{task: mmbench/en, settings: {human_labels: ~nosuchuser/x}}]", "human_labels '~nosuch"),
         (f"tasks: [{{task: q_bench/perception, data_dir: {'x' * 5_000}}}]", "x{255}.* (cannot be|does not)"),
-        ("tasks: [{task: q_bench/perception, options: {shufle_seed: 1}}]", "did you mean 'shuffle_seed'"),
-        ("tasks: [{task: q_bench/perception, options: {temperature: 5}}]", "temperature=5 has no effect on task"),
-        ("tasks: [{task: q_bench/perception, options: {shuffle_seed: -1}}]", "shuffle_seed is -1"),
+        ("tasks: [{task: q_bench/perception, settings: {shufle_seed: 1}}]", "did you mean 'shuffle_seed'"),
+        (
+            "tasks: [{task: q_bench/perception, settings: {temperature: 5}}]",
+            "unknown setting of q_bench/perception 'temperature'",
+        ),
+        (
+            "tasks: [{task: q_bench/perception, settings: {shuffle_seed: -1}}]",
+            "shuffle_seed=-1: .*greater than or equal to 0",
+        ),
         ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of dataset 'llvisionqa'"),
         ("tasks: [{task: q_bench/perception}, {task: q_bench/perception}]", "is listed 2 times"),
         ("tasks: [{task: q_bench/perception, limit: 2, limit: 3}]", "found the key 'limit' for the second time"),
         ("tasks: [{task: !!python/name:os.system }]", "could not determine a constructor"),
         ("tasks: " + "[" * 5_000, "too deeply nested"),
         ("tasks: [{task: q_bench/perception, data_dir: ''}]", "tasks.0.data_dir: String should have at least 1"),
-        ("tasks: [{task: q_bench/assessment, options: {temperature: hot}}]", "task 1 .*temperature is 'hot'"),
-        ("tasks: [{task: q_bench/perception, options: {wording: nonsense}}]", "task 1 .*unknown wording of q_bench"),
+        ("tasks: [{task: q_bench/assessment, settings: {temperature: hot}}]", "task 1 .*temperature='hot': .*number"),
         (
-            "tasks: [{task: q_bench/assessment, options: {words: [good, poor]}}]",
-            r"words is \['good', 'poor'\]; it must",
+            "tasks: [{task: q_bench/perception, settings: {prompt: nonsense}}]",
+            "task 1 .*unknown value of prompt 'nonsense'",
         ),
-        ("tasks: [{task: q_bench/perception, options: {inference: 1}}]", "inference is 1; it must be a text"),
-        ("tasks: [{task: mmbench/en, options: {blind: 'no'}}]", "blind is 'no'; it must be true or false"),
-        ("tasks: [{task: mmbench/en, options: {human_letters: [a]}}]", "human_letters is"),
+        (
+            "tasks: [{task: q_bench/assessment, settings: {word_pair: [good, poor]}}]",
+            r"word_pair=\['good', 'poor'\]: .*string",
+        ),
+        ("tasks: [{task: q_bench/perception, settings: {inference: 1}}]", "inference=1: .*'options' or 'closed-set'"),
+        ("tasks: [{task: mmbench/en, settings: {blind: nope}}]", "blind='nope': .*boolean"),
+        ("tasks: [{task: mmbench/en, settings: {human_labels: [a]}}]", "human_labels=.'a'.: .*not a path"),
     ],
 )
 def test_what_is_wrong_is_named_before_anything_runs(tmp_path, text, problem):
@@ -95,7 +104,7 @@ def invoke(*arguments):
 
 
 def test_a_run_follows_a_suite_file_and_keeps_it(tmp_path):
-    path = write(tmp_path, "name: short\ntasks: [{task: q_bench/perception, limit: 4, options: {shuffle_seed: 2}}]")
+    path = write(tmp_path, "name: short\ntasks: [{task: q_bench/perception, limit: 4, settings: {shuffle_seed: 2}}]")
     done = invoke("run", "--suite", path, "--out", tmp_path / "run")
     assert done.exit_code == 0, done.output
     results = json.loads((tmp_path / "run" / "results.json").read_text())
@@ -106,7 +115,7 @@ def test_a_run_follows_a_suite_file_and_keeps_it(tmp_path):
 
 def test_a_task_that_fails_does_not_stop_the_others(tmp_path):
     (tmp_path / "empty").mkdir()
-    tasks = "[{task: q_bench/perception, data_dir: empty}, {task: q_bench/assessment, subset: kadis700k, limit: 30}]"
+    tasks = "[{task: q_bench/perception, data_dir: empty}, {task: q_bench/assessment, dataset: kadis700k, limit: 30}]"
     done = invoke("run", "--suite", write(tmp_path, f"tasks: {tasks}"), "--out", tmp_path / "run")
     assert done.exit_code == 1
     results = json.loads((tmp_path / "run" / "results.json").read_text())
@@ -123,7 +132,7 @@ def test_a_task_that_fails_does_not_stop_the_others(tmp_path):
         (("--suite", "q_bench", "q_bench/perception"), "leave out one"),
         (("--suite", "FILE", "--limit", "3"), "--limit cannot be given with the suite file"),
         (("--suite", "FILE", "--seed", "0"), "--seed cannot be given with the suite file"),
-        (("--suite", "FILE", "--set", "shuffle_seed=3"), "--shuffle-seed cannot be given with the suite file"),
+        (("--suite", "FILE", "--set", "shuffle_seed=3"), "--set cannot be given with the suite file"),
     ],
 )
 def test_wrong_usage_of_suites(tmp_path, arguments, problem):
@@ -134,9 +143,9 @@ def test_wrong_usage_of_suites(tmp_path, arguments, problem):
 
 
 def test_files_of_options_lie_beside_the_suite_file(tmp_path):
-    text = "tasks: [{task: mmbench/en, options: {without_blind: runs/blind}}]"
-    with pytest.raises(UsageError, match=r"task 1 \(mmbench/en\): without_blind '.*runs/blind' does not exist"):
+    text = "tasks: [{task: mmbench/en, settings: {exclude_blind_solved: runs/blind}}]"
+    with pytest.raises(UsageError, match=r"task 1 \(mmbench/en\): exclude_blind_solved '.*runs/blind' does not exist"):
         read_suite(write(tmp_path, text))
     (tmp_path / "runs" / "blind").mkdir(parents=True)
-    _, (planned,) = read_suite(write(tmp_path, text))
-    assert planned.options == TaskOptions(without_blind=tmp_path / "runs" / "blind")
+    with pytest.raises(UsageError, match=r"runs/blind/results\.json: not there; exclude_blind_solved names the folder"):
+        read_suite(write(tmp_path, text))

@@ -3,6 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
+from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.runs.table import notes, score_rows, score_table
@@ -24,7 +25,7 @@ def as_shown(text):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_models_groups_and_errors_are_shown_as_they_are(text):
     found = evaluated(model=text, scores=ACCURACY | {"by_concern": {text: ACCURACY}})
-    lines = printed(score_table([found], [FailedTask(task="mmbench/en", subset="mmbench", error=text)]))
+    lines = printed(score_table([found], [FailedTask(task="mmbench/en", dataset="mmbench", error=text)]))
     for expected in (f"model: {text}", f"{text}: accuracy", f"failed: {text}"):
         assert as_shown(expected) in lines
 
@@ -35,18 +36,25 @@ def test_a_line_holds_nothing_that_a_terminal_obeys():
     assert to.getvalue() == "[red]\\x1b[2J" + "x" * 30 + "\n"
 
 
-MARKS = {"mean_score": 3.25, "mean_score_ci95": [3.0, 3.5], "exact_match": 0.5, "n": 12, "judge": "lexical"}
+JUDGED = {
+    "mean_score": 3.25,
+    "mean_score_ci95": [3.0, 3.5],
+    "exact_match": 0.5,
+    "n": 12,
+    "n_scored": 12,
+    "judge": "lexical",
+}
 
 
 def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
-    variants = {"without blind-solvable questions": ACCURACY | {"n": 7}, "marking of open answers": MARKS}
+    variants = {WITHOUT_BLIND: ACCURACY | {"n": 7}, GRADES: JUDGED}
     found = evaluated("mmbench/en", "mmbench", variants=variants | {"argmax": ACCURACY})
     lines = printed(score_table([found], []))
-    for expected in ("without blind-solvable questions: accuracy", "marking of open answers: mean mark", "exact match"):
+    for expected in (f"{WITHOUT_BLIND}: accuracy", f"{GRADES}: mean", "exact match"):
         assert expected in lines
     assert "argmax" not in lines
     below = notes([found])
-    assert "mmbench/en: the same answers are scored in other ways in the results: argmax." in below
+    assert "mmbench/en: alternative scorings (argmax): see results.json." in below
     assert any(line.startswith("mmbench/en: judged by `lexical`") for line in below)
 
 
@@ -58,24 +66,24 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
         ({"scores": None, "predictions": [answer("1"), answer("2")]}, "llvisionqa (dev, 2 of 1,495 official items)"),
         ({"data": {"is_mini": True}}, "llvisionqa (dev, mini)"),
         ({"data": {"source": "given"}}, "llvisionqa (dev)"),
-        ({"subset": "own data"}, "own data (dev)"),
+        ({"dataset": "own data"}, "own data (dev)"),
         (
             {
                 "task": "mmbench/en",
-                "subset": "mmbench",
+                "dataset": "mmbench",
                 "data": {"config": "en"},
                 "scores": ACCURACY | {"n_questions": 1176},
             },
             "mmbench (dev, all 1,176 official items)",
         ),
         (
-            {"task": "mmbench/en_v11", "subset": "mmbench", "data": {"config": "en_v11"}},
+            {"task": "mmbench/en_v11", "dataset": "mmbench", "data": {"config": "en_v11"}},
             "mmbench (dev)",
         ),
         (
             {
                 "task": "two_afc/fine_mos",
-                "subset": "two_afc",
+                "dataset": "two_afc",
                 "split": "test",
                 "data": {"config": "fine_mos", "options": {"rounds": 2}},
                 "scores": ACCURACY | {"n_pairs": 96, "n": 100},
@@ -85,7 +93,7 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
         (
             {
                 "task": "q_bench/assessment",
-                "subset": "average",
+                "dataset": "average",
                 "split": "test",
                 "settings": {"databases": ["koniq10k", "live_itw"]},
                 "scores": ACCURACY | {"n": 24},
@@ -127,5 +135,5 @@ def test_an_undefined_number_of_items_is_called_so():
 
 def test_the_agreement_with_human_letters_is_told():
     agreement = {"all": {"agreement": 0.875, "n": 16}, "after_exact": None, "unused": 2}
-    below = notes([evaluated("mmbench/en", "mmbench", extras={"extractor_agreement": agreement})])
+    below = notes([evaluated("mmbench/en", "mmbench", diagnostics={"extractor_agreement": agreement})])
     assert "mmbench/en: the letters found are those that people read in 87.50 % of 16 replies." in below

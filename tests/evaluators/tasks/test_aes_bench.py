@@ -43,10 +43,11 @@ def rows_of(name, count=None):
 
 
 def test_assessment_has_a_prompt_of_its_own_and_no_third_wording():
-    ids = [get_task(name).prompt_id for name in CHOICES]
+    ids = [evaluator(name).protocol.full_prompt_id for name in CHOICES]
     assert ids == ["aes_bench_choice/2", "aes_bench_choice/2", "aes_bench_assessment/1"]
-    assert get_task(ASSESSMENT).worded("paper")[1] == "aes_bench_assessment/1/paper"
-    with pytest.raises(UsageError, match="unknown wording of aes_bench/assessment 'released'"):
+    paper = evaluator(ASSESSMENT, settings={"prompt": "paper"})
+    assert paper.protocol.full_prompt_id == "aes_bench_assessment/1/paper"
+    with pytest.raises(UsageError, match="unknown value of prompt 'released'"):
         run(ASSESSMENT, lambda messages: "A", rows_of(ASSESSMENT, 1), prompt="released")
 
 
@@ -203,7 +204,7 @@ class Recorder:
     def check(self, wanted):
         pass
 
-    def for_data(self, subset):
+    def for_data(self, dataset):
         return self
 
     def identity(self):
@@ -231,7 +232,7 @@ def test_even_asked_together_on_shared_images_an_assessment_sees_and_says_the_sa
     asked = {}
     for name in (INTERPRETATION, ASSESSMENT):
         rows = undecoded_rows(rows_of(name), 6)
-        asked[name] = [request for row in rows for request in evaluator(name).requests(row)]
+        asked[name] = [request for row in rows for request in evaluator(name).protocol.requests(row)]
     alone = {response.request.id: response for response in backend.answer(asked[ASSESSMENT])}
     mixed = [*asked[INTERPRETATION], *asked[ASSESSMENT]]
     for response in backend.answer(mixed):
@@ -284,7 +285,7 @@ def test_a_release_without_answers_gives_answer_files_and_no_score(private, tmp_
         assert json.loads(file.read_text("utf-8")) == replies and len(replies) == 3
 
 
-def test_answers_made_elsewhere_are_scored(tmp_path):
+def test_precomputed_predictions_are_scored(tmp_path):
     dataset = rows_of("aes_bench/empathy", 5)
     lines = [{"id": row["id"], "text": f"{row['answer']})"} for row in dataset]
     path = tmp_path / "answers.jsonl"

@@ -13,6 +13,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.protocols.choice.passes import passes_of
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
@@ -49,8 +50,8 @@ def test_each_configuration_is_a_task(config):
 
 
 def test_splits_are_those_with_answers_or_a_server():
-    assert get_task("mmbench/en").splits == ("dev", "test")
-    assert get_task("mmbench/cc").splits == ("dev",)
+    assert get_task("mmbench/en").data.splits == ("dev", "test")
+    assert get_task("mmbench/cc").data.splits == ("dev",)
 
 
 def test_chinese_questions_stand_in_the_english_frame():
@@ -96,11 +97,11 @@ def test_the_command_runs_blind_and_then_without_what_was_solved_blind(tmp_path)
             "solved": solved,
             "of": 8,
         }
-        assert task.variants["without blind-solvable questions"]["n_questions"] == 8 - solved
-        assert task.variants["marking of open answers"]["n"] == 8
+        assert task.variants[WITHOUT_BLIND]["n_questions"] == 8 - solved
+        assert task.variants[GRADES]["n"] == 8
 
 
-def test_answers_made_elsewhere_are_scored(tmp_path):
+def test_precomputed_predictions_are_scored(tmp_path):
     rows = load_dataset("mmbench", "cn", split="dev", data_dir=mini.release("mmbench"), images="skip")
     lines = [
         {"id": row["id"], "pass": one.name, "text": f"选{one.answer}"}
@@ -134,7 +135,7 @@ def test_answers_made_elsewhere_are_scored(tmp_path):
     assert task.diagnostics["extractor_agreement"]["all"]["agreement"] == 1.0
 
 
-def test_a_blind_run_may_be_made_elsewhere(tmp_path):
+def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):
     rows = load_dataset("mmbench", "en", split="dev", data_dir=mini.release("mmbench"), images="skip")
     asked = [(row, one) for row in rows for one in passes_of(row)]
     lines = [{"id": row["id"], "pass": one.name, "text": one.answer} for row, one in asked]
@@ -149,11 +150,11 @@ def test_a_blind_run_may_be_made_elsewhere(tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "mmbench/en: Asked without the images." in done.output
-    without = ("--without-blind", tmp_path / "blind", "--out", tmp_path / "out")
+    without = ("--set", f"exclude_blind_solved={tmp_path / 'blind'}", "--out", tmp_path / "out")
     assert invoke(*score, tmp_path / "seeing.jsonl", *without).exit_code == 0
     (task,) = read_results(tmp_path / "out").tasks
     assert task.diagnostics["exclude_blind_solved"] == {"model": "gpt-4", "removed": 30, "not_asked": 0, "of": 60}
-    assert task.variants["without blind-solvable questions"]["n_questions"] == 30
+    assert task.variants[WITHOUT_BLIND]["n_questions"] == 30
 
 
 def test_servers_are_asked_with_early_stop(http, tmp_path):

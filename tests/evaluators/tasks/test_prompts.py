@@ -4,14 +4,15 @@
 """
 
 import json
+from dataclasses import replace
 
 import pytest
 from PIL import Image
 
 from eyechart.datasets_scripts import load_dataset, mini
-from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.chat import to_messages
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
+from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Request, Response
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.metrics.scoring.judging.prompts import list_templates, render
@@ -52,7 +53,6 @@ LEVEL = {"question": "This is an image with high aesthetics, please explain the 
 LEVEL["question"] += "aesthetic quality."
 
 CHOOSE = "\nChoose between one of the following options: A. High B. Medium C. Low"
-RATE = ("Rate the quality of the image.", IMAGE)
 APPLES_ASKED = "Question: How many apples are there in the image?\nOptions:\nA. 4\nB. 3\nC. 2\nD. 1\n"
 INSTRUCTED = "Please select the correct answer from the options above. \n"
 BLIND = (
@@ -90,11 +90,11 @@ PAIRS = ["q_bench/perception_pairs", "ql_bench/pair"]
 MMBENCH = ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11", "mmbench/cc"]
 TWO_AFC = ["two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos"]
 
-# Tasks; wording, None for the default; a row; what is asked; where that is printed or sent.
+# Tasks; name of the prompt; a row; what is asked; where that is printed or sent.
 PROMPTS = [
-    (Q_BENCH, None, CLARITY, ("How is the clarity of the image? ", IMAGE, CHOOSE), "Q-Bench, Sec. 2.2.3 and A.2.1"),
+    (Q_BENCH, DEFAULT, CLARITY, ("How is the clarity of the image? ", IMAGE, CHOOSE), "Q-Bench, Sec. 2.2.3 and A.2.1"),
     # One image stands there in the paper, two here.
-    (PAIRS, None, CLARITY_OF_PAIR, ("How is the clarity of the image? ", IMAGE, IMAGE, CHOOSE), OURS),
+    (PAIRS, DEFAULT, CLARITY_OF_PAIR, ("How is the clarity of the image? ", IMAGE, IMAGE, CHOOSE), OURS),
     (
         ["q_bench/perception"],
         "answer-mark",
@@ -111,13 +111,18 @@ PROMPTS = [
     ),
     (
         ["q_bench/description"],
-        None,
+        DEFAULT,
         {},
         ("Describe the quality, aesthetics and other low-level appearance of the image in details.", IMAGE),
         "Q-Bench, A.2.2; Q-Future/Q-Bench, example_code_for_idefics/a2_description_demo.py",
     ),
-    (["q_bench/assessment"], None, {}, RATE, "Q-Future/Q-Bench, example_code_for_idefics/a3_assessment_all.py"),
-    (["q_bench/assessment"], "direct", {}, RATE, "Q-Bench, Sec. 2.4.1; a3_assessment_all.py as above"),
+    (
+        ["q_bench/assessment"],
+        DEFAULT,
+        {},
+        ("Rate the quality of the image.", IMAGE),
+        "Q-Bench, Sec. 2.4.1; Q-Future/Q-Bench, example_code_for_idefics/a3_assessment_all.py",
+    ),
     (
         ["q_bench/assessment"],
         "numerical",
@@ -127,23 +132,23 @@ PROMPTS = [
     ),
     (
         MMBENCH,
-        None,
+        DEFAULT,
         APPLES,
         (IMAGE, APPLES_ASKED + INSTRUCTED),
         "open-compass/VLMEvalKit, vlmeval/dataset/image_mcq.py, ImageMCQDataset.build_prompt",
     ),
-    (MMBENCH, None, HINTED, (IMAGE, f"Hint: Look at the bowl.\n{APPLES_ASKED}{INSTRUCTED}"), "the same"),
+    (MMBENCH, DEFAULT, HINTED, (IMAGE, f"Hint: Look at the bowl.\n{APPLES_ASKED}{INSTRUCTED}"), "the same"),
     (MMBENCH, "blind", APPLES, (BLIND,), "MMBench, Appendix B, prompt_tmpl.format(example_question, option_str)"),
     (
         ["aes_bench/perception"],
-        None,
+        DEFAULT,
         DEPTH,
         (ASKED_DEPTH, IMAGE),
         "yipoh/AesBench, eval/eval_AesP.py: [prompt, img]; the row is the release's",
     ),
     (
         ["aes_bench/perception", "aes_bench/empathy"],
-        None,
+        DEFAULT,
         WARM,
         (ASKED_WARM, IMAGE),
         "yipoh/AesBench, eval/eval_AesP.py and eval/eval_AesE.py: [prompt, img]",
@@ -162,7 +167,7 @@ PROMPTS = [
     ),
     (
         ["aes_bench/assessment"],
-        None,
+        DEFAULT,
         AESTHETIC,
         (
             "How is the aesthetic quality of this image? Choose one from the following options:\nA) High\nB) Medium\n"
@@ -185,7 +190,7 @@ PROMPTS = [
     ),
     (
         ["aes_bench/interpretation"],
-        None,
+        DEFAULT,
         LEVEL,
         (
             "This is an image with high aesthetics, please explain the reasons that are related to the aesthetic "
@@ -196,7 +201,7 @@ PROMPTS = [
     ),
     (
         TWO_AFC,
-        None,
+        DEFAULT,
         {},
         (IMAGE, "This is the first image", IMAGE, "This is the second image", BETTER),
         "h4nwei/2AFC-LMMs, LMMs/GPT4V.py, GPT4V.chat: the parts of `content`",
@@ -233,30 +238,40 @@ OPEN_PROMPTS = [
 ]
 
 
+def prompts_of(task):
+    """All prompts with options, by name."""
+    blind = getattr(task.protocol, "blind_prompt", None)
+    return {**task.protocol.prompts, **({} if blind is None else {"blind": blind})}
+
+
+def prompt_of(task, row, name=DEFAULT):
+    return prompts_of(get_task(task))[name](row)
+
+
 @pytest.mark.parametrize(
-    ("name", "wording", "row", "expected"),
-    [(name, wording, row, expected) for names, wording, row, expected, _ in PROMPTS for name in names],
+    ("task", "name", "row", "expected"),
+    [(task, name, row, expected) for tasks, name, row, expected, _ in PROMPTS for task in tasks],
 )
-def test_a_prompt_is_that_of_its_source(name, wording, row, expected):
-    prompt, _ = get_task(name).worded(wording)
-    assert prompt(row) == expected
+def test_a_prompt_is_that_of_its_source(task, name, row, expected):
+    assert prompt_of(task, row, name) == expected
 
 
 def test_no_prompt_is_without_a_source_or_a_word_that_there_is_none():
-    held = {(name, wording) for names, wording, *_ in PROMPTS for name in names}
-    assert held == {(task.name, wording) for task in TASKS for wording in (None, *task.wordings)}
-    assert {name for name, *_ in OPEN_PROMPTS} == {task.name for task in TASKS if task.open_prompt is not None}
+    held = {(task, name) for tasks, name, *_ in PROMPTS for task in tasks}
+    assert held == {(task.name, name) for task in TASKS for name in prompts_of(task)}
+    has_open = {task.name for task in TASKS if getattr(task.protocol, "open_prompt", None) is not None}
+    assert {name for name, *_ in OPEN_PROMPTS} == has_open
 
 
 @pytest.mark.parametrize(("name", "row", "expected", "prefill", "source"), OPEN_PROMPTS)
 def test_a_prompt_without_options(name, row, expected, prefill, source):
-    task = get_task(name)
-    assert (task.open_prompt(row), task.open_prefill) == (expected, prefill), source
+    protocol = get_task(name).protocol
+    assert (protocol.open_prompt(row), getattr(protocol, "open_prefill", "")) == (expected, prefill), source
 
 
 def test_the_reply_to_assessment_begins_as_in_the_released_code():
     """`"\\nAssistant: The quality of the image is"`: a3_assessment_all.py; no other task's reply is begun."""
-    begun = {task.name: task.prefill for task in TASKS if task.prefill}
+    begun = {task.name: task.protocol.prefill for task in TASKS if getattr(task.protocol, "prefill", "")}
     assert begun == {"q_bench/assessment": "The quality of the image is"}
 
 
@@ -264,29 +279,27 @@ def test_a_refused_question_is_asked_again_in_the_same_words():
     """QL-Bench, Sec. III-A: "removing the refusal option 'I don't know'"; its prompt is not printed."""
     options = ["High", "Medium", "Low", "I don't know"]
     row = {**CLARITY, "id": "0", "options": options, "answer": "A", "refusal": "D"}
-    asking = evaluator("ql_bench/single")
-    (first,) = asking.requests(row)
+    protocol = get_task("ql_bench/single").bound()
+    (first,) = protocol.requests(row)
     assert first.prompt == ("How is the clarity of the image? ", IMAGE, f"{CHOOSE} D. I don't know")
-    (again,) = asking.follow_ups(row, [Response(first, text="D")])
+    response = Response(first, text="D")
+    (item,) = protocol.read([row], [response])
+    (again,) = protocol.follow_ups(row, [replace(response, item=item)])
     assert again.prompt == ("How is the clarity of the image? ", IMAGE, CHOOSE)
 
 
 def test_options_that_are_not_the_releases_are_written_in_its_form():
     """Shuffled, of one's own data, or of a release that has them in columns."""
-    task = get_task("aes_bench/perception")
     for row in ({**WARM, "released_options": None}, {**WARM, "released_options": ""}):
-        assert task.prompt(row) == (ASKED_WARM, IMAGE)
-    shuffled = task.prompt({**WARM, "options": ["No", "Yes"]})[0]
+        assert prompt_of("aes_bench/perception", row) == (ASKED_WARM, IMAGE)
+    shuffled = prompt_of("aes_bench/perception", {**WARM, "options": ["No", "Yes"]})[0]
     assert "options:\nA) No\nB) Yes\nYou should" in shuffled
 
 
 def test_an_option_of_the_papers_line_may_end_in_a_full_stop():
     row = {**WARM, "options": ["By joy.", "By gloom."]}
-    assert (
-        get_task("aes_bench/empathy")
-        .worded("paper")[0](row)[2]
-        .startswith(" Choose one from the following options: A) By joy. B) By gloom. You should")
-    )
+    shown = prompt_of("aes_bench/empathy", row, "paper")[2]
+    assert shown.startswith(" Choose one from the following options: A) By joy. B) By gloom. You should")
 
 
 def test_real_rows_of_aesbench_are_asked_byte_for_byte(reference, tmp_path):
@@ -305,9 +318,9 @@ def test_real_rows_of_aesbench_are_asked_byte_for_byte(reference, tmp_path):
         for row in rows:
             raw = entries[row["id"]][part]
             sent = raw["Question"] + " Choose one from the following options:\n" + raw["Options"] + end
-            assert get_task(f"aes_bench/{config}").prompt(row) == (sent, IMAGE)
+            assert prompt_of(f"aes_bench/{config}", row) == (sent, IMAGE)
     for row in load_dataset("aesbench", "interpretation", split="test", data_dir=tmp_path, images="skip").to_list():
-        assert get_task("aes_bench/interpretation").prompt(row) == (entries[row["id"]]["AesI"]["Question"], IMAGE)
+        assert prompt_of("aes_bench/interpretation", row) == (entries[row["id"]]["AesI"]["Question"], IMAGE)
 
 
 def test_a_release_of_mmbench_is_asked_as_vlmevalkit_asks_it():
@@ -319,14 +332,14 @@ def test_a_release_of_mmbench_is_asked_as_vlmevalkit_asks_it():
             text += f"Question: {row['question']}\n" + "Options:\n"
             for key, item in zip("ABCD", row["options"], strict=False):
                 text += f"{key}. {item}\n"
-            assert get_task(f"mmbench/{config}").prompt(row) == (IMAGE, text + INSTRUCTED)
+            assert prompt_of(f"mmbench/{config}", row) == (IMAGE, text + INSTRUCTED)
 
 
 @pytest.mark.parametrize("name", ["two_afc/coarse", "q_bench/perception", "aes_bench/perception", "mmbench/en"])
 def test_parts_reach_the_model_as_they_are_and_in_their_order(name):
     """One part of the message for each part of the prompt, and not a blank more."""
     rows = {"q_bench/perception": CLARITY, "aes_bench/perception": WARM, "mmbench/en": APPLES}
-    prompt = get_task(name).prompt(rows.get(name, {}))
+    prompt = prompt_of(name, rows.get(name, {}))
     images = tuple(Image.new("RGB", (4, 4)) for _ in range(prompt.count(IMAGE)))
     request = Request("0", prompt, images)
     for (message,) in (to_messages(request, list(images)), to_chat_messages(request)):

@@ -124,7 +124,7 @@ def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked,
     rows = load_data(get_task(name), is_mini=True, images="skip").dataset.select(range(4))
     lines = [json.dumps({"id": row["id"], "text": f"Splendid {row['id']}"}) + "\n" for row in rows]
     (tmp_path / "answers.jsonl").write_text("".join(lines))
-    judge = ("--judge", "judge", "--judge-base-url", httpserver.url_for("/v1"), "--set", f"rounds={3}")
+    judge = ("--judge", "judge", "--judge-base-url", httpserver.url_for("/v1"), "--set", "rounds=3")
     answers = ("--predictions", tmp_path / "answers.jsonl", "--limit", 4, "--out", tmp_path / "out")
     done = invoke("score", name, "--mini", *answers, *judge)
     assert done.exit_code == 0, done.output
@@ -135,7 +135,7 @@ def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked,
 
 
 @pytest.mark.parametrize("name", ["q_bench/perception", "q_bench/perception_pairs", "q_bench/description"])
-def test_answers_made_elsewhere_are_scored(tmp_path, name):
+def test_precomputed_predictions_are_scored(tmp_path, name):
     rows = load_data(get_task(name), is_mini=True, images="skip").dataset.select(range(9))
     right = "description" if name.endswith("description") else "answer"
     lines = [json.dumps({"id": row["id"], "text": row[right]}) + "\n" for row in rows]
@@ -153,7 +153,7 @@ def test_answers_made_elsewhere_are_scored(tmp_path, name):
 
 @pytest.mark.parametrize("inference", ["options", "closed-set"])
 def test_the_test_split_gives_an_answer_file_with_letters_of_the_releases_order(tmp_path, inference):
-    options = ("--split", "test", "--limit", 12, "--set", f"shuffle_seed={3}", "--set", f"inference={inference}")
+    options = ("--split", "test", "--limit", 12, "--set", "shuffle_seed=3", "--set", f"inference={inference}")
     (result,), output = run(tmp_path, "q_bench/perception", *options)
     assert result.scores is None and "private" in " ".join(result.caveats) and "private" in output
     assert result.diagnostics and result.variants == {}

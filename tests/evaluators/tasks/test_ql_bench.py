@@ -35,7 +35,7 @@ def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
         assert scores["answer_accuracy"] > scores["random_guess"]
         assert scores["score_cc"] == pytest.approx(100 * scores["answer_rate"] * scores["answer_accuracy"])
         assert scores["score_sa"] == scores["score_cc"] + scores["score_rc"]
-        assert result.split == "dev" and "not to be set beside" in " ".join(result.caveats)
+        assert result.split == "dev" and "not comparable with them" in " ".join(result.caveats)
     assert "Only the dev answers are public" in done.output
 
 
@@ -70,7 +70,7 @@ def test_a_server_is_asked_again_only_where_it_refused(http, script, task, image
         assert REFUSAL not in json.dumps(body)
 
 
-def test_answers_made_elsewhere_are_scored(tmp_path):
+def test_precomputed_predictions_are_scored(tmp_path):
     rows = load_data(get_task("ql_bench/single"), is_mini=True, images="skip").dataset.select(range(6))
     lines = [{"id": row["id"], "text": row["answer"]} for row in rows]
     lines[0]["text"] = REFUSAL

@@ -20,7 +20,6 @@ from eyechart.evaluators.runs.table import notes
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.two_afc import distortion_level, distortion_type
 from eyechart.metrics.scoring.errors import ScoringWarning
-from eyechart.metrics.scoring.quality.averages import weighted_mean
 
 TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
 ONE_EACH = {"kadid10k": 81, "koniq10k": 160, "MM21": 129, "CSIQ": 30, "LIVEC": 100, "spaq": 160, "kadis700k": 100}
@@ -85,8 +84,9 @@ def test_a_simulated_observer_on_the_real_coarse_list(observed):
 
 def test_a_result_of_the_label_file_alone_says_that_mm21s_qualities_are_bitrates(observed, reference):
     assert observed.settings["mm21_quality"] == "bitrate"
-    assert observed.note.startswith("MM21 is scored against bitrates") and "mm21_dir" in observed.note
-    assert any(line == f"two_afc/coarse: {observed.note}" for line in notes([observed]))
+    (caveat,) = observed.caveats
+    assert caveat.startswith("MM21 is scored against bitrates") and "mm21_dir" in caveat
+    assert any(line == f"two_afc/coarse: {caveat}" for line in notes([observed]))
     assert observed.complete and observed.left_out == []
 
 
@@ -101,7 +101,7 @@ def test_licqas_lists_make_mm21s_qualities_opinion_scores(reference, qualities, 
     only = {"databases": ["MM21"]}
     data = load_data(get_task("two_afc/coarse"), data_dir=tmp_path, images="skip", options=only)
     found = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), data)
-    assert (found.settings["mm21_quality"], " ".join(found.caveats)) == ("opinion score", "")
+    assert (found.settings["mm21_quality"], found.caveats) == ("opinion score", [])
     alone = score("two_afc/coarse", reference, file, **only)
     assert alone.settings["mm21_quality"] == "bitrate" and alone.scores["accuracy_all"] == 1.0
     assert 0.5 < found.scores["accuracy_all"] < 0.9
@@ -116,7 +116,7 @@ def test_averages_are_those_of_table_2(observed):
     for average in (earlier, rated):
         rows = [observed.diagnostics["table"][part] for part in average["over"]]
         for name in ("consistency", "accuracy_all", "plcc_fitted"):
-            expected = weighted_mean([row[name] for row in rows], [SIZES[part] for part in average["over"]])
+            expected = np.average([row[name] for row in rows], weights=[SIZES[part] for part in average["over"]])
             assert average[name] == pytest.approx(expected)
 
 
@@ -141,7 +141,9 @@ def test_the_curve_over_rounds_is_that_of_figure_3(observed):
     ],
 )
 def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, reference, tmp_path):
-    data = load_dataset("two_afc", get_task(task).config, split="test", data_dir=reference / "two-afc", images="skip")
+    data = load_dataset(
+        "two_afc", get_task(task).data.config, split="test", data_dir=reference / "two-afc", images="skip"
+    )
     scores = dict(zip(list(data["first_id"]), list(data["first_quality"]), strict=True))
     scores |= dict(zip(list(data["second_id"]), list(data["second_quality"]), strict=True))
     found = score(task, reference, write_scores(tmp_path / "perfect.csv", scores))
@@ -150,7 +152,7 @@ def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, referen
     (average,) = found.diagnostics["averages"]
     assert (average["over"], average["weights"]) == (parts, "equal")
     assert average["accuracy_all"] == 1
-    own = [name for name in found.scores["by_pool"] if (get_task(task).part_of_pool or str)(name) == parts[0]]
+    own = [name for name in found.scores["by_pool"] if (get_task(task).protocol.part_of_pool or str)(name) == parts[0]]
     assert table[parts[0]]["srcc"] == pytest.approx(np.mean([found.scores["by_pool"][name]["srcc"] for name in own]))
     assert len(own) == (1 if task == "two_afc/fine_mos" else 4)
 

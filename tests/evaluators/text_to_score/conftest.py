@@ -46,7 +46,7 @@ def encoder(descriptions, tmp_path_factory) -> str:
 @pytest.fixture(scope="session")
 def settings(encoder) -> TrainingSettings:
     """Settings with which the small encoder learns the mini descriptions."""
-    return TrainingSettings(encoder, epochs=10, learning_rate=3e-3, batch_size=8, max_length=64, folds=3, cpu_only=True)
+    return TrainingSettings(encoder, epochs=10, learning_rate=3e-3, batch_size=8, max_length=64, cpu_only=True)
 
 
 @pytest.fixture(scope="session")

@@ -70,7 +70,7 @@ def test_train_apply_and_the_same_from_python_agree(pairs_file, descriptions, se
     assert list(scores) == [f"{row}.png" for row in range(72)]
     assert list(scores.values()) == same(regressor.predict(descriptions[0]).tolist())
     loaded = TextToScore.load(tmp_path / "regressor", cpu_only=True)
-    assert loaded.record.settings == regressor.record.settings | {"folds": 5}
+    assert loaded.record.settings == regressor.record.settings
 
 
 def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(regressor, tmp_path):
@@ -160,6 +160,11 @@ def test_bad_files_of_pairs_are_refused(settings, tmp_path, name, text, code, me
     done = invoke("train", tmp_path / name, "--out", tmp_path / "out", *options(settings))
     assert (done.exit_code, message in done.output) == (code, True), done.output
     assert not (tmp_path / "out").exists()
+
+
+def test_a_setting_out_of_its_range_is_wrong_usage(pairs_file, tmp_path):
+    done = invoke("train", pairs_file, "--out", tmp_path / "out", "--epochs", 0)
+    assert done.exit_code == 2 and "epochs=0 is not allowed; expected a whole number, at least 1" in done.output
 
 
 def test_bad_files_of_texts_are_refused(regressor, tmp_path):

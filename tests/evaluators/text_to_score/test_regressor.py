@@ -138,7 +138,6 @@ def test_unusable_pairs_are_refused_before_anything_is_loaded(texts, scores, mes
         ("epochs", 0, "epochs=0 is not allowed; expected a whole number, at least 1"),
         ("batch_size", 2.5, "batch_size=2.5"),
         ("max_length", 2, "max_length=2"),
-        ("folds", 1, "folds=1 is not allowed; expected a whole number, at least 2"),
         ("seed", -1, "seed=-1"),
         ("learning_rate", 0.0, "learning_rate=0.0 is not allowed; expected a number above 0"),
         ("learning_rate", float("nan"), "learning_rate=nan"),

@@ -14,7 +14,7 @@ from eyechart.metrics.scoring.errors import SmallSampleWarning
 @pytest.fixture(scope="module")
 def validated(descriptions, settings):
     with pytest.warns(SmallSampleWarning, match="plcc_fitted on n=24"):
-        return cross_validate(*descriptions, settings)
+        return cross_validate(*descriptions, settings, folds=3)
 
 
 def test_unseen_descriptions_are_ranked_far_above_chance(validated):
@@ -43,14 +43,14 @@ def test_a_fold_is_predicted_by_a_regressor_trained_on_the_others(validated, des
 
 
 def test_settings_and_number_of_images_are_in_the_result(validated, settings):
-    assert validated.settings == {**dataclasses.asdict(settings), "images": 72}
+    assert validated.settings == {**dataclasses.asdict(settings), "folds": 3, "images": 72}
 
 
 def test_scores_that_the_texts_do_not_tell_are_predicted_at_chance(descriptions, settings):
     texts, scores = descriptions
     shuffled = np.random.default_rng(0).permutation(scores).tolist()
     with pytest.warns(SmallSampleWarning):
-        found = cross_validate(texts, shuffled, dataclasses.replace(settings, epochs=4))
+        found = cross_validate(texts, shuffled, dataclasses.replace(settings, epochs=4), folds=3)
     assert abs(found.scores["srcc"]) < 0.3
 
 
@@ -62,6 +62,8 @@ def test_all_descriptions_of_an_image_are_in_one_fold():
     assert sorted(np.bincount(list(images.values()))[1:]) == [6, 7, 7]
     assert (assign_folds(ids[::-1], 3, seed=4)[::-1] == folds).all()
     assert (assign_folds(ids, 3, seed=5) != folds).any()
+    with pytest.raises(UsageError, match="folds=1 is not allowed; expected 2 to 20"):
+        assign_folds(ids, 1, seed=4)
 
 
 def test_images_with_several_descriptions_are_validated_image_by_image(descriptions, settings):
@@ -71,7 +73,8 @@ def test_images_with_several_descriptions_are_validated_image_by_image(descripti
         found = cross_validate(
             texts,
             scores,
-            dataclasses.replace(settings, epochs=1, folds=2),
+            dataclasses.replace(settings, epochs=1),
+            folds=2,
             image_ids=[f"{row // 3}" for row in range(24)],
             progress=lambda done, total: steps.append((done, total)),
         )
@@ -83,8 +86,8 @@ def test_images_with_several_descriptions_are_validated_image_by_image(descripti
 @pytest.mark.parametrize(
     ("texts", "scores", "ids", "message"),
     [
-        (["a", "b"], [1.0, 2.0], None, "folds=3 is not allowed: there are 2 images, and each fold needs one"),
-        (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y", "y"], "folds=3 is not allowed: there are 2 images"),
+        (["a", "b"], [1.0, 2.0], None, "folds=3 is not allowed; expected 2 to 2, the number of images"),
+        (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y", "y"], "folds=3 is not allowed; expected 2 to 2"),
         (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y"], "image_ids are 2; expected one for each of 3 descriptions"),
         (["a", "b", "c"], [1.0, 1.0, 1.0], None, "scores are all 1.0"),
         (["a", "b", "c"], [1.0, 2.0], None, "scores have the shape (2,)"),
@@ -93,12 +96,12 @@ def test_images_with_several_descriptions_are_validated_image_by_image(descripti
 )
 def test_what_cannot_be_validated_is_refused(settings, texts, scores, ids, message):
     with pytest.raises(UsageError) as caught:
-        cross_validate(texts, scores, settings, image_ids=ids)
+        cross_validate(texts, scores, settings, folds=3, image_ids=ids)
     assert message in str(caught.value)
 
 
 def test_a_fold_without_which_all_scores_are_equal_is_named(settings):
     with pytest.raises(UsageError) as caught:
-        cross_validate(["a", "b", "c"], [1.0, 1.0, 2.0], settings)
+        cross_validate(["a", "b", "c"], [1.0, 1.0, 2.0], settings, folds=3)
     assert "scores are all 1.0" in caught.value.explain()
     assert "on the 2 descriptions outside fold" in caught.value.explain()

@@ -123,7 +123,7 @@ def test_the_rest_of_a_file_stands_where_one_result_does_not(folder, space, tmp_
         ),
         (
             json.dumps(results_file([result_on(PERCEPTION, "a", 0.4)])).replace("0.4,", "-0.5,"),
-            "expected 0 to 1",
+            "expected a number from 0 to 1",
         ),
     ],
 )

@@ -39,35 +39,24 @@ def test_a_result_of_the_boards_settings_fits(board):
         ),
         ("q_bench/perception", "settings.max_new_tokens", 64, "the board takes 32 or 4096"),
         ("q_bench/perception", "settings.shuffle_seed", 3, "settings.shuffle_seed is 3"),
+        ("q_bench/perception", "settings.data.options", {"rounds": 3}, "settings.data.options is {'rounds': 3}; the"),
+        ("q_bench/perception", "settings.data.options", "x", "settings.data.options is 'x'; the data set has no"),
         ("q_bench/perception", "settings", {}, "settings.data.is_mini is None"),
         ("q_bench/perception", "settings.data", "x" * 10_000, "settings.data.is_mini is None"),
-        ("q_bench/perception", "scores.accuracy", 1.01, "scores.accuracy is 1.01; expected 0 to 1"),
-        ("q_bench/perception", "scores.accuracy", -0.01, "expected 0 to 1"),
-        pytest.param("q_bench/perception", "scores.accuracy", 10**400, "expected 0 to 1", id="400 digits"),
         pytest.param("q_bench/perception", "scores.n", -(10**5000), "thousands of digits", id="5000 digits"),
-        ("q_bench/perception", "scores.accuracy", True, "scores.accuracy is True; expected 0 to 1"),
         ("q_bench/perception", "scores.accuracy", None, "scores.accuracy, which ranks, is undefined"),
-        ("q_bench/perception", "scores.accuracy_ci95", [0.6, 0.4], "expected the lower bound first"),
-        ("q_bench/perception", "scores.accuracy_ci95", [-1.0, 0.4], "expected 0 to 1"),
-        ("q_bench/perception", "scores.n", -1, "scores.n is -1; expected a whole number from 0 on"),
-        ("q_bench/perception", "scores.n", 1494.5, "expected a whole number"),
         ("q_bench/perception", "scores.n", 1494, "the board takes results on all 1,495 items"),
         ("q_bench/perception", "scores.n", None, "expected the number of items"),
-        ("q_bench/perception", "scores.by_question_type.what.accuracy", 7, "by_question_type.what.accuracy is 7"),
-        ("q_bench/perception", "scores.by_concern.other.n", -3, "by_concern.other.n is -3"),
-        ("q_bench/assessment/spaq", "scores.srcc", -1.5, "expected -1 to 1"),
         ("q_bench/assessment/spaq", "settings.word_pair", "high/low", "settings.word_pair is 'high/low'"),
         ("q_bench/assessment/spaq", "settings.temperature", 1.0, "settings.temperature is 1.0"),
         ("q_bench/assessment", "settings.databases", ["spaq"], "settings.databases is ['spaq']"),
         ("q_bench/description", "settings.judge.name", "lexical", "its judge is 'lexical'"),
-        ("q_bench/description", "scores.sum", 6.5, "scores.sum is 6.5; expected 0 to 6"),
         ("mmbench/en", "settings.data.config", "cn", "settings.data.config is 'cn'; the board takes 'en'"),
         ("mmbench/en", "settings.blind", True, "settings.blind is True"),
         ("mmbench/en_v11", "scores.n_questions", 0, "expected at least 1"),
         ("mmbench/cc", "scores.n_questions", 509, "the board takes results on all 510 items"),
         ("two_afc/coarse", "scores.n_pairs", 6348, "the board takes results on all 5,148 items"),
         ("mmbench/en_v11", "left_out", [{"id": "7", "reason": "no image"}], "1 items were left out; the first: '7'"),
-        ("ql_bench/single", "scores.score_sa", 101, "expected 0 to 100"),
         ("ql_bench/single", "settings.data.options.refusal_position", "first", "the board takes 'last'"),
         ("two_afc/coarse", "settings.data.options.rounds", 3, "settings.data.options.rounds is 3"),
         ("two_afc/coarse", "settings.orders", ["main"], "settings.orders is ['main']"),
@@ -80,13 +69,6 @@ def test_what_does_not_fit_is_named_with_what_would(board, keys, value, reason):
     reasons = reasons_for(board, result)
     assert any(reason in one for one in reasons), reasons
     assert all(len(one) < 400 for one in reasons)
-
-
-def test_scores_of_single_images_may_have_any_name():
-    board = board_named("two_afc/coarse")
-    result = result_on(board, "some/model")
-    result["scores"]["scores"] = {"n": 40.0, "accuracy": {"srcc": 99.0}}
-    assert reasons_for(board, result) == []
 
 
 def test_all_reasons_are_given_at_once():

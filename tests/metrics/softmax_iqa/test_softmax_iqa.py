@@ -7,13 +7,12 @@ import pytest
 from scipy.optimize import curve_fit
 
 import eyechart.metrics
-from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreWarning
-from eyechart.metrics.scoring.quality.correlation import fit_logistic, logistic4, plcc, rmse
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from eyechart.metrics.scoring.quality.correlation import fit_logistic, logistic4, plcc
 from eyechart.metrics.scoring.quality.pooling import pool
 
 SETTINGS = {"fit": "logistic4", "average_over": None, "resamples": 1000, "seed": 0}
 POOLING = {"temperature": 100.0, "strategy": "softmax", "ties": "exact"}
-SCORES = {"srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted", "srcc_ci95", "plcc_ci95", "n"}
 
 
 def _rows(n: int = 60, seed: int = 0) -> dict[str, list]:
@@ -32,15 +31,13 @@ def scores():
     return eyechart.metrics.load("softmax_iqa", "scores")
 
 
-def test_keys_and_settings(logits, scores) -> None:
+def test_settings_and_intervals(logits, scores) -> None:
     found = logits.compute(**_rows())
-    assert set(found) == SCORES | set(SETTINGS) | set(POOLING)
     assert {name: found[name] for name in SETTINGS | POOLING} == SETTINGS | POOLING
-    assert json.loads(json.dumps(found)) == found
-    plain = scores.compute(predictions=list(range(40)), references=list(range(40)))
-    assert set(plain) == SCORES | set(SETTINGS)
     assert found["srcc_ci95"][0] < found["srcc"] < found["srcc_ci95"][1]
     assert found["plcc_ci95"][0] < found["plcc"] < found["plcc_ci95"][1]
+    plain = scores.compute(predictions=list(range(40)), references=list(range(40)))
+    assert {name: plain.get(name) for name in SETTINGS | POOLING} == SETTINGS | dict.fromkeys(POOLING)
 
 
 def test_both_configurations_agree(logits, scores) -> None:
@@ -98,13 +95,6 @@ def test_constant_references_and_one_item(scores) -> None:
         assert math.isnan(scores.compute(predictions=range(40), references=[3] * 40)["srcc"])
     with pytest.warns(UndefinedScoreWarning, match="at least two items"):
         assert math.isnan(scores.compute(predictions=[1], references=[1])["plcc"])
-
-
-def test_small_samples_warn(scores) -> None:
-    rng = np.random.default_rng(0)
-    with pytest.warns(SmallSampleWarning, match="n=12 images"):
-        found = scores.compute(predictions=rng.normal(size=12), references=rng.normal(size=12))
-    assert not math.isnan(found["plcc_fitted"])
 
 
 @pytest.mark.parametrize(
@@ -193,4 +183,4 @@ def test_a_fifth_parameter_never_loses(reference: Path, model: str, database: st
     assert five.rmse <= four.rmse * (1 + 1e-9)
     start = [y.max(), y.min(), x.mean(), x.std() / 4]
     published, _ = curve_fit(logistic4, x, y, start, maxfev=5000)
-    assert four.rmse <= rmse(logistic4(x, *published), y) * (1 + 1e-9)
+    assert four.rmse <= np.sqrt(np.mean((logistic4(x, *published) - y) ** 2)) * (1 + 1e-9)

@@ -65,7 +65,10 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
     [
         (["--base-url", "http://127.0.0.1:9/v1"], "a server needs --model"),
         (["--backend", "openai"], "a server needs --model"),
-        (["--backend", "transformers", "--base-url", "http://127.0.0.1:9/v1"], "leave out one"),
+        (
+            ["--backend", "transformers", "--base-url", "http://127.0.0.1:9/v1"],
+            "which --backend transformers does not ask",
+        ),
         (["--backend", "vllm"], "'vllm' is not one of"),
         (["--base-url", "127.0.0.1:9", "--model", "m"], "has the form http://host:port/v1"),
         (["--base-url", "http://a:b@host/v1", "--model", "m"], "must not hold a user"),

@@ -13,7 +13,7 @@ TASK = "q_bench/assessment"
 @pytest.fixture
 def run(backend):
     def ask(limit=12, server=None, **options):
-        loaded = load_data(get_task(TASK), subset="kadis700k", data_dir=mini.release("kadis700k"))
+        loaded = load_data(get_task(TASK), dataset="kadis700k", data_dir=mini.release("kadis700k"))
         return evaluator(TASK, settings=options).run(server or backend(), loaded, limit=limit)
 
     return ask
@@ -46,5 +46,5 @@ def test_the_likeliest_token_goes_on_with_the_beginning_of_the_reply(model_serve
     sent = [body for body in model_server.asked if body["messages"][-1]["content"] == "The quality of the image is"]
     assert len(sent) == 12
     assert {body.get("max_tokens") or body["max_completion_tokens"] for body in sent} == {1}
-    assert found.diagnostics["suggested_words"] == "good/poor"
+    assert found.diagnostics["suggested_word_pair"] == "good/poor"
     assert found.diagnostics["top_tokens"].keys() <= {"good", "poor"}

@@ -82,24 +82,6 @@ def test_answers_that_name_no_option_are_counted_and_wrong(tmp_path, perception_
     assert task.left_out == []
 
 
-def test_missing_items_are_an_error_or_left_out_and_counted(tmp_path, perception_rows):
-    rows = [row for row in rows_with(perception_rows, right_letter) if row["index"] != 17]
-    path = write_tsv(tmp_path / "a.tsv", rows)
-    done = invoke("score", "q_bench/perception", "--mini", "--predictions", path, "--out", tmp_path / "failed")
-    assert done.exit_code == 1
-    assert "no prediction for id 'dev-mini_dev_0017.png', pass 'main'" in done.output and "--skip-bad" in done.output
-    task = score(path, "--skip-bad")
-    assert (task.scores["n"], task.scores["accuracy"]) == (179, 1.0)
-    assert [item.id for item in task.left_out] == ["dev-mini_dev_0017.png"]
-
-
-def test_items_that_nobody_asked_for_are_counted(tmp_path, perception_rows):
-    path = write_tsv(tmp_path / "a.tsv", rows_with(perception_rows, right_letter))
-    task = score(path, "--limit", 60)
-    assert (task.scores["n"], task.scores["accuracy"]) == (60, 1.0)
-    assert task.settings["model"]["predictions_unused"] == 120
-
-
 def test_a_file_of_another_split_is_refused(tmp_path, perception_rows):
     path = write_jsonl(tmp_path / "a.jsonl", [{"id": row["id"], "text": "A"} for row in perception_rows])
     done = invoke(

@@ -64,10 +64,10 @@ class Judge:
         return [self.letter] * n
 
 
-def run(model, dataset, judge=None, **options):
+def run(model, dataset, judge=None, *, skip_bad=False, **options):
     loaded = LoadedData(dataset, "own data", "given", "given")
     backend = FunctionBackend(model) if callable(model) else model
-    return evaluator("ql_bench/single", settings=options, judge=judge).run(backend, loaded)
+    return evaluator("ql_bench/single", settings=options, judge=judge).run(backend, loaded, skip_bad=skip_bad)
 
 
 def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
@@ -86,8 +86,14 @@ def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     assert (by_type["what"]["score_cc"], by_type["what"]["score_rc"]) == pytest.approx((100 / 3, 0.0))
     assert found.diagnostics == {"forced_asked": 2, "forced_missing": 0}
     forced = [line for line in found.predictions if line["pass"] == "forced"]
-    assert [(line["id"], line["answer"], line["choice"]) for line in forced] == [("q1", "B", "B"), ("q2", "C", "A")]
+    assert [(line["id"], line["answer"]) for line in forced] == [("q1", "B"), ("q2", "C")]
     assert [line["options"] for line in forced] == [["Good", "Fair", "Poor"]] * 2
+    main = [line for line in found.predictions if line["pass"] == "main"]
+    assert [line["outcome"] for line in main] == [
+        *("right answer", "wrong refusal", "right refusal", "wrong answer", "right answer", "right answer"),
+    ]
+    # The second answers are in the letters of the first options.
+    assert [line["forced_choice"] for line in main] == [None, "C", "B", None, None, None]
 
 
 @ALL_REFUSED
@@ -136,23 +142,23 @@ def test_a_letter_is_read_in_the_order_shown(refusable):
     assert run(letter_of("Fair"), refusable, shuffle_seed=5).scores["score_cc"] == pytest.approx(200 / 6)
 
 
-def test_with_a_judge_undecided_questions_are_asked_again_too(refusable):
+def test_what_a_judge_reads_as_the_refusal_is_asked_again(refusable):
     replies = {0: "Good", 1: "hard to say", 2: "", 3: REFUSAL, 4: "Poor", 5: "one of them"}
     model, judge = Model(replies, dict.fromkeys(range(6), "Good")), Judge("B")
     found = run(model, refusable, judge)
-    # An empty reply goes to no judge, so it needs no second pass. B is the refusal of question 1 alone.
-    assert [number for number, shown in model.shown if REFUSAL not in shown] == [1, 3, 5]
+    # An empty reply goes to no judge. B is the refusal of question 1, and not of question 5.
+    assert [number for number, shown in model.shown if REFUSAL not in shown] == [1, 3]
     assert found.scores["n_refused"] == 2 and found.scores["score_rc"] == pytest.approx(100 / 6)
     assert found.scores["judge_asked"] == 2 and found.scores["unmatched"] == 1
     assert found.settings["judge"] == {"name": "Judge"}
     assert run(Model(replies, "Good"), refusable, Judge("B"), rounds=3).scores["rounds"] == 3
 
 
-def test_with_a_random_choice_undecided_questions_are_asked_again_too(refusable):
-    model = Model("no idea", "Good")
-    found = run(model, refusable, fallback="random")
-    assert found.diagnostics["forced_asked"] == 6 and found.settings["fallback"] == "random"
-    assert found.scores["extraction"]["random"] == 1.0
+def test_where_the_refusal_is_drawn_the_question_is_asked_again(refusable):
+    found = run(Model("no idea", "Good"), refusable, fallback="random")
+    drawn = [line["choice"] == line["refusal"] for line in found.predictions if line["pass"] == "main"]
+    assert 0 < found.diagnostics["forced_asked"] == sum(drawn) == found.scores["n_refused"] < 6
+    assert found.scores["extraction"]["random"] == 1.0 and found.settings["fallback"] == "random"
     assert run(Model("no idea"), refusable).diagnostics["forced_asked"] == 0
 
 
@@ -170,26 +176,24 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
     assert found.settings["model"]["predictions_unused"] == 1
     with pytest.raises(DataError, match=r"item 'q1'.*no prediction for id 'q1', pass 'forced'; the file has main"):
         run(write(tmp_path, forced[0], *first), refusable)
-    left = evaluator("ql_bench/single").run(
-        write(tmp_path, forced[0], *first), LoadedData(refusable, "own data", "given", "given"), skip_bad=True
-    )
+    left = run(write(tmp_path, forced[0], *first), refusable, skip_bad=True)
     # Left out, it would raise the answer rate, as only refused questions have a second pass.
     assert left.left_out == [] and left.diagnostics == {"forced_asked": 2, "forced_missing": 1}
     assert not left.complete and found.complete
-    assert left.note.startswith("1 of 2 refused questions have no second answer, and so are not refused rightly. ")
+    assert left.caveats[-1] == "1 of 2 refused questions have no second answer, and so are not refused rightly."
     assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
     assert left.scores["answer_rate"] == found.scores["answer_rate"]
     assert left.scores["score_cc"] == found.scores["score_cc"]
-    none = evaluator("ql_bench/single").run(
-        write(tmp_path, *first), LoadedData(refusable, "own data", "given", "given"), skip_bad=True
-    )
+    none = run(write(tmp_path, *first), refusable, skip_bad=True)
     assert none.scores["answer_rate"] == found.scores["answer_rate"] and none.scores["score_rc"] == 0.0
 
 
-def test_a_predictions_file_may_lack_the_second_pass_of_what_only_a_judge_finds_refused(tmp_path, refusable):
+def test_what_only_a_judge_finds_refused_needs_its_second_pass_too(tmp_path, refusable):
     lines = [{"id": f"q{i}", "text": "hard to say" if i in (0, 3) else "Good"} for i in range(6)]
-    found = run(write(tmp_path, *lines), refusable, Judge("D"))
-    assert found.diagnostics == {"forced_asked": 2, "forced_missing": 2}
+    with pytest.raises(DataError, match="no prediction for id 'q0', pass 'forced'"):
+        run(write(tmp_path, *lines), refusable, Judge("D"))
+    found = run(write(tmp_path, *lines), refusable, Judge("D"), skip_bad=True)
+    assert found.diagnostics == {"forced_asked": 2, "forced_missing": 2} and not found.complete
     assert (found.scores["n_refused"], found.scores["forced_unmatched"], found.scores["score_rc"]) == (2, 2, 0.0)
     errors = [line["error"] for line in found.predictions if line["pass"] == "forced"]
     assert all("no prediction for id" in error for error in errors)

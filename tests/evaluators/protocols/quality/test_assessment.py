@@ -11,7 +11,6 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
-from eyechart.evaluators.runs.plan import make_plan
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
 
 TASK = "q_bench/assessment"
@@ -194,38 +193,26 @@ def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs
 
 
 def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
-    with pytest.raises(UsageError, match=r"unknown value of words 'good/por'; did you mean 'good/poor'\?"):
+    with pytest.raises(UsageError, match=r"unknown value of word_pair 'good/por'; did you mean 'good/poor'\?"):
         evaluator(TASK, settings=dict(word_pair="good/por"))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"inference": "closed-set"}, "inference='closed-set' has no effect on task q_bench/assessment"),
-        ({"inference": "top-token", "wording": "numerical"}, "inference='top-token' has no effect"),
-        (
-            {"inference": "top-token", "words": "high/low"},
-            "word_pair='high/low' has no effect .*: wording, inference",
-        ),
-        ({"prompt": "numerical", "temperature": 2.0}, "temperature=2.0 has no effect .*: wording, max_new_tokens"),
+        ({"inference": "closed-set"}, "inference='closed-set': .*expected logits | top-token"),
+        ({"inference": "top-token", "prompt": "numerical"}, "inference='top-token' has no effect"),
+        ({"inference": "top-token", "word_pair": "high/low"}, "word_pair='high/low' has no effect"),
+        ({"prompt": "numerical", "temperature": 2.0}, r"temperature=2\.0 has no effect"),
         ({"prompt": "numerical", "ties": "released"}, "ties='released' has no effect"),
         ({"max_new_tokens": 4}, "max_new_tokens=4 has no effect"),
-        ({"prompt": "vague"}, "unknown wording"),
+        ({"prompt": "vague"}, "unknown value of prompt 'vague'"),
     ],
     ids=str,
 )
-def test_options_without_effect_are_refused(options, message):
+def test_settings_without_effect_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
         evaluator(TASK, settings=options)
-
-
-def test_options_for_other_tasks_of_a_run_are_not_given_to_it():
-    options = TaskOptions(inference="closed-set", max_new_tokens=4, word_pair="high/low")
-    plan = make_plan(["q_bench/perception", TASK], options=options)
-    assert plan[0].options == TaskOptions(inference="closed-set", max_new_tokens=4)
-    assert {planned.options for planned in plan[1:]} == {TaskOptions(word_pair="high/low")}
-    with pytest.raises(UsageError, match="inference='closed-set' has no effect"):
-        make_plan([TASK], options=options)
 
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
@@ -262,9 +249,9 @@ def test_scores_made_elsewhere_are_correlated_as_they_are(photographs, tmp_path)
     assert found.scores["srcc"] == pytest.approx(spearmanr(numbers, range(40)).statistic)
     assert found.scores["plcc"] == pytest.approx(pearsonr(numbers, range(40)).statistic)
     assert "temperature" not in found.scores and found.variants == {}
-    assert found.settings["prediction"] == "score made elsewhere"
+    assert found.settings["prediction"] == "precomputed score"
     assert found.settings["word_pair"] is None and found.settings["prompt_id"] is None
-    assert [record["score"] for record in found.predictions] == pytest.approx(numbers)
+    assert [record["quality_score"] for record in found.predictions] == pytest.approx(numbers)
     with pytest.raises(UsageError, match="word_pair='high/low' is for logits of words, and the answers are scores"):
         run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs, word_pair="high/low")
     mixed = [{"logits": {"good": 1, "poor": 0}}, *({"score": number} for number in numbers[1:])]
@@ -288,8 +275,8 @@ def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(pho
     assert found.diagnostics == {"ratings": dict.fromkeys("12345", 8), "unread": 0, "replies": 40}
     assert found.settings["prediction"] == "number in the reply"
     assert found.settings["prompt_id"] == "q_bench_a3/2/numerical"
-    assert found.settings["max_new_tokens"] == 32 and "words" not in found.settings
-    assert [record["choice"] for record in found.predictions[:3]] == ["2", "3", "4"]
+    assert found.settings["max_new_tokens"] == 32 and "word_pair" not in found.settings
+    assert [record["quality_score"] for record in found.predictions[:3]] == [2, 3, 4]
     assert found.variants == {} and found.complete and not " ".join(found.caveats)
 
 
@@ -338,7 +325,7 @@ def test_bad_top_tokens_are_counted_and_choose_nothing_that_they_do_not_say(phot
     found = run(says([reply] * 40), photographs, inference="top-token")
     (share,) = found.diagnostics["top_tokens"].values()
     assert share == 1.0 and len(next(iter(found.diagnostics["top_tokens"]))) <= 40
-    assert found.diagnostics["suggested_words"] == ("good/poor" if reply.startswith("good") else None)
+    assert found.diagnostics["suggested_word_pair"] == ("good/poor" if reply.startswith("good") else None)
 
 
 def test_the_same_number_for_all_is_undefined_and_told(photographs):
@@ -359,11 +346,11 @@ def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
     assert found.diagnostics == {
         "top_tokens": {"high": 0.75, "low": 0.125, "good": 0.125},
         "other_tokens": 0.0,
-        "suggested_words": "high/low",
+        "suggested_word_pair": "high/low",
     }
     assert found.scores is None and found.variants == {} and found.complete and found.left_out == []
-    assert " ".join(found.caveats).endswith("go on with word_pair='high/low' (--words high/low).")
-    assert (found.settings["prediction"], found.settings["max_new_tokens"]) == ("likeliest token", 1)
+    assert " ".join(found.caveats).endswith("go on with --set word_pair=high/low.")
+    assert found.settings["prediction"] == "likeliest token"
 
 
 def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photographs):
@@ -373,7 +360,7 @@ def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photogr
     assert len(found.predictions) == 40
     # The likeliest tokens need no scores to choose words by.
     tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
-    assert tokens.diagnostics["suggested_words"] == "good/poor" and "--words good/poor" in tokens.note
+    assert tokens.diagnostics["suggested_word_pair"] == "good/poor" and "word_pair=good/poor" in tokens.caveats[-1]
 
 
 def test_a_text_function_is_refused_for_quality_assessment(photographs):

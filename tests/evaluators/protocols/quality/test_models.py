@@ -21,7 +21,7 @@ def tiny():
 
 @pytest.fixture(scope="module")
 def photographs():
-    return load_data(get_task(TASK), subset="kadis700k", data_dir=mini.release("kadis700k"))
+    return load_data(get_task(TASK), dataset="kadis700k", data_dir=mini.release("kadis700k"))
 
 
 def run(backend, loaded, **options):
@@ -45,4 +45,4 @@ def test_its_numbers_and_likeliest_tokens_are_read(tiny, photographs):
     numerical = run(tiny, photographs, prompt="numerical")
     assert numerical.diagnostics["unread"] == 0 and numerical.scores["srcc"] > 0.6
     top = run(tiny, photographs, inference="top-token")
-    assert top.diagnostics["suggested_words"] == "good/poor" and top.diagnostics["other_tokens"] == 0
+    assert top.diagnostics["suggested_word_pair"] == "good/poor" and top.diagnostics["other_tokens"] == 0

@@ -2,26 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.accuracy import (
-    accuracy,
-    choice_distribution,
-    choice_scores,
-    random_guess,
-    yes_no_scores,
-)
+from eyechart.metrics.scoring.choices.accuracy import choice_distribution, choice_scores, random_guess, yes_no_scores
 from eyechart.metrics.scoring.choices.reading import read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 
 
-def test_accuracy_and_random_guess_by_hand() -> None:
-    assert accuracy([1, 0, 0, 1]) == 0.5
+def test_random_guess_by_hand() -> None:
     assert random_guess([2, 4, 3]) == pytest.approx((1 / 2 + 1 / 4 + 1 / 3) / 3)
 
 
-@pytest.mark.parametrize("score", [accuracy, random_guess])
-def test_nothing_to_score(score) -> None:
+def test_nothing_to_score() -> None:
     with pytest.raises(InputError, match="is empty"):
-        score([])
+        random_guess([])
 
 
 def test_yes_no_is_read_from_the_answer_text() -> None:

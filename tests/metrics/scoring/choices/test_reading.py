@@ -117,6 +117,23 @@ def test_rows_of_a_question_need_not_stand_together() -> None:
     assert found["choice"] == ["A", "B", None, "C"] and found["correct"] == [False, False, False, True]
 
 
+def test_settings_that_apply() -> None:
+    assert ExtractionSettings().applying([None]) == {"fallback": "wrong"}
+    judged = ExtractionSettings("me", "q_bench_vote", "all", rounds=3, fallback="random", seed=2)
+    assert judged.applying([0, None, 3, 1]) == {
+        "fallback": "random",
+        "seed": 2,
+        "judge": "me",
+        "judge_template": "q_bench_vote",
+        "judge_template_version": 1,
+        "rounds": 3,
+        "judge_asked": 3,
+        "judge_failed_rounds": 4,
+        "judge_unscored": 1,
+        "judge_reads": "all",
+    }
+
+
 def test_random_choice_is_uniform_over_options_and_x() -> None:
     counts = Counter(random_choice(3, 0, question) for question in range(4000))
     assert set(counts) == {"A", "B", "C", None}

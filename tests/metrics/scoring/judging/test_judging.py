@@ -9,7 +9,7 @@ from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning
 from eyechart.metrics.scoring.judging import prompts
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 from eyechart.metrics.scoring.judging.prompts import list_templates, read_fields, render, template_version
-from eyechart.metrics.scoring.judging.replies import ask, ask_all, judge_name, majority, parse_letter, parse_score
+from eyechart.metrics.scoring.judging.replies import ask_all, judge_name, majority, parse_letter, parse_score
 
 FIELDS = {
     "question": "How is the light",
@@ -119,17 +119,17 @@ def test_majority(votes: list, winner: object) -> None:
 
 @pytest.mark.parametrize("replies", ["11", [], ["1"], ["1"] * 3])
 def test_a_wrong_number_of_replies_fails_the_rounds(replies: object) -> None:
-    assert ask(lambda messages, n: replies, [], 2) == [None, None]  # type: ignore[arg-type,return-value]
+    assert ask_all(lambda messages, n: replies, [[]], 2) == [[None, None]]  # type: ignore[arg-type,return-value]
 
 
 @pytest.mark.parametrize("replies", [None, 7])
 def test_what_are_no_replies_fails_the_rounds_and_is_told(replies: object) -> None:
     with pytest.warns(LostRoundsWarning, match="TypeError"):
-        assert ask(lambda messages, n: replies, [], 2) == [None, None]  # type: ignore[arg-type,return-value]
+        assert ask_all(lambda messages, n: replies, [[]], 2) == [[None, None]]  # type: ignore[arg-type,return-value]
 
 
 def test_a_reply_that_is_no_string_fails_its_round() -> None:
-    assert ask(lambda messages, n: ["1", None], [], 2) == ["1", None]  # type: ignore[list-item]
+    assert ask_all(lambda messages, n: ["1", None], [[]], 2) == [["1", None]]  # type: ignore[list-item]
 
 
 def test_an_interrupt_is_not_swallowed() -> None:
@@ -137,7 +137,7 @@ def test_an_interrupt_is_not_swallowed() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask(interrupted, [], 1)
+        ask_all(interrupted, [[]], 1)
 
 
 class Patient:

@@ -10,8 +10,8 @@ from eyechart.metrics.scoring.judging.lexical import (
     best_option,
     completeness,
     lexical,
-    mark,
     preciseness,
+    rate,
     relevance,
 )
 from eyechart.metrics.scoring.judging.lexicon import AESTHETIC
@@ -130,7 +130,7 @@ def test_scores_are_on_their_scales_for_any_text(first: str, second: str) -> Non
     assert completeness(first, second) in (0, 1, 2)
     assert preciseness(first, second) in (0, 1, 2)
     assert relevance(first) in (0, 1, 2)
-    assert mark("How is it?", first, second) in (1, 2, 3, 4, 5)
+    assert rate("How is it?", first, second) in (1, 2, 3, 4, 5)
     assert best_option(first, OPTIONS, second) in ("A", "B", "C", None)
 
 
@@ -184,7 +184,7 @@ def test_best_option(question: str, options: list[str], answer: str, letter: str
     ],
 )
 def test_mark(question: str, reference: str, answer: str, marked: int) -> None:
-    assert mark(question, reference, answer) == marked
+    assert rate(question, reference, answer) == marked
 
 
 @pytest.mark.parametrize("name", list_templates())

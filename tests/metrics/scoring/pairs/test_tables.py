@@ -75,3 +75,31 @@ def test_weights_are_numbers_of_images() -> None:
 def test_bad_input(table, weights: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         average_rows(table, weights)
+
+
+# 2AFC, Table II: rho of IDEFICS-Instruct, mPLUG-Owl, XComposer-VL, Q-Instruct and GPT-4V; Table I: sampled images.
+COARSE = {
+    "CSIQ": (30, [0.670, 0.649, 0.489, 0.650, 0.764]),
+    "KADID-10k": (81, [0.552, 0.399, 0.517, 0.466, 0.560]),
+    "MM21": (129, [0.338, 0.319, 0.411, 0.392, 0.474]),
+    "CLIVE": (100, [0.492, 0.444, 0.489, 0.432, 0.785]),
+    "KonIQ-10k": (160, [0.479, 0.448, 0.463, 0.512, 0.800]),
+    "SPAQ": (160, [0.474, 0.326, 0.457, 0.397, 0.876]),
+}
+UNSEEN = {
+    "KADIS-700k": (100, [0.635, 0.612, 0.596, 0.658, 0.674]),
+    "SQAD": (100, [0.746, 0.618, 0.690, 0.642, 0.742]),
+    "Mixed": (200, [0.567, 0.503, 0.500, 0.503, 0.678]),
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "published"),
+    [(COARSE, [0.470, 0.396, 0.463, 0.449, 0.721]), (UNSEEN, [0.629, 0.559, 0.572, 0.576, 0.693])],
+    ids=["coarse", "unseen"],
+)
+def test_weighted_averages_of_the_paper(table: dict[str, tuple[int, list[float]]], published: list[float]) -> None:
+    for model, average in enumerate(published):
+        rows = {name: {"plcc_fitted": rho[model], "n_images": images} for name, (images, rho) in table.items()}
+        # The table's numbers are rounded to three digits, and so is their average.
+        assert average_rows(rows, "n_images")["plcc_fitted"] == pytest.approx(average, abs=0.0005 + 1e-9)

@@ -1,0 +1,204 @@
+"""Scores recomputed from predictions, of genuine runs and of runs in which something was changed."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.evaluation.averages import with_averages
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.report.runs import read_runs
+from eyechart.evaluators.requests.types import OutputType
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
+from eyechart.evaluators.tasks import TASKS
+from eyechart.evaluators.tasks.q_bench import DATABASES
+from eyechart.hub_cards.recomputing import JUDGED, NO_PREDICTIONS, Check, Recomputing
+from tests.evaluators.finished_runs import write
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+PERCEPTION = "q_bench/perception"
+WHOLE = (
+    (PERCEPTION, "llvisionqa"),
+    ("q_bench/description", "lldescribe"),
+    ("q_bench/assessment", "spaq"),
+    ("mmbench/cc", "mmbench"),
+    ("ql_bench/pair", "llsavisionqa"),
+    ("two_afc/fine_mos", "two_afc"),
+)
+"""A task of each kind with its data."""
+Change = Callable[[Any], Any]
+
+
+def draw(text: str) -> float:
+    return hashlib.sha256(text.encode()).digest()[0] / 256
+
+
+def say(messages: Any) -> str:
+    """A letter for most questions, and now and then a text that names no option."""
+    drawn = draw(json.dumps(messages, default=str))
+    return "I would rather not say." if drawn > 0.9 else "ABCD"[int(4 * drawn)]
+
+
+def rate(messages: Any, words: Any) -> dict[str, float]:
+    return {word: 10 * draw(f"{word} {messages}") for word in words}
+
+
+def evaluated(task: str, dataset: str, limit: int | None = None) -> Any:
+    own = evaluator(task)
+    loaded = load_data(own.definition, dataset=dataset, data_dir=mini.release(dataset))
+    answer = rate if own.protocol.output_type is OutputType.LOGITS else say
+    return own.run(FunctionBackend(answer), loaded, limit=limit)
+
+
+@pytest.fixture(scope="module")
+def every_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of some items of every task."""
+    made = [evaluated(task.name, name, 24) for task in TASKS for name in task.data.default_datasets]
+    return write(tmp_path_factory.mktemp("every") / "run", with_averages(made))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one task of each kind on all its data."""
+    return write(tmp_path_factory.mktemp("whole") / "run", [evaluated(*one) for one in WHOLE])
+
+
+def checks(run: Path, data_dirs: dict[str, str] | None = None, task: str = "") -> dict[str, Check]:
+    """What comes of each result of a run, or of those of one task."""
+    (read,) = read_runs([run])
+    recomputing = Recomputing(read, data_dirs)
+    keys = [key for key in read.tasks if task in ("", key.task)]
+    return {f"{key.task} {key.dataset}": recomputing.check(key) for key in keys}
+
+
+def changed(run: Path, to: Path, results: Change | None = None, rows: Change | None = None) -> Path:
+    """A copy of a run with other scores of its first task, or other predictions."""
+    content = json.loads((run / "results.json").read_text())
+    table = parquet.read_table(run / PREDICTIONS_FILE)
+    predictions = table.to_pylist()
+    if results is not None:
+        results(content["tasks"][0])
+    if rows is not None:
+        rows(predictions)
+    to.mkdir()
+    (to / "results.json").write_text(json.dumps(content))
+    parquet.write_table(pyarrow.Table.from_pylist(predictions, schema=table.schema), to / PREDICTIONS_FILE)
+    return to
+
+
+def put(key: str, value: Any) -> Change:
+    """Changes a column of the first prediction that is right, one of `PERCEPTION`."""
+
+    def change(rows: list[dict[str, Any]]) -> None:
+        next(row for row in rows if row["correct"])[key] = value
+
+    return change
+
+
+def swap_answer(rows: list[dict[str, Any]]) -> None:
+    """Another right answer to a question with two options at least."""
+    row = next(row for row in rows if row["correct"])
+    row["answer"] = "B" if row["answer"] == "A" else "A"
+
+
+def test_every_score_of_a_genuine_run_is_computed_again(every_task: Path) -> None:
+    found = checks(every_task)
+    assert {name.split()[0] for name in found} == {task.name for task in TASKS}
+    assert "q_bench/assessment average" in found and len(found) == len(TASKS) + len(DATABASES)
+    assert {name: check for name, check in found.items() if check != Check()} == {}
+
+
+@pytest.mark.parametrize(
+    ("results", "rows", "reason"),
+    [
+        (lambda task: task["scores"].update(accuracy=0.99), None, "scores.accuracy is 0.99; its predictions give 0."),
+        (lambda task: task["scores"].update(accuracy_ci95=[0.2, 0.9]), None, "scores.accuracy_ci95[0] is 0.2; its pr"),
+        (lambda task: task["scores"]["by_question_type"].pop("what"), None, "scores.by_question_type.what is None; "),
+        (lambda task: task["scores"].update(bonus=1.0), None, "scores.bonus is 1.0; its predictions give None"),
+        (lambda task: task["settings"].update(max_new_tokens="x"), None, "its predictions cannot be scored: the pre"),
+        (None, put("text", "I would rather not say."), "scores.accuracy is 0."),
+        (None, lambda rows: swap_answer(rows), "scores.accuracy is 0."),
+        (None, put("answer", "Z"), "its predictions cannot be scored: the predictions of q_bench/perception give no"),
+        (None, put("options", None), "its predictions"),
+        (None, lambda rows: rows.pop(0), "scores.n is 180; its predictions give 179"),
+    ],
+)
+def test_what_was_changed_is_named(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: str) -> None:
+    (check,) = checks(changed(whole, tmp_path / "run", results, rows), task=PERCEPTION).values()
+    discrepancies = check.discrepancies
+    assert any(one.startswith(reason) for one in discrepancies), discrepancies
+    assert all(len(one) < 400 for one in discrepancies) and len(discrepancies) <= 6
+
+
+def test_a_release_at_hand_is_compared_with(whole: Path) -> None:
+    folders = {name: str(mini.release(name)) for _, name in WHOLE}
+    assert set(checks(whole, folders).values()) == {Check(release=True)}
+    assert checks(whole, {"": folders["spaq"]} | folders) == checks(whole, folders)
+    with pytest.raises(UsageError, match=r"--data-dir llvisionqa=.* does not hold the release"):
+        checks(whole, {"": folders["spaq"]})
+
+
+@pytest.mark.parametrize(
+    ("task", "column", "value", "reason"),
+    [
+        (PERCEPTION, "options", ["a", "b", "c", "d"], "shows options that the release does not have"),
+        (PERCEPTION, "answer", "D", "has another right answer than the release"),
+        (PERCEPTION, "id", "another", "is not in the release"),
+        (PERCEPTION, "id", "another", "of the release has no prediction"),
+        ("q_bench/assessment", "quality", 1.0, "has another opinion score than the release"),
+        ("q_bench/description", "reference", "x", "has another reference than the release"),
+        ("two_afc/fine_mos", "first_id", "x", "has other images or opinion scores than the release"),
+        ("two_afc/fine_mos", "first_quality", 1.0, "has other images or opinion scores than the release"),
+    ],
+)
+def test_predictions_of_other_items_are_found_with_the_release(
+    whole: Path, tmp_path: Path, task: str, column: str, value: Any, reason: str
+) -> None:
+    def change(rows: list[dict[str, Any]]) -> None:
+        next(row for row in rows if row["task"] == task)[column] = value
+
+    folders = {name: str(mini.release(name)) for _, name in WHOLE}
+    (check,) = checks(changed(whole, tmp_path / "run", None, change), folders, task).values()
+    assert any(reason in one for one in check.discrepancies), check
+
+
+def test_without_predictions_nothing_is_computed(whole: Path, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text((whole / "results.json").read_text())
+    assert set(checks(tmp_path).values()) == {Check(unchecked=NO_PREDICTIONS)}
+
+
+def test_a_judges_scores_are_taken_as_stored(whole: Path, tmp_path: Path) -> None:
+    def name_judge(task: dict[str, Any]) -> None:
+        task["settings"]["judge"] = {"name": "some-judge"}
+        task["scores"]["judge"] = "some-judge"
+
+    (check,) = checks(changed(whole, tmp_path / "run", name_judge), task=PERCEPTION).values()
+    assert check.unchecked == JUDGED
+
+
+def test_an_average_is_of_the_results_of_its_databases(every_task: Path, tmp_path: Path) -> None:
+    def change(name: str, by: Any) -> Check:
+        content = json.loads((every_task / "results.json").read_text())
+        tasks = [task for task in content["tasks"] if task["task"] == "q_bench/assessment"]
+        by(next(task for task in tasks if task["dataset"] == name), tasks)
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "results.json").write_text(json.dumps({**content, "tasks": tasks}))
+        return checks(folder)["q_bench/assessment average"]
+
+    assert change("koniq10k", lambda task, tasks: None) == Check(unchecked=NO_PREDICTIONS)
+    other = change("average", lambda task, tasks: task["scores"].update(srcc=0.9))
+    assert other.discrepancies[0].startswith("scores.srcc is 0.9; its predictions give ")
+    fewer = change("spaq", lambda task, tasks: tasks.remove(task))
+    assert fewer.discrepancies == ("it averages databases of which the run holds no scores: spaq",)
+    bare = change("live_fb", lambda task, tasks: task["scores"].pop("krcc"))
+    assert bare.discrepancies == ("the results that it averages lack 'krcc'",)
