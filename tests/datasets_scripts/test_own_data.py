@@ -189,6 +189,16 @@ def test_a_folder_of_images_with_metadata(photos: Path) -> None:
     (photos / "photos" / "metadata.jsonl").write_text("\n".join(lines))
     found = load_own(photos / "photos", "quality")
     assert [(shade(row["image"]), row["quality"]) for row in found] == [(1, 10), (2, 20), (3, 30)]
+    assert found.split == "train"
+
+
+def test_paths_are_relative_to_the_file_or_folder(photos: Path) -> None:
+    table = datasets.Dataset.from_dict({"image": ["photos/2.png"], "quality": [1.5]})
+    table.to_parquet(photos / "own.parquet")
+    assert shade(load_own(photos / "own.parquet", "quality")[0]["image"]) == 2
+    table.save_to_disk(photos / "saved")
+    (photos / "photos").rename(photos / "saved" / "photos")
+    assert shade(load_own(photos / "saved", "quality")[0]["image"]) == 2
 
 
 def test_bad_rows_and_missing_images_are_left_out_on_request(photos: Path, table: Callable[..., Path]) -> None:
