@@ -44,11 +44,11 @@ def write_report(
     from eyechart.evaluators.report.drawing import draw
     from eyechart.evaluators.report.page import Figure, render
     from eyechart.evaluators.report.paper_tables import paper_tables
-    from eyechart.evaluators.report.runs import read_runs
     from eyechart.evaluators.report.samples import collect_samples
     from eyechart.evaluators.report.svg import inline_svg
     from eyechart.evaluators.report.table_formats import WRITERS
     from eyechart.evaluators.report.task_charts import task_charts
+    from eyechart.evaluators.results.finished_runs import read_runs
 
     if samples < 0:
         raise UsageError(f"samples is {samples}; it must be 0 or more")

@@ -16,7 +16,7 @@ from eyechart.evaluators.report.paper_tables import (
     two_afc,
 )
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, ResultsByKey
-from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.tasks import known_task
 
 _MMBENCH = tuple(f"mmbench/{name}" for name in ("en", "cn", "en_v11", "cn_v11", "cc"))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from eyechart.evaluators.report.paper_tables import PaperTable, paper_tables
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
 
