@@ -1,6 +1,6 @@
 """Scores laid out as the papers' tables are: the same columns in the same order, so that rows can be set beside them.
 
-Left out are columns that compare with models that are no part of a report: ranks, and marks of improvement.
+Columns that compare with models outside the report are left out: ranks, and signs of improvement.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

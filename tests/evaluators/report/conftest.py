@@ -148,6 +148,6 @@ def scored(task: str, dataset: str, scores: dict[str, Any] | None, **changes: An
 
 
 def accuracies(names: Sequence[str], values: Sequence[float], guesses: Sequence[float]) -> dict[str, dict[str, Any]]:
-    """Accuracy and random guess, given in percent, of each value of a group."""
+    """Accuracy and chance level, given in percent, of each value of a group."""
     found = zip(names, values, guesses, strict=True)
     return {name: {"accuracy": value / 100, "random_guess": guess / 100, "n": 9} for name, value, guess in found}

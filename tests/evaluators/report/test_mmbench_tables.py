@@ -170,7 +170,7 @@ def answers(messages):
 
 
 def judge(messages, n):
-    """Reads crimson as the letter B; marks 4 of 5."""
+    """Reads crimson as the letter B; grades 4 of 5."""
     return ["B" if "crimson" in messages[-1]["content"] and "Options" in messages[-1]["content"] else "Score: 4"] * n
 
 
