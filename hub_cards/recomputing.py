@@ -13,9 +13,9 @@ from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
 from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.report.runs import Run, TaskKey
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number, without_nan
+from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.tasks import get_task

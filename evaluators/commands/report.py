@@ -10,7 +10,7 @@ from eyechart.evaluators.runs.console import checked
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs; several are set side by side.")],
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs; several are compared side by side.")],
     out: Annotated[
         Path | None,
         typer.Option(

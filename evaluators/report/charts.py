@@ -8,9 +8,9 @@ from typing import Literal
 from eyechart.evaluators.results.results_file import RESULTS_FILE
 
 _SCATTERED = 500
-"""So many points of a scatter are drawn; more would only be a blot, and make a page slow."""
+"""Points of a scatter that are drawn; more would only be a blot, and make a page slow."""
 _LABELLED = 40
-"""So many labels of bars and radars can be read; drawing thousands would take minutes."""
+"""Labels of bars and radars that can be read; drawing thousands would take minutes."""
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ def _names(chart: Chart) -> list[str]:
 
 
 def _wrapped(label: str, line: int = _LABEL_LENGTH // 2) -> str:
-    """A label in lines of so many letters, or of one word each."""
+    """A label in lines of at most `line` letters, or of one word each."""
     lines: list[str] = []
     for word in _cut(label, 2 * _LABEL_LENGTH).split(" "):
         if lines and len(lines[-1]) + len(word) < line:

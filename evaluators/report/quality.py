@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from eyechart.evaluators.report.charts import Scatter, evenly_spread, shown
-from eyechart.evaluators.report.runs import Run, TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.metrics.scores import spec
 
 _FACTS = ("srcc", "plcc", "plcc_fitted", "krcc", "n")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.results.sources import MINI

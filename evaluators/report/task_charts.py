@@ -9,8 +9,9 @@ from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
 from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.quality import quality_scatter
-from eyechart.evaluators.report.runs import Run, Scored, TaskKey, group_values, interval, merged_keys, number
+from eyechart.evaluators.report.scores import Scored, group_values, interval, number
 from eyechart.evaluators.results.evaluation import AVERAGE
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.tasks import known_task
 from eyechart.metrics.scores import DIMENSIONS, spec, specs_in

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import MINI, OFFICIAL
 from eyechart.evaluators.tasks import get_task, known_task

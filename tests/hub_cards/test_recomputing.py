@@ -16,8 +16,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.requests.types import OutputType
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.q_bench import DATABASES

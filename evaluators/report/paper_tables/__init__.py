@@ -1,6 +1,6 @@
 """Scores laid out as the papers' tables are: the same columns in the same order, so that rows can be set beside them.
 
-Left out are columns that compare with models that are no part of a report: ranks, and marks of improvement.
+Columns that compare with models outside the report are left out: ranks, and signs of improvement.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from eyechart.evaluators.report.paper_tables import (
     two_afc,
 )
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, ResultsByKey
-from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.tasks import known_task
 
 _MMBENCH = tuple(f"mmbench/{name}" for name in ("en", "cn", "en_v11", "cn_v11", "cc"))

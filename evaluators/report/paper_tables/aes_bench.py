@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from eyechart.evaluators.report.paper_tables.cells import Column, PaperTable, Results, choice_table, judges, score_table
-from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results.finished_runs import TaskKey
 
 _PERCEPTUAL = {
     "technical quality": "Tec. Qua.",

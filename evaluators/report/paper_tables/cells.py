@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 UNDEFINED = "\N{EN DASH}"

@@ -19,7 +19,8 @@ from eyechart.evaluators.report.paper_tables.cells import (
     table,
 )
 from eyechart.evaluators.report.paper_tables.mmbench_appendix import blind_runs, is_blind
-from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import TaskKey
 
 
 def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:

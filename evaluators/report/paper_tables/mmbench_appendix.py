@@ -6,7 +6,8 @@ from typing import Any
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
 from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, ResultsByKey, formatted, table
-from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 _SPLITS = {"dev": "Dev", "test": "Test"}

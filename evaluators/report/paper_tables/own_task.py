@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, table
-from eyechart.evaluators.report.runs import TaskKey, group_values, interval, number
+from eyechart.evaluators.report.scores import group_values, interval, number
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.metrics.scores import specs_in
 

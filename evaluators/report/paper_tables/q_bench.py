@@ -18,7 +18,8 @@ from eyechart.evaluators.report.paper_tables.cells import (
     score_table,
     table,
 )
-from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 _SINGLE = "q_bench/perception"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from eyechart.evaluators.report.paper_tables.cells import QUESTION_TYPES, Column, PaperTable, Results, score_table
-from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results.finished_runs import TaskKey
 
 _PARTS = {**{head: ("by_question_type", name) for name, head in QUESTION_TYPES.items()}, "Total": ()}
 

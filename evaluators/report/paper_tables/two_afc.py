@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, decimal, parts, table
-from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 _PAIR_NAMES = {

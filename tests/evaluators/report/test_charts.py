@@ -10,10 +10,10 @@ import pytest
 
 from eyechart.evaluators.report.charts import Chart, Series
 from eyechart.evaluators.report.drawing import draw
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.svg import inline_svg
 from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.metrics.scoring.quality.correlation import fit_logistic
 from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import PERCEPTION

@@ -12,8 +12,8 @@ from PIL import Image
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.task_charts import task_charts
+from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import NONE, scored
 
 WITHOUT = "without blind-solvable questions"
@@ -170,7 +170,7 @@ def answers(messages):
 
 
 def judge(messages, n):
-    """Reads crimson as the letter B; marks 4 of 5."""
+    """Reads crimson as the letter B; grades 4 of 5."""
     return ["B" if "crimson" in messages[-1]["content"] and "Options" in messages[-1]["content"] else "Score: 4"] * n
 
 

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from eyechart.evaluators.report import write_report
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.table_formats import to_latex
 from eyechart.evaluators.report.task_charts import task_charts
+from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import choice, scored
 
 

@@ -93,7 +93,7 @@ def test_of_very_many_warnings_the_first_are_shown(make_run, read_page):
     assert page.holds("4,980 more warnings are in the results.")
 
 
-def test_task_and_subset_of_an_edited_file_name_no_other_file(make_run, tmp_path):
+def test_task_and_dataset_of_an_edited_file_name_no_other_file(make_run, tmp_path):
     folder = make_run(PERCEPTION)
     file = folder / "results.json"
     raw = json.loads(file.read_text())

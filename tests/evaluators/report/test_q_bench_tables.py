@@ -49,7 +49,7 @@ def test_q_bench_table_2(tables):
     )
 
 
-def test_the_dev_split_is_table_7_with_its_own_random_guess(tables):
+def test_the_dev_split_is_table_7_with_its_own_chance_level(tables):
     groups = ("yes-or-no", "what", "how"), ("distortion", "other", "in-context distortion", "in-context other")
     scores = {
         **{"accuracy": 0.5866, "random_guess": 0.3780},
@@ -134,7 +134,7 @@ def test_q_bench_table_3(tables):
 
 
 def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
-    """A model that always says A, against counts from the release; the paper's random guess is truncated."""
+    """A model that always says A, against counts from the release; the paper's chance level is truncated."""
     rows = json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text(encoding="utf-8"))
     data = load_data(get_task("q_bench/perception"), data_dir=reference / "llvisionqa", images="skip")
     answers = tmp_path / "answers.jsonl"

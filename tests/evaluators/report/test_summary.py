@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.summary import settings_of
+from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import PERCEPTION
 
 SINGLE, PAIRS = "q_bench/perception on llvisionqa (dev)", "q_bench/perception_pairs on llvisionqa (dev)"
