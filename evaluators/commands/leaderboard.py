@@ -10,6 +10,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.runs.console import checked, printable
+from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 if TYPE_CHECKING:
     from eyechart.hub_cards.leaderboard.build import Outcome
@@ -45,7 +46,6 @@ def build(
     """Recompute the scores of entries and write the folder of the Space; the exit code is 1 if any was rejected."""
 
     def run() -> "Outcome":
-        from eyechart.evaluators.runs.plan import parse_data_dirs
         from eyechart.hub_cards.leaderboard.boards import BOARDS
         from eyechart.hub_cards.leaderboard.build import build as build_space
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import checked, console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +18,6 @@ def list_tasks(
     ] = None,
 ) -> None:
     """List the tasks, or print one: its prompt, data, settings and scores."""
-    from eyechart.evaluators.runs.console import console
     from eyechart.evaluators.tasks import TASKS, find_tasks
 
     output = console()

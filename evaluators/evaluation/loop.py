@@ -20,7 +20,6 @@ from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.response_metadata import model_settings
 from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
 from eyechart.evaluators.protocols.protocol import Protocol, Scored
-from eyechart.evaluators.protocols.quality.assessment import PRECOMPUTED
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.types import Backend, Row, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
@@ -50,7 +49,7 @@ def evaluate_rows(
         loaded: The data.
         as_published: Whether the settings are the paper's, which the result then lists.
         skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
-        limit: Ask only the first so many rows.
+        limit: Ask only the first N rows.
         progress: Called with (done, total) after each response.
 
     Returns:
@@ -61,7 +60,7 @@ def evaluate_rows(
         UsageError: The data were loaded with other settings than the paper's.
     """
     # Data that are not the paper's are refused before a model is asked about them.
-    published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else None
+    published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else {}
     backend.check(protocol.output_type)
     backend = backend.for_data(loaded.name)
     protocol = _for_run(task, protocol, backend, loaded, skip_bad)
@@ -78,12 +77,13 @@ def evaluate_rows(
         raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
     seconds = {"model_seconds": asked - start, "metric_seconds": time.perf_counter() - asked}
     settings = {**protocol.settings(), **scored.settings, "limit": limit, "data": loaded.describe()}
+    if as_published:
+        # The answers may leave a setting nothing to act on, as scores leave pooling.
+        in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
+        settings["as_published"] = in_force
     if protocol.judge is not None and protocol.is_judged:
         describe = getattr(protocol.judge, "settings", None)
         settings["judge"] = describe() if describe else {"name": judge_name(protocol.judge)}
-    if published is not None:
-        # Precomputed scores come of no prompt and no words, so the paper's settings have no part in them.
-        settings["as_published"] = {} if scored.settings.get("prediction") == PRECOMPUTED else published
     settings["model"] = {**backend.settings(), **model_settings(answered)}
     scores = scored.scores
     unusable = [

@@ -10,7 +10,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols import CircularEval, QualityAssessment
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, PRECOMPUTED, READ_NUMBER
-from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
+from eyechart.evaluators.requests.types import Loss, Request, Response, Row, RowResponses
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import ScoringError
@@ -133,6 +133,7 @@ def _response(row: Mapping[str, Any], is_score: bool) -> Response:
         text=row["text"],
         logits=None if row["logits"] is None else dict(row["logits"]),
         score=row["quality_score"] if is_score else None,
+        losses=None if row["losses"] is None else tuple(map(Loss, row["losses"], row["loss_tokens"])),
         options=options,
         error=None if row["error"] is None else DataError(row["error"]),
         item={name: value for name, value in row.items() if value is not None},

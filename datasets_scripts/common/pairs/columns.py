@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 def pair_features() -> "datasets.Features":
     """Return the features of the pairs kind."""
+    # Protocols need this file's pools, and `eyechart tasks` is not to wait for datasets.
     import datasets
 
     text, number = datasets.Value("string"), datasets.Value("float64")
