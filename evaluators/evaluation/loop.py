@@ -137,6 +137,9 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
         decided["split"] = loaded.split
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
         decided["early_stop"] = backend.billed_per_request
+    blind = getattr(protocol, "exclude_blind_solved", None)
+    if blind is not None:
+        decided["exclude_blind_solved"] = blind.of_task(task.name)
     return replace(protocol, **decided)
 
 

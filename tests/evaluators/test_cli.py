@@ -42,7 +42,7 @@ def test_the_main_job_prints_one_table_with_interval_guess_and_n(main_job):
     done, run = main_job
     lines = done.stdout.splitlines()
     header = next(line for line in lines if "95 % interval" in line)
-    assert "random guess" in header and " n " in header
+    assert "chance level" in header and " n " in header
     for task in TASKS:
         assert any(f"{task.name} " in line for line in lines), task.name
     accuracy = next(line for line in lines if "q_bench/perception " in line)
