@@ -49,7 +49,7 @@ def evaluate_rows(
         loaded: The data.
         as_published: Whether the settings are the paper's, which the result then lists.
         skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
-        limit: Ask only the first so many rows.
+        limit: Ask only the first N rows.
         progress: Called with (done, total) after each response.
 
     Returns:
