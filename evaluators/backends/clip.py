@@ -55,7 +55,7 @@ class ClipZeroShotBackend(Backend):
         batch_size: Images per forward pass, halved when memory runs out, and remembered; None is
             automatic, see `first_batch_size`.
         text_template: The text, with `{word}` where the word stands.
-        fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
+        fingerprint: Identifies the weights; None where unknown, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
 

@@ -1,4 +1,4 @@
-"""Words that can be told apart by the first token that each begins with."""
+"""Words that differ in their first token."""
 
 from collections.abc import Collection, Mapping
 

@@ -43,7 +43,7 @@ class FunctionBackend(Backend):
         try:
             signature = inspect.signature(self._function)
         except ValueError:
-            # Some functions that are not written in Python do not tell it.
+            # Some functions that are not written in Python have no signature.
             return
         try:
             signature.bind(*arguments)

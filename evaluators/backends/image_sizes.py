@@ -48,7 +48,7 @@ def count_downscaled(
         image_processor: The processor.
 
     Returns:
-        A count, or None where neither what it made of them nor its settings tell.
+        A count, or None where neither its output nor its settings show it.
     """
     pixels, grid = inputs.get("pixel_values"), inputs.get("image_grid_thw")
     if grid is not None:

@@ -24,7 +24,7 @@ class StoredBackend(BackendWrapper):
 
     Each answer is on the disk before it is handed on, in a transaction of its own: that takes about 0.1 ms, and
     backends hand their answers on one by one. Requests that differ in row or pass alone are asked once. Errors are not
-    stored, nor anything that a backend without an identity says. `Response.stored` tells where an answer came from.
+    stored, nor anything that a backend without an identity says. `Response.stored` says where an answer came from.
 
     Args:
         backend: What answers; the requests that are missing reach it in one call.
@@ -66,7 +66,9 @@ class StoredBackend(BackendWrapper):
         asked = [requests[0] for requests in waiting.values()]
         keys = {(request.id, request.pass_name): key for key, request in zip(waiting, asked, strict=True)}
         if len(keys) < len(asked):
-            raise ValueError("two different requests have the same id and pass name, so their answers cannot be told")
+            raise ValueError(
+                "two different requests have the same id and pass name, so their answers cannot be distinguished"
+            )
         for response in self._backend.answer(asked):
             key = keys[response.request.id, response.request.pass_name]
             if response.error is None and isinstance(key, bytes):

@@ -1,4 +1,4 @@
-"""What the reader of a result has to know."""
+"""What a reader of scores has to know: caveats of a result."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -56,12 +56,12 @@ def failed_caveat(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:
     failed = scores.get("judge_failed_rounds", scores.get("failed_rounds", 0))
     if not failed:
         return ""
-    text = f"The judge {scores['judge']} gave nothing usable in {failed} of {_count_rounds(scores)} rounds."
+    failures = f"The judge {scores['judge']} gave nothing usable in {failed} of {_count_rounds(scores)} rounds."
     # Rounds without any reply have a caveat of their own.
     if failed > judge.get("lost_rounds", 0) and "max_tokens" in judge:
-        text += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
+        failures += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
     unscored = count_unscored(scores)
-    return f"{text} Incomplete: {_unscored(unscored, scores)}." if unscored else text
+    return f"{failures} Incomplete: {_unscored(unscored, scores)}." if unscored else failures
 
 
 def unmatched_caveat(scores: Mapping[str, Any]) -> str:

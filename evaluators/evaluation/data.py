@@ -186,7 +186,7 @@ def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[
 
     Args:
         dataset: The data.
-        limit: Take only the first N rows.
+        limit: Only the first N rows.
     """
     if limit is not None:
         dataset = dataset.select(range(min(limit, len(dataset))))

@@ -47,7 +47,7 @@ class JudgeOptions:
             raise UsageError(f"price={self.price} is not allowed; it is two numbers of at least 0.")
         if self.max_cost is not None and self.price is None:
             raise UsageError(
-                "max_cost is given without price, so nothing tells when it is reached. Give US dollars per million "
+                "max_cost is given without price, so it cannot be kept. Give US dollars per million "
                 "tokens of prompts and of replies (--judge-price 2.5 10; 0 0 for a server of your own), or leave out "
                 "max_cost."
             )

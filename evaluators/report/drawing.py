@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eyechart.evaluators.report.charts import Chart, Scatter, Series, drawable, finite
+from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def draw(chart: Chart | Scatter, *, png: bool) -> Drawing:
 
     svg, image = io.StringIO(), io.BytesIO()
     with _style():
-        figure = _DRAWN[chart.kind](drawable(chart))
+        figure = _DRAWN[chart.kind](chart)
         # `savefig` would lay everything out twice, which takes as long again.
         FigureCanvasSVG(figure).print_svg(svg, metadata=_NO_METADATA)
         if png:

@@ -170,7 +170,7 @@ class ResponseStore:
 
         Args:
             model: Only this model's.
-            older_than: Only those stored more than so many days ago.
+            older_than: Only those stored more than N days ago.
 
         Returns:
             Model to the number of answers removed.

@@ -103,13 +103,13 @@ class Loss:
 
 @dataclass(frozen=True)
 class Response:
-    """What a backend says to one request: text, logits, losses, or why there is none of them."""
+    """A backend's answer to one request: text, logits, losses, or the error in their place."""
 
     request: Request
     text: str | None = None
     """The answer, without the reasoning before it."""
     reasoning: str | None = None
-    """What a reasoning model wrote before its answer, where it is told apart."""
+    """What a reasoning model wrote before its answer, where the two are separate."""
     logits: Mapping[str, float] | None = None
     """Next-token logit of each word needed, and of the optional ones that could be had, up to a constant that all words
     share (so log-probabilities too)."""
@@ -126,12 +126,12 @@ class Response:
     options: tuple[str, ...] | None = None
     """The options as they were shown, where the backend knows better than the request (precomputed predictions)."""
     rendered_prompt: str | None = None
-    """The prompt as the model's chat template writes it, images as their marks, or the texts that an image was compared
-    with, one a line; None where a server renders it."""
+    """The prompt as the model's chat template writes it, images as their placeholders, or the texts that an image was
+    compared with, one a line; None where a server renders it."""
     images_downscaled: int | None = None
-    """How many of the request's images the model saw with fewer pixels than they have; None where nothing tells."""
+    """How many of the request's images the model saw with fewer pixels than they have; None where unknown."""
     response_metadata: Mapping[str, str] = field(default_factory=dict)
-    """Settings that only an answer tells, such as the name under which a server answered."""
+    """Settings known only from the answer, such as the name under which a server answered."""
     stored: bool = field(default=False, compare=False)
     """Whether it comes from the response store and was not asked for now."""
     error: DataError | None = None
@@ -175,7 +175,7 @@ class Backend(Protocol):
     def identity(self) -> dict[str, Any] | None:
         """All that an answer depends on besides its request, as JSON values: the key of stored answers.
 
-        None where that cannot be told, as for a function: such answers are never stored.
+        None where that is unknown, as for a function: such answers are never stored.
         """
         return None
 

@@ -34,7 +34,7 @@ def decode(data: bytes) -> Any:
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value is a finite number; a truth value is none."""
+    """Whether a value is a finite number; True and False are not."""
     # A whole number can be too large for `isfinite`.
     return (isinstance(value, int) and not isinstance(value, bool)) or (
         isinstance(value, float) and math.isfinite(value)

@@ -82,8 +82,8 @@ class OpenAIBackend(Backend):
         """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
 
         `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
-        beginning of a reply, `length_field` what it calls the longest reply wanted. Answers tell these three as well,
-        so that they are right for stored ones. Requests include those that try a beginning out.
+        beginning of a reply, `length_field` what it calls the longest reply wanted. Responses carry these three too, so
+        that they are right for stored ones. Requests include those that try a beginning out.
         """
         return {
             **self.identity(),
@@ -164,7 +164,7 @@ class _Question:
         return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
 
     def respond(self, completion: Completion, **answer: Any) -> Response:
-        """The response, with the settings that only the server's answer tells, by their names in `settings`."""
+        """The response, with the settings known only from the server's answer, by their names in `settings`."""
         metadata = {
             "served": completion.model,
             "prefill": self.way.name if self.way is not None else None,

@@ -227,7 +227,7 @@ def resolve_address(options: EndpointOptions) -> str:
     """The server's address, without a slash at its end.
 
     Raises:
-        UsageError: It is none, or may hold a password.
+        UsageError: It is malformed, or may hold a password.
     """
     url = options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     if "@" in url or "?" in url:

@@ -35,7 +35,7 @@ class Message(BaseModel):
 
     content: str | None = None
     refusal: str | None = None
-    """What a model says instead of a reply, where the server tells the two apart."""
+    """What a model says instead of a reply, where the server separates the two."""
 
 
 class Choice(BaseModel):

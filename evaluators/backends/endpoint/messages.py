@@ -14,7 +14,7 @@ def to_chat_messages(request: Request) -> list[dict[str, Any]]:
     """One user turn, texts and images in the prompt's order; without the prefilled reply.
 
     Raises:
-        BadImageError: One of the images cannot be read, which servers tell in many ways or not at all.
+        BadImageError: One of the images cannot be read, which servers report in many ways or not at all.
     """
     left = iter(request.images)
     content = [

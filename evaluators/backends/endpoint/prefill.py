@@ -21,7 +21,7 @@ class Way:
 
     name: str
     extra: Mapping[str, Any]
-    """Fields beside an assistant's message at the end."""
+    """Further fields of a request that ends in an assistant's message."""
 
 
 WAYS = (
@@ -61,7 +61,7 @@ def find_way(client: ChatClient, messages: Messages, top_logprobs: int | None) -
         client: Who to ask.
         messages: One user turn, texts and images as parts.
         top_logprobs: How many of the likeliest tokens to compare; None compares the words of the reply, which cannot
-            tell a server that goes on from one whose new answer happens to be the rest.
+            distinguish a server that goes on from one whose new answer happens to be the rest.
 
     Raises:
         ModelError: The server does not go on, or that cannot be known.

@@ -1,6 +1,6 @@
 """The log-probabilities of given words among the few likeliest tokens that a server returns.
 
-A server does not tell how it splits a word into tokens, so words are found by their text. A word is its whole token,
+How a server splits a word into tokens is unknown, so words are found by their text. A word is its whole token,
 with the blank before it or else without. Where no such token is returned and the word is known to be several tokens,
 it is the longest returned token that it begins with.
 """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _FEATURE_BYTES = 2**30
 # Sequences that are planned together, in batches: more of them fill batches better, and hold more images.
 _BATCHES_PLANNED = 4
-_APART = "its processor does not tell where each image is in them"
+_APART = "its processor does not show where each image is in them"
 
 
 class TransformersBackend(Backend):
@@ -50,7 +50,7 @@ class TransformersBackend(Backend):
         batch_size: Sequences per forward pass, halved when memory runs out, and remembered; None is
             automatic, see `first_batch_size`.
         share_prefixes: Whether requests that begin alike share that beginning.
-        fingerprint: What tells these weights from any others; None where nothing does, so that answers are not stored.
+        fingerprint: Identifies the weights; None where unknown, so that answers are not stored.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
 
@@ -210,7 +210,7 @@ class TransformersBackend(Backend):
             found = self._engine.run(probe, plan(first), 2)
         except UnsharableError:
             raise
-        # Architectures differ in more ways than can be told beforehand.
+        # Architectures differ in more ways than can be foreseen.
         except Exception as error:
             if is_out_of_memory(error):
                 raise

@@ -58,7 +58,7 @@ class RequestRenderer(Protocol):
 
 
 def default_workers(device_type: str) -> int:
-    """Threads that prepare images: one beside a model on the CPU, which it needs itself, else up to 8."""
+    """Threads that prepare images: one next to a model on the CPU, which needs the CPU itself, else up to 8."""
     return 1 if device_type == "cpu" else min(8, os.cpu_count() or 1)
 
 
@@ -93,7 +93,7 @@ class Preparer:
         self._idle: list[RequestRenderer] = []
 
     def windows(self, groups: Iterable[list[Request]], least: int) -> Generator[PreparedRequests]:
-        """Prepared groups, joined to windows of at least so many sequences; the next ones are prepared meanwhile.
+        """Prepared groups, joined to windows of at least `least` sequences; the next ones are prepared meanwhile.
 
         Args:
             groups: The groups.

@@ -21,7 +21,7 @@ ZERO_SHOT = "zero-shot-image-classification"
 DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "siglip", "siglip2")
 """Model types that compare by the cosine of an image's features and a text's."""
 
-# Weights are told apart by size and time of change, as reading them takes longer than loading them.
+# Weights are identified by size and time of change, as reading them takes longer than loading them.
 _LARGEST_READ = 4 * 2**20
 
 _WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
@@ -86,13 +86,13 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
             trust_remote_code=options.trust_remote_code,
             model_kwargs={"attn_implementation": options.attention} if options.attention else None,
         )
-    # Loading runs code of many libraries; whatever it raises, the user needs the model's name beside it.
+    # Loading runs code of many libraries; whatever it raises, the user needs the model's name with it.
     except Exception as error:
         raise ModelError(f"model '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
 
 
 def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
-    """What tells a model's weights from any others.
+    """Identifies a model's weights.
 
     Args:
         folder: Its folder or its id on the Hub.
@@ -165,7 +165,7 @@ def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]
 
 
 def _task_of(folder: str, options: LoadOptions) -> str:
-    """What a model is for, `TASK` or `ZERO_SHOT`, as its configuration tells before its weights are read."""
+    """What a model is for, `TASK` or `ZERO_SHOT`, read from its configuration before its weights are."""
     if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
         raise ModelError(f"model folder '{folder}' does not exist.")
     from transformers import AutoConfig, AutoModelForImageTextToText

@@ -31,7 +31,7 @@ class ImageInputs:
     Attributes:
         tensors: The model's arguments, such as `pixel_values`.
         tokens: How many tokens of a prompt the image fills.
-        downscaled: Whether the processor reduced it; None where that cannot be told.
+        downscaled: Whether the processor reduced it; None where unknown.
     """
 
     tensors: "Mapping[str, torch.Tensor]"
@@ -45,12 +45,12 @@ class Prompt:
 
     Attributes:
         request: What it asks; for losses there is one sequence for each continuation.
-        text: The prompt as the chat template writes it, images as their marks.
+        text: The prompt as the chat template writes it, images as their placeholders.
         continued: The same with the continuation whose loss is wanted, where there is one.
         ids: Its tokens, images expanded.
         types: Type of each token where the model asks for it, 1 for images; else None.
         images: A key for each image.
-        begins: Index of each image's first token; empty where that cannot be told.
+        begins: Index of each image's first token; empty where unknown.
         ends: Index behind each image's last token, likewise.
         continuation: Which of the request's continuations stands at the end; None without one.
         scored: How many tokens at the end are that continuation.
@@ -88,7 +88,7 @@ class Renderer:
     """
 
     def __init__(self, processor: "ProcessorMixin", image_token_id: int, *, name: str) -> None:
-        """Copy the processor, so that what it is told to remember is forgotten with this."""
+        """Copy the processor, so that what it remembers is freed with this object."""
         self._processor = copy.deepcopy(processor)
         self._processor.image_processor = self._memory = _Remembering(self._processor.image_processor)
         self._image_token_id = image_token_id
@@ -125,7 +125,7 @@ class Renderer:
             sizes: Number of tokens of each image.
 
         Raises:
-            ModelError: The tokens of a continuation cannot be told from those before it.
+            ModelError: The tokens of a continuation cannot be separated from those before it.
         """
         text = self.text_of(request)
         whole = self._prompt(request, text, images, keys, sizes)
@@ -134,7 +134,7 @@ class Renderer:
         return [self._continued(whole, place, images, keys, sizes) for place in range(len(request.continuations))]
 
     def text_of(self, request: Request) -> str:
-        """The prompt as the chat template writes it, images as their marks."""
+        """The prompt as the chat template writes it, images as their placeholders."""
         return self._processor.apply_chat_template(
             to_messages(request, list(request.images)),
             tokenize=False,
@@ -216,7 +216,7 @@ class Renderer:
 
     def _melted(self, word: str) -> ModelError:
         return ModelError(
-            f"model '{self._name}': the tokens of '{word}' cannot be told from those of the text before it."
+            f"model '{self._name}': the tokens of '{word}' cannot be separated from those of the text before it."
         )
 
 

@@ -11,7 +11,7 @@
 | `q-bench-logits` | `.json`, `.jsonl` | `img_path`, `logit_good`, `logit_poor` or further words; `gt_score` |
 | `quality-scores` | `.csv` | `score`, and `id`, `image`, `image_name`, `name` or `filename` |
 
-Suffix and columns tell the format, which is in the settings. How rows find their items is told in
+Suffix and columns decide the format, which is in the settings. How rows find their items is described in
 `predictions.matching`. A letter stands for the options as they were shown, in whatever order; without options it means
 the release's order.
 
@@ -97,7 +97,7 @@ class PredictionsFileBackend(Backend):
 
     @property
     def config(self) -> str | None:
-        """The one configuration of its data set that the file answers; None where nothing tells."""
+        """The one configuration of its data set that the file answers; None where unknown."""
         return self._format.config
 
     def check(self, output_type: OutputType) -> None:
@@ -123,28 +123,10 @@ class PredictionsFileBackend(Backend):
         if self._has_scores:
             self._matcher.match([Request(image, (), ()) for request in requests for image in request.image_ids])
         for request in requests:
-            item = self._matcher.found.get(request.id)
-            prediction = item.passes.get(request.pass_name) if item else None
-            if prediction is None and request.image_ids and self._has_scores:
-                yield self._compare(request)
-                continue
-            if prediction is None:
-                yield Response(request, error=self._missing(request, item))
-                continue
-            self._used.add(prediction.row)
-            about = self._answered_about.setdefault(prediction.row, self._dataset)
-            if about != self._dataset:
-                yield Response(request, error=self._ambiguous(request, prediction, about))
-                continue
-            if prediction.failure:
-                reason = f"the tool had no answer, only the note {prediction.failure!r}"
-                error = MissingPredictionError(reason, path=self._path, row=prediction.row)
-                yield Response(request, error=error)
-                continue
             try:
-                yield self._respond(request, prediction)
-            except ValueError as error:
-                yield Response(request, error=DataError(str(error), path=self._path, row=prediction.row))
+                yield self._look_up(request)
+            except DataError as error:
+                yield Response(request, error=error)
 
     def settings(self) -> dict[str, Any]:
         """The file, its format, how its rows found their items, and how many of them were not asked for."""
@@ -169,34 +151,44 @@ class PredictionsFileBackend(Backend):
             settings["cut_at_cell_limit"] = sum(length >= CELL_LIMIT for length in lengths)
         return settings
 
-    def _ambiguous(self, request: Request, prediction: Prediction, about: str) -> DataError:
-        reason = (
-            f"answered about {about} already, which also has an item '{request.id}', so it does not tell whether it is "
-            f"about {self._dataset}; score each data set by itself, from a file of its own, with --dataset"
-        )
-        return DataError(reason, path=self._path, row=prediction.row)
-
-    def _respond(self, request: Request, prediction: Prediction) -> Response:
-        """The response to a request.
-
-        Raises:
-            ValueError: The prediction is not what was asked for.
-        """
+    def _look_up(self, request: Request) -> Response:
+        """The response to a request; where there is none, a DataError says why."""
+        item = self._matcher.found.get(request.id)
+        prediction = item.passes.get(request.pass_name) if item else None
+        if prediction is None:
+            if request.image_ids and self._has_scores:
+                return self._compare(request)
+            raise self._missing(request, item)
+        self._used.add(prediction.row)
+        about = self._answered_about.setdefault(prediction.row, self._dataset)
+        place: dict[str, Any] = {"path": self._path, "row": prediction.row}
+        if about != self._dataset:
+            reason = (
+                f"answered about {about} already, which also has an item '{request.id}', so it does not tell whether "
+                f"it is about {self._dataset}; score each data set by itself, from a file of its own, with --dataset"
+            )
+            raise DataError(reason, **place)
+        if prediction.failure:
+            raise MissingPredictionError(f"the tool had no answer, only the note {prediction.failure!r}", **place)
         if prediction.problem:
-            raise ValueError(prediction.problem)
-        if request.words:
-            return self._number(request, prediction)
-        if prediction.text is None:
-            raise ValueError("no text")
-        return Response(request, text=prediction.text, options=_shown(request, prediction))
+            raise DataError(prediction.problem, **place)
+        try:
+            if request.words:
+                return self._number(request, prediction)
+            if prediction.text is None:
+                raise ValueError("no text")
+            return Response(request, text=prediction.text, options=_shown(request, prediction))
+        except ValueError as error:
+            raise DataError(str(error), **place) from error
 
     def _number(self, request: Request, prediction: Prediction) -> Response:
+        """The logits, or else the score; a ValueError if there is neither."""
         logits = prediction.logits or {}
-        lacking = [word for word in request.words if word not in logits]
-        if not lacking:
+        missing = [word for word in request.words if word not in logits]
+        if not missing:
             return Response(request, logits={word: logits[word] for word in request.all_words if word in logits})
         if prediction.score is None:
-            raise ValueError(f"no logits for {', '.join(lacking)}")
+            raise ValueError(f"no logits for {', '.join(missing)}")
         return Response(request, score=-prediction.score if self._lower_is_better else prediction.score)
 
     def _compare(self, request: Request) -> Response:
@@ -206,7 +198,7 @@ class PredictionsFileBackend(Backend):
             item = self._matcher.found.get(image)
             score = None if item is None else item.first.score
             if item is None or score is None:
-                return Response(request, error=MissingPredictionError(f"no score for image '{image}'", path=self._path))
+                raise MissingPredictionError(f"no score for image '{image}'", path=self._path)
             self._used.add(item.first.row)
             scores.append(-score if self._lower_is_better else score)
         first, second = scores
@@ -235,7 +227,7 @@ class PredictionsFileBackend(Backend):
 
 
 def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
-    """The question's options in the order in which the file shows them; None where it does not tell.
+    """The question's options in the order in which the file shows them; None where it has none.
 
     Raises:
         ValueError: The file's options are others.
@@ -248,11 +240,11 @@ def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
     for option in request.options:
         texts[comparable(option)].append(option)
     shown = [comparable(option) for option in prediction.options]
-    lacking = list((Counter(map(comparable, request.options)) - Counter(shown)).elements())
-    if len(lacking) == 1 and lacking[0] in READ_AS_EMPTY:
+    missing = list((Counter(map(comparable, request.options)) - Counter(shown)).elements())
+    if len(missing) == 1 and missing[0] in READ_AS_EMPTY:
         # The tool took it for an empty cell: the last one, unless there is a gap.
         place = shown.index("") if "" in shown else len(shown)
-        shown[place : place + 1] = lacking
+        shown[place : place + 1] = missing
     if sorted(shown) != sorted(map(comparable, request.options)):
         raise ValueError(f"options {list(prediction.options)} are not those of the question: {list(request.options)}")
     return tuple(texts[option].pop(0) for option in shown)

@@ -21,7 +21,7 @@ CELL_LIMIT = 32_767
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read the rows of a file, whose suffix tells how it holds them; rows carry their number in the file.
+    """Read the rows of a file, whose suffix decides how they are read; rows carry their number in the file.
 
     Raises:
         MissingFileError: The file is not there.

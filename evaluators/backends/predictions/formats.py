@@ -1,4 +1,4 @@
-"""The formats of predictions files and what tells them apart: the suffix and the columns, never a guess."""
+"""The formats of predictions files recognised by suffix and columns, never by a guess."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Format:
     has_our_ids: bool = False
     """Whether its rows name items by our ids, so that nothing else is looked at."""
     config: str | None = None
-    """The one configuration of its data set that its files answer; None where nothing tells."""
+    """The one configuration of its data set that its files answer; None where unknown."""
 
     def fits(self, suffix: str, columns: Collection[str]) -> bool:
         """Whether a file that ends so and has these columns is of this format."""
@@ -75,7 +75,7 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
         path: A file of one of `FORMATS`.
 
     Returns:
-        Its format, which the columns of its first row tell, and its rows in file order, at least one.
+        Its format, recognised by the columns of its first row, and its rows in file order, at least one.
 
     Raises:
         MissingFileError: There is no such file.

@@ -10,7 +10,7 @@ three things are tried one after the other, each only where it leaves no choice:
 3. place: several have them, all that were matched so far stand in the tool's numbering in the order of the data, and
    the nearest ones before and after are as far away there as here, which puts the item on one of the several.
 
-What none of these tells stays without a match, and its request is answered with the reason.
+What none of these decides stays without a match, and its request is answered with the reason.
 """
 
 import re
@@ -66,12 +66,12 @@ class Item:
 
     @property
     def question(self) -> str:
-        """The question in comparable form; "" where the file does not tell."""
+        """The question in comparable form; "" where the file has none."""
         return comparable(self.first.question)
 
     @property
     def options(self) -> frozenset[str] | None:
-        """The options in comparable form; None where the file does not tell."""
+        """The options in comparable form; None where the file has none."""
         shown = self.first.options
         return None if shown is None else option_set(shown)
 
@@ -105,7 +105,7 @@ class _Asked:
     options: frozenset[str]
 
     def asks(self, item: Item) -> bool:
-        """Whether its prompt holds the question that a file tells."""
+        """Whether its prompt holds the question that a file has."""
         return item.question in self.prompt
 
     def forms(self) -> set[str]:
@@ -139,7 +139,7 @@ class Matcher:
         self.others: dict[str, Item] = {}
         """By id, an item of the file that has its name and another question."""
         self.shared = ""
-        """How many items share question and options with the file, where these are too few to tell anything."""
+        """How many items share question and options with the file, where these are too few to decide anything."""
 
     def match(self, requests: Sequence[Request]) -> None:
         """Match the items of these requests; those of earlier ones stay as they are.

@@ -25,10 +25,10 @@ class Prediction:
     score: float | None = None
     """A quality score, as the file has it."""
     options: tuple[str, ...] | None = None
-    """The options as they were shown, "" for one that the file lacks; None where it does not tell any, which means the
+    """The options as they were shown, "" for one that the file lacks; None where it has none, which means the
     release's order."""
     question: str = ""
-    """The question, where the file tells it."""
+    """The question, where the file has it."""
     place: int | None = None
     """The tool's number of the item, which grows as the tool's data do; None where it has none."""
     has_thinking: bool = False
@@ -44,11 +44,11 @@ def base_and_pass(index: int, round_number: int = 0, group: int | None = None) -
 
     Args:
         index: Index of a row, which counts a million more for each pass (see `common.rotations`).
-        round_number: Number of the pass, where the tool gives it beside the index.
+        round_number: Number of the pass, where the tool gives it in addition to the index.
         group: The row's `g_index`, which then names the question.
 
     Raises:
-        ValueError: Both tell of a pass, or the index is no million multiples behind `g_index`.
+        ValueError: Both give a pass, or the index is not whole millions behind `g_index`.
 
     Examples:
         >>> base_and_pass(2_000_241), base_and_pass(1_000_241, group=241)

@@ -76,7 +76,7 @@ def test_mmbench_table_4_has_models_across(tables):
     table = by_place(tables(one, other=mmbench(model="MiniGPT-4", variants=marked(0.224, 2.74))))["MMBench, Table 4"]
     assert table.columns == ("Model", "LLaVA-v1.5", "MiniGPT-4")
     assert table.rows == (("Accuracy", "33.6%", "22.4%"), ("Average score (1 to 5)", "2.75", "2.74"))
-    assert table.note.endswith("Marked by gpt-3.5.")
+    assert table.note.endswith("Graded by gpt-3.5.")
 
 
 def test_blind_runs_are_in_appendix_b_and_in_no_other_table(tables):

@@ -85,9 +85,9 @@ def test_optional_words_without_a_first_token_of_their_own_are_left_out():
 
 def test_a_word_that_melts_into_a_blank_before_it_is_refused_and_named():
     made = renderer(after="{{- ' ' -}}")
-    with pytest.raises(ModelError, match="tokens of 'good' cannot be told from those of the text before it"):
+    with pytest.raises(ModelError, match="tokens of 'good' cannot be separated from those of the text before it"):
         made.first_tokens(ask(words=("good", "poor")))
-    with pytest.raises(ModelError, match="tokens of 'good' cannot be told from those of the text before it"):
+    with pytest.raises(ModelError, match="tokens of 'good' cannot be separated from those of the text before it"):
         made.prompts(ask(continuations=("good",)), [picture(0)], ("key",), [16])
 
 
