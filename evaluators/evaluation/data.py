@@ -88,7 +88,7 @@ def load_data(
         images: "skip" reads annotations only, for precomputed predictions.
 
     Raises:
-        UsageError: Unknown data set or split, a `data` that is neither a name nor a `Dataset`, or a folder beside the
+        UsageError: Unknown data set or split, a `data` that is neither a name nor a `Dataset`, or a folder and the
             mini release.
         DataError: The release cannot be read, or has to be got by hand.
     """

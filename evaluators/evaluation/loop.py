@@ -8,13 +8,13 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.evaluation.caveats import (
     count_unscored,
-    failed_note,
-    private_note,
-    published_note,
-    repeated_note,
-    unjudged_note,
-    unmatched_note,
-    unusable_note,
+    failed_caveat,
+    private_caveat,
+    published_caveat,
+    repeated_caveat,
+    unjudged_caveat,
+    unmatched_caveat,
+    unusable_caveat,
 )
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.response_metadata import model_settings
@@ -81,9 +81,7 @@ def evaluate_rows(
         # The answers may leave a setting nothing to act on, as scores leave pooling.
         in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
         settings["as_published"] = in_force
-    if protocol.judge is not None and protocol.is_judged:
-        describe = getattr(protocol.judge, "settings", None)
-        settings["judge"] = describe() if describe else {"name": judge_name(protocol.judge)}
+    settings |= _judge_settings(protocol)
     settings["model"] = {**backend.settings(), **model_settings(answered)}
     scores = scored.scores
     unusable = [
@@ -92,16 +90,16 @@ def evaluate_rows(
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
     count_public = len(answered) - len(private)
     judge = settings.get("judge", {})
-    incomplete = (unusable_note(unusable, count_public), unjudged_note(judge))
+    incomplete = (unusable_caveat(unusable, count_public), unjudged_caveat(judge))
     caveats = (
-        published_note(settings.get("as_published")),
+        published_caveat(settings.get("as_published")),
         *incomplete,
-        failed_note(scores or {}, judge),
-        "" if count_public else private_note(loaded, len(answered)),
+        failed_caveat(scores or {}, judge),
+        "" if count_public else private_caveat(loaded, len(answered)),
         task.note if scores is not None else "",
-        unmatched_note(scores or {}),
+        unmatched_caveat(scores or {}),
         *scored.caveats,
-        repeated_note(settings["model"]),
+        repeated_caveat(settings["model"]),
     )
     evaluation = Evaluation(
         task=task.name,
@@ -125,6 +123,13 @@ def evaluate_rows(
         complete=scored.complete and not any(incomplete) and not count_unscored(scores or {}),
     )
     return evaluation, answered
+
+
+def _judge_settings(protocol: Protocol) -> dict[str, Any]:
+    if protocol.judge is None or not protocol.is_judged:
+        return {}
+    describe = getattr(protocol.judge, "settings", None)
+    return {"judge": describe() if describe else {"name": judge_name(protocol.judge)}}
 
 
 def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, skip_bad: bool) -> Protocol:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count, islice
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.passes import MAIN
@@ -107,7 +108,6 @@ def _rebuilt(rows: Sequence[Mapping[str, Any]], protocol: Protocol, result: Task
 
 def _passes(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The passes that were asked, and a place for each that was not."""
-    first = rows[0]
     found = [
         {
             "rotation": int(one["pass"].removeprefix(_ROTATION)) if one["pass"] != MAIN else 0,
@@ -121,9 +121,9 @@ def _passes(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if one["pass"] == MAIN or one["pass"].startswith(_ROTATION)
     ]
     numbers = {one["rotation"] for one in found}
-    left = [number for number in range(10 * len(found) + 100) if number not in numbers]
-    count = max(len(found), first["pass_count"] or 0)
-    return found + [{**found[0], "rotation": number} for number in left[: count - len(found)]]
+    others = (number for number in count() if number not in numbers)
+    missing = max(0, (rows[0]["pass_count"] or 0) - len(found))
+    return found + [{**found[0], "rotation": number} for number in islice(others, missing)]
 
 
 def _response(row: Mapping[str, Any], is_score: bool) -> Response:

@@ -69,7 +69,7 @@ class Protocol(ABC):
     prompts: Definition[Mapping[str, PromptFunction]]
     """Prompts by name; `DEFAULT` is the task's own."""
     prompt_id: Definition[str]
-    """Names the prompts in results; a change of wording is a new id."""
+    """Names the prompts in results; a change of words is a new id."""
     groups: Definition[tuple[str, ...]] = ()
     """Columns by which the scores are broken down."""
     seed: Definition[int] = 0

@@ -254,7 +254,7 @@ def test_settings_without_an_effect_are_not_listed(photographs):
 
 def test_closed_set_inference_has_no_judge_to_repeat(questions):
     made = evaluator("q_bench/perception", settings={"inference": "closed-set"}, as_published=True)
-    assert published_settings(get_task("q_bench/perception"), made.protocol, load(questions)) == {}
+    assert published_settings(get_task("q_bench/perception"), made.protocol, "given", {}) == {}
     assert not made.protocol.is_judged
 
 
