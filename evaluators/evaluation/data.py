@@ -155,7 +155,9 @@ def _load_own(
         images=images,
     )
     left_out = datasets_scripts.left_out(rows)
-    return LoadedData(rows, own.datasets[0], split or own.splits[0], path, left_out, own.config)
+    # With these a report finds the images again.
+    options = {"kind": task.protocol.kind, "columns": dict(own.columns), "split": split or own.split}
+    return LoadedData(rows, own.datasets[0], split or own.splits[0], path, left_out, own.config, options)
 
 
 @dataclass(frozen=True)

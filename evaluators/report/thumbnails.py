@@ -71,9 +71,7 @@ def add_images(
     source = settings.get("source")
     if not isinstance(source, str):
         return {}, "the settings do not name the data"
-    if known_task(key.task) is None:
-        return {}, "the results do not say how the columns of one's own data are read"
-    if source not in (MINI, OFFICIAL) and not Path(source).is_dir():
+    if source not in (MINI, OFFICIAL) and not Path(source).exists():
         return {}, f"the data are not where the run found them: {source!r}"
     try:
         with _without_bars():
@@ -89,9 +87,13 @@ def add_images(
 
 def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
     from eyechart.datasets_scripts.loading import prepared_dataset
+    from eyechart.datasets_scripts.own_data import load_own
     from eyechart.evaluators.evaluation.data import load_data
 
     source, options = settings["source"], settings.get("options") or {}
+    if known_task(key.task) is None:
+        own = {name: options[name] for name in ("columns", "split")}
+        return load_own(source, options["kind"], **own, config=settings.get("config"), skip_missing=True, skip_bad=True)
     if source == OFFICIAL:
         return prepared_dataset(key.dataset, get_task(key.task).data.config, split=key.split, options=options)
     return load_data(
