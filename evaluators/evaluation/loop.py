@@ -142,9 +142,8 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
         decided["split"] = loaded.split
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
         decided["early_stop"] = backend.billed_per_request
-    blind = getattr(protocol, "exclude_blind_solved", None)
-    if blind is not None:
-        decided["exclude_blind_solved"] = blind.of_task(task.name)
+    if (blind_run := getattr(protocol, "exclude_blind_solved", None)) is not None:
+        decided["exclude_blind_solved"] = blind_run.of_task(task.name, loaded.split)
     return replace(protocol, **decided)
 
 

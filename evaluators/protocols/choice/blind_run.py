@@ -7,15 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from eyechart.datasets_scripts.common.choice.passes import MAIN
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError, UsageError
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, read_columns
-from eyechart.evaluators.results.results_file import RESULTS_FILE, read_results
+from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult, read_results
 
 Question = tuple[str, str]
 """Id and text: questions of other languages may have the same id."""
-_HOW = "Make them with `eyechart run TASK --model MODEL --set blind=true --out FOLDER`"
 
 
 @dataclass(frozen=True)
@@ -24,23 +22,24 @@ class BlindRun:
 
     folder: Path
     model: str
-    solved: Mapping[Question, bool]
-    """Whether each question was answered right in every pass."""
-    by_task: Mapping[str, Mapping[Question, bool]] = field(default_factory=dict)
-    """The same for each task of the run: versions of a benchmark share questions."""
+    by_task: Mapping[tuple[str, str], Mapping[Question, bool]]
+    """Task and split to whether each question was answered right in every pass."""
+    solved: Mapping[Question, bool] = field(default_factory=dict)
+    """The same of one task and split; empty until `of_task` chooses it."""
 
-    def of_task(self, task: str) -> "BlindRun":
-        """What one task of the run tells.
+    def of_task(self, task: str, split: str) -> "BlindRun":
+        """The same with what was solved of one task: versions of a benchmark ask the same with other options.
 
         Raises:
-            UsageError: The run does not hold that task.
+            UsageError: It holds no blind run of that task and split.
         """
-        if task not in self.by_task:
+        if (task, split) not in self.by_task:
+            held = ", ".join(f"{name} ({of})" for name, of in self.by_task)
             raise UsageError(
-                f"exclude_blind_solved={str(self.folder)!r} has no scores of {task} without images, but of: "
-                f"{', '.join(self.by_task)}. {_HOW}"
+                f"exclude_blind_solved={str(self.folder)!r} has no scores of {task} ({split}) without images, but "
+                f"of: {held}"
             )
-        return replace(self, solved=self.by_task[task])
+        return replace(self, solved=self.by_task[task, split])
 
     def settings(self) -> dict[str, Any]:
         """What a result says about it: the model, and how many questions it solved of how many."""
@@ -93,16 +92,20 @@ def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
     blind = [one for one in results.tasks if one.settings.get("blind") is True and one.scores is not None]
     if not blind:
         held = ", ".join(one.task for one in results.tasks) or "nothing"
-        raise UsageError(f"exclude_blind_solved={str(folder)!r} has no scores without images, but: {held}. {_HOW}")
-    by_task: dict[str, dict[Question, bool]] = {}
-    for result in blind:
-        rows = read_columns(folder, result, ("id", "question", "circular_correct", "pass"))
-        answers = {(row["id"], row["question"]): row["circular_correct"] is True for row in rows if row["pass"] == MAIN}
-        by_task.setdefault(result.task, {}).update(answers)
-    solved = {question: is_solved for of_task in by_task.values() for question, is_solved in of_task.items()}
+        raise UsageError(
+            f"exclude_blind_solved={str(folder)!r} has no scores without images, but: {held}. Make them with `eyechart "
+            "run TASK --model MODEL --set blind=true --out FOLDER`"
+        )
+    by_task = {(result.task, result.split): _solved(folder, result) for result in blind}
+    return BlindRun(folder, blind[0].model, by_task)
+
+
+def _solved(folder: Path, result: TaskResult) -> dict[Question, bool]:
+    rows = read_columns(folder, result, ("id", "question", "circular_correct", "pass"))
+    solved = {(row["id"], row["question"]): row["circular_correct"] is True for row in rows if row["pass"] == "main"}
     if not solved:
         raise BadAnnotationError("holds no answers of the blind run", path=folder / PREDICTIONS_FILE)
-    return BlindRun(folder, blind[0].model, solved, by_task)
+    return solved
 
 
 BlindRunFolder = Annotated[BlindRun, BeforeValidator(read_blind_run)]

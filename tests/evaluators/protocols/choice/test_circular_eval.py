@@ -435,11 +435,11 @@ def test_servers_are_asked_blind_without_images(http, data):
     assert {part["type"] for body in bodies for part in body["messages"][0]["content"]} == {"text"}
 
 
-def blind_run(folder, data, model=None):
+def blind_run(folder, data, model=None, name="mmbench/en"):
     def solves_one(messages):
         return knows(messages) if shown(messages)[0] == "q3" else "A"
 
-    done = run(model or solves_one, data, options={"blind": True})
+    done = run(model or solves_one, data, options={"blind": True}, name=name)
     write_run(folder, collect([done], [], "2024-01-01"), [done])
     return str(folder)
 
@@ -485,6 +485,11 @@ def test_another_run_is_no_blind_run(tmp_path, data):
     write_run(tmp_path / "seeing", collect([seeing], [], "2024-01-01"), [seeing])
     with pytest.raises(UsageError, match=r"but: mmbench/en\. Make them with .*--set blind=true"):
         run(knows, data, options={"exclude_blind_solved": str(tmp_path / "seeing")})
+    other = blind_run(tmp_path / "other", data, name="mmbench/cn")
+    server = Server(knows)
+    with pytest.raises(UsageError, match=r"no scores of mmbench/en \(given\) .*, but of: mmbench/cn \(given\)"):
+        run(server, data, options={"exclude_blind_solved": other})
+    assert server.asked == []
     others = make_data(question=["What is q2?", "What is q3??", "What is q4?"])
     with pytest.raises(DataError, match=r"item 'q3'.*the blind run was not asked this question"):
         run(knows, others, options={"exclude_blind_solved": blind_run(tmp_path / "blind", data)})
