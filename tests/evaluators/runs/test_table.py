@@ -117,14 +117,14 @@ def test_a_private_split_counts_items_and_names_its_files():
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"data": {"is_mini": True}}, "its items are made up"),
-        ({"settings": {"limit": 4}}, "it is of the first 4 of 1,495 items alone"),
-        ({"left_out": [{"id": "3", "path": None, "reason": "corrupt"}]}, "it lacks the items left out"),
+        ({"data": {"is_mini": True}}, "the data are synthetic"),
+        ({"settings": {"limit": 4}}, "run used --limit 4, of 1,495 items"),
+        ({"left_out": [{"id": "3", "path": None, "reason": "corrupt"}]}, "items were left out"),
     ],
 )
 def test_a_file_that_cannot_be_submitted_is_said_to_be_one(fields, reason):
     found = evaluated("mmbench/en", "mmbench", "test", scores=None, files={"mmbench.xlsx": b""}, **fields)
-    line = f"mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx; do not submit it, as {reason}"
+    line = f"mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx; do not submit it: {reason}"
     assert line in notes([found])
 
 
