@@ -144,10 +144,11 @@ def test_a_blind_run_of_two_versions_tells_of_each_what_it_solved_there(tmp_path
         for name, is_solved in (("mmbench/en", True), ("mmbench/en_v11", False))
     ]
     found = read_blind_run(write(tmp_path / "blind", made))
-    assert found.of_task("mmbench/en").settings()["solved"] == 1
-    assert found.of_task("mmbench/en_v11").settings()["solved"] == 0
-    with pytest.raises(UsageError, match="no scores of mmbench/cn without images, but of: mmbench/en, mmbench/en_v11"):
-        found.of_task("mmbench/cn")
+    assert found.of_task("mmbench/en", "dev").settings()["solved"] == 1
+    assert found.of_task("mmbench/en_v11", "dev").settings()["solved"] == 0
+    held = r"no scores of mmbench/cn \(dev\) without images, but of: mmbench/en \(dev\), mmbench/en_v11 \(dev\)"
+    with pytest.raises(UsageError, match=held):
+        found.of_task("mmbench/cn", "dev")
 
 
 def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):
