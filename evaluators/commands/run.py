@@ -109,7 +109,7 @@ def run(
     tasks: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[TASK | FILE]...",
+            metavar="TASK|FILE",
             help="Tasks, as `eyechart tasks` lists them, or files of tasks of your own (.yaml, .py); all tasks if none "
             "is given.",
         ),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def list_tasks(
     name: Annotated[
-        str | None, typer.Argument(metavar="[TASK | FILE]", help="Task, or task file, to print in full.")
+        str | None, typer.Argument(metavar="TASK|FILE", help="Task, or task file, to print in full.")
     ] = None,
 ) -> None:
     """List the tasks, or print one: its prompt, data, settings and scores."""
