@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import datasets
 
+from eyechart.datasets_scripts import own_sources
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
 from eyechart.datasets_scripts.common.choice.columns import (
     checked_letter,
@@ -125,7 +126,7 @@ def load_own(
     used = _used_columns(columns or {}, _KINDS[kind], [*_KINDS[kind].required, *needs], source, path, needed_by or kind)
     builder = _OwnData(
         config_name="default",
-        hash=source_fingerprint(__file__),
+        hash=source_fingerprint(__file__, own_sources.__file__),
         cache_dir=cache,
         path=path,
         fingerprint=source.fingerprint,

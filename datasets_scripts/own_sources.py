@@ -159,7 +159,7 @@ def _image_cells(dataset: datasets.Dataset, name: str) -> list[Any]:
         return list(dataset[name])
     if not isinstance(held, datasets.Image) and not (isinstance(held, datasets.Value) and "binary" in held.dtype):
         raise BadAnnotationError(f"column {name!r} holds no images but {feature}")
-    table = dataset.with_format("arrow")
+    table = dataset.select_columns([name]).with_format("arrow")
     values = table[:][name]
     if inner is None:
         present = values.is_valid().to_pylist()

@@ -1,15 +1,13 @@
 """Evaluators: bind models to tasks.
 
 `evaluator("q_bench/perception").compute(model)` follows `evaluate.Evaluator.compute`. It runs on the official release;
-`data="mini"` is synthetic data. Classes are loaded on first use, so that importing this package loads neither torch nor
-transformers.
+`data="mini"` is synthetic data. Everything is loaded on first use, as `eyechart --help` imports this package
+too.
 """
 
 import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-from eyechart.evaluators.tasks import TASKS, find_tasks
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
@@ -41,6 +39,8 @@ _MODULES = {
 
 def list_tasks() -> list[str]:
     """The names that `evaluator` takes."""
+    from eyechart.evaluators.tasks import TASKS
+
     return [task.name for task in TASKS]
 
 
@@ -65,6 +65,7 @@ def evaluator(
         UsageError: Unknown task, or a setting that it does not have.
     """
     from eyechart.evaluators.evaluation.evaluator import Evaluator
+    from eyechart.evaluators.tasks import find_tasks
 
     definition = find_tasks(task)[0] if isinstance(task, str) else task
     return Evaluator(definition, seed=seed, settings=settings, judge=judge, as_published=as_published)

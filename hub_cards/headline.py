@@ -1,12 +1,8 @@
 """Which scores of a task are shown on model cards and boards, the one that stands for it first."""
 
+from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.scores import ScoreSpec, headline, spec, specs_of
-
-
-def headline_of(task: Task) -> ScoreSpec:
-    """The score that the task names, or else that of its metric."""
-    return spec(task.headline, task.metric) if task.headline else headline(task.metric)
+from eyechart.metrics.scores import ScoreSpec, specs_of
 
 
 def table_scores(task: Task) -> list[ScoreSpec]:

@@ -1,5 +1,6 @@
 """Whether a result is what its predictions give: replies are read and scored again, and compared with the release."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,25 +13,27 @@ from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
 from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.report.runs import Run, TaskKey
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number, without_nan
+from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
-TOLERANCE = 1e-9
-"""For scores, absolute and relative: what the order of a sum can change."""
+TOLERANCE = 1e-6
+"""For scores, absolute and relative: how far sums and fits differ between processors, less than any column shows."""
 NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are taken as stored"
+LOCAL_OPTIONS = ("mm21_scores", "mm21_dir")
+"""Settings of data sets that name files of one machine; the result's `mm21_quality` says which scores MM21 has."""
 _SHOWN = 5
-"""So many discrepancies of a result are told one by one."""
+"""Discrepancies of a result that are listed; of others only the number is given."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What came of computing a result's scores again."""
+    """What recomputing a result's scores gave."""
 
     discrepancies: tuple[str, ...] = ()
     """Where the result is not what its predictions give, or these are not of the release; empty where all is equal."""
@@ -67,7 +70,10 @@ class Recomputing:
             return Check(unchecked=NO_PREDICTIONS)
         predictions = answers.rows(range(len(answers)))
         try:
-            expected = rescore(get_task(result.task), result, predictions)
+            with warnings.catch_warnings():
+                # The result holds what the run was warned of.
+                warnings.simplefilter("ignore")
+                expected = rescore(get_task(result.task), result, predictions)
             found = _first(_differences(result.scores, without_nan(expected), "scores"))
         except DataError as error:
             found = (f"its predictions cannot be scored: {error.reason}",)
@@ -140,10 +146,11 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
         UsageError: A folder that was given does not hold the release.
     """
     data = result.settings["data"]
+    options = {name: value for name, value in (data.get("options") or {}).items() if name not in LOCAL_OPTIONS}
     folder = data_dirs.get(result.dataset, data_dirs.get(""))
     if folder is None:
         try:
-            held = prepared_dataset(result.dataset, data.get("config"), split=result.split, options=data.get("options"))
+            held = prepared_dataset(result.dataset, data.get("config"), split=result.split, options=options)
         except MissingFileError:
             return None
         return undecoded_rows(held)
@@ -153,7 +160,7 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
             dataset=result.dataset,
             split=result.split,
             data_dir=folder,
-            options=data.get("options"),
+            options=options,
             images="skip",
             skip_bad=True,
         )

@@ -96,12 +96,9 @@ def _read(text: str, parameters: Any) -> dict[str, Any]:
         if isinstance(value, int) and value > _MOST.get(argument, value):
             raise InputError(f"{argument} is {value}; at most {_MOST[argument]} can be computed here")
     needed = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
-    missing = [name for name in needed if name not in arguments]
+    missing = [name for name in needed if arguments.get(name) is None]
     if missing:
         raise InputError(f"missing: {', '.join(missing)}; needed: {', '.join(needed)}")
-    for name in needed:
-        if not isinstance(arguments[name], list):
-            raise InputError(f"{name} must be a list with a value per row; it is {arguments[name]!r}")
     return arguments
 
 

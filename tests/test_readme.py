@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import DATASETS, load_builder
 from eyechart.evaluators import list_tasks
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.runs.suite_file import read_suite
+from eyechart.evaluators.tasks import TASKS
 from tests.evaluators.scripted_server import Script, always
 from tests.evaluators.tasks.test_q_bench_assessment import PUBLISHED
 
@@ -67,6 +69,13 @@ def test_every_command_and_option_exists():
         shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).output
         for option in re.findall(r"--[a-z-]+", line):
             assert option in shown, line
+
+
+def test_every_setting_exists():
+    known = {name for task in TASKS for name in setting_fields(type(task.protocol))}
+    table = README[README.index("| task | settings |") :].partition("\n\n")[0]
+    named = re.findall(r"`([a-z_]+)=", table) + re.findall(r"--set ([a-z_]+)=", README)
+    assert len(named) > 12 and set(named) <= known
 
 
 def test_every_data_set_is_listed_with_its_configurations_and_splits():

@@ -9,7 +9,7 @@ from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import parse_pairs
 from eyechart.evaluators.runs.console import checked, printable
-from eyechart.evaluators.runs.plan import parse_data_dirs
+from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 
 def export(

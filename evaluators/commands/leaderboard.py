@@ -10,7 +10,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.runs.console import checked, printable
-from eyechart.evaluators.runs.plan import parse_data_dirs
+from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 if TYPE_CHECKING:
     from eyechart.hub_cards.leaderboard.build import Outcome

@@ -10,7 +10,7 @@ from eyechart.evaluators.runs.console import checked
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs; several are set side by side.")],
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs; several are compared side by side.")],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -21,7 +21,7 @@ def report(
     ] = None,
     samples: Annotated[
         int,
-        typer.Option(min=0, help="Show at most so many samples of each task, wrong and unmatched ones first."),
+        typer.Option(min=0, help="Show at most N samples of each task, wrong and unmatched ones first."),
     ] = SAMPLES,
     files: Annotated[
         bool, typer.Option("--files/--no-files", help="Write figures and tables as files too, into report_files.")

@@ -18,15 +18,12 @@ from eyechart.evaluators.commands.arguments import (
     parse_pairs,
 )
 from eyechart.evaluators.commands.running import execute_plan
-from eyechart.evaluators.evaluation.suites import list_suites, suite_tasks
 from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.data import check_data, check_mini
-from eyechart.evaluators.runs.plan import TaskRun, make_plan
-from eyechart.evaluators.tasks import TASKS
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.local.loading import LoadOptions
     from eyechart.evaluators.requests.types import Backend
+    from eyechart.evaluators.runs.plan import TaskRun
     from eyechart.evaluators.runs.run import RunOptions
     from eyechart.evaluators.runs.suite_file import Suite
 
@@ -129,6 +126,11 @@ def run(
     ] = False,
 ) -> None:
     """Evaluate a model on the real data; where no model is named, the bundled tiny model on synthetic ones."""
+    from eyechart.evaluators.evaluation.suites import list_suites, suite_tasks
+    from eyechart.evaluators.runs.data import check_data, check_mini
+    from eyechart.evaluators.runs.plan import make_plan
+    from eyechart.evaluators.tasks import TASKS
+
     # Synthetic data are never what somebody evaluates a model of their own on without having asked for them.
     is_mini = data.mini or not model.is_named
 
@@ -187,6 +189,7 @@ def _given(group: DataArguments | TaskArguments) -> list[str]:
 
 def _read_suite(path: str, given: list[str], *, is_mini: bool) -> "tuple[Suite, list[TaskRun]]":
     """A suite file, which says itself what the options in `given` would say."""
+    from eyechart.evaluators.evaluation.suites import list_suites
     from eyechart.evaluators.runs.suite_file import read_suite
 
     if not Path(path).exists():

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import typer
 
 from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.plan import TaskRun, check_judging
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.requests.types import Backend
+    from eyechart.evaluators.runs.plan import TaskRun
     from eyechart.evaluators.runs.run import RunOptions
 
 
 def execute_plan(
-    plan: list[TaskRun],
+    plan: "list[TaskRun]",
     make_backend: "Callable[[str | None], Backend]",
     make_options: "Callable[[], RunOptions]",
     out: Path | None,
@@ -39,6 +39,7 @@ def execute_plan(
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
     from eyechart.evaluators.requests.store import ResponseStore
+    from eyechart.evaluators.runs.plan import check_judging
     from eyechart.evaluators.runs.run import execute
 
     folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")

@@ -9,11 +9,10 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DataArguments, JudgeArguments, TaskArguments, expanded, parse_pairs
 from eyechart.evaluators.commands.running import execute_plan
 from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.runs.data import check_data, check_mini
-from eyechart.evaluators.runs.plan import TaskRun, make_plan
 
 if TYPE_CHECKING:
     from eyechart.evaluators.requests.types import Backend
+    from eyechart.evaluators.runs.plan import TaskRun
     from eyechart.evaluators.runs.run import RunOptions
 
 
@@ -37,8 +36,10 @@ def score(
     ] = False,
 ) -> None:
     """Score precomputed predictions; an answer file needs a release that holds the right answers."""
+    from eyechart.evaluators.runs.data import check_data, check_mini
+    from eyechart.evaluators.runs.plan import make_plan
 
-    def plan_scoring() -> list[TaskRun]:
+    def plan_scoring() -> "list[TaskRun]":
         plan = make_plan(
             [task],
             dataset=data.dataset,

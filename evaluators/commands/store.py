@@ -20,7 +20,7 @@ app = typer.Typer(
 
 @app.command()
 def info() -> None:
-    """Show the store's location, contents and integrity."""
+    """Say where the store is, what it holds, and whether it is whole."""
     from rich.table import Table
 
     def read() -> None:
@@ -45,7 +45,7 @@ def info() -> None:
 def prune(
     model: Annotated[str | None, typer.Option(help="Remove this model's answers, named as by `store info`.")] = None,
     older_than: Annotated[
-        float | None, typer.Option(metavar="DAYS", min=0, help="Remove answers stored more than this many days ago.")
+        float | None, typer.Option(metavar="DAYS", min=0, help="Remove answers stored more than N days ago.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Remove all answers; also clears a damaged store, or one on a full disk.")

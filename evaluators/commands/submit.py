@@ -11,7 +11,7 @@ from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.report.runs import Run, TaskKey
+    from eyechart.evaluators.results.finished_runs import Run, TaskKey
 
 
 def submit(
@@ -32,7 +32,7 @@ def submit(
 
 
 def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
-    from eyechart.evaluators.report.runs import read_runs
+    from eyechart.evaluators.results.finished_runs import read_runs
 
     (run,) = read_runs([folder])
     known = list(dict.fromkeys(key.task for key in run.tasks))

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.evaluators.runs.console import checked
-from eyechart.evaluators.tasks import TASKS, find_tasks, headline_of
+from eyechart.evaluators.runs.console import checked, console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +18,7 @@ def list_tasks(
     ] = None,
 ) -> None:
     """List the tasks, or print one: its prompt, data, settings and scores."""
-    from eyechart.evaluators.runs.console import console
+    from eyechart.evaluators.tasks import TASKS, find_tasks
 
     output = console()
     if name is None:
@@ -38,6 +37,7 @@ def _print_task(task: "Task", output: "Console") -> None:
 
     from eyechart.evaluators.evaluation.preview import example_prompts, how_to_get
     from eyechart.evaluators.protocols.settings import list_settings
+    from eyechart.evaluators.tasks import headline_of
     from eyechart.metrics.scores import Unit, specs_of
 
     lines = [f"[bold]{escape(task.name)}[/bold]  {escape(task.description)}"]

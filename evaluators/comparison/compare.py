@@ -8,8 +8,8 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError, unkno
 from eyechart.evaluators.comparison.differences import Difference, corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores
 from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
-from eyechart.evaluators.report.runs import Run, TaskKey, read_runs
 from eyechart.evaluators.results.evaluation import AVERAGE
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import MIXED_POOL
-from eyechart.evaluators.report.runs import Answers
+from eyechart.evaluators.results.finished_runs import Answers
 from eyechart.evaluators.results.predictions import JUDGED_DIMENSIONS
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task

@@ -1,4 +1,4 @@
-"""What a result says to its reader beside its scores."""
+"""What a reader of scores has to know: caveats of a result."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,10 +8,10 @@ from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
 _MANY = 0.1
-"""Share of replies without an option from which on a result tells of them."""
+"""Share of replies without an option from which on there is a caveat."""
 
 
-def published_note(published: Mapping[str, Mapping[str, Any]] | None) -> str:
+def published_caveat(published: Mapping[str, Mapping[str, Any]] | None) -> str:
     """With which settings of the paper in place of the defaults a run was made; "" for other runs.
 
     Args:
@@ -23,7 +23,7 @@ def published_note(published: Mapping[str, Mapping[str, Any]] | None) -> str:
     return f"As published: {changed}." if changed else "As published: no setting differs from the defaults."
 
 
-def unjudged_note(judge: Mapping[str, Any]) -> str:
+def unjudged_caveat(judge: Mapping[str, Any]) -> str:
     """Why a judge's part in the scores is incomplete; "" if it is not.
 
     Args:
@@ -46,7 +46,7 @@ def count_unscored(scores: Mapping[str, Any]) -> int:
     return int(scores.get("judge_unscored", scores.get("unscored", 0)))
 
 
-def failed_note(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:
+def failed_caveat(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:
     """In how many of its rounds a judge gave nothing usable, and what has no score by that; "" if in none.
 
     Args:
@@ -56,15 +56,15 @@ def failed_note(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:
     failed = scores.get("judge_failed_rounds", scores.get("failed_rounds", 0))
     if not failed:
         return ""
-    told = f"The judge {scores['judge']} gave nothing usable in {failed} of {_count_rounds(scores)} rounds."
-    # Rounds without any reply have a note of their own.
+    failures = f"The judge {scores['judge']} gave nothing usable in {failed} of {_count_rounds(scores)} rounds."
+    # Rounds without any reply have a caveat of their own.
     if failed > judge.get("lost_rounds", 0) and "max_tokens" in judge:
-        told += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
+        failures += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
     unscored = count_unscored(scores)
-    return f"{told} Incomplete: {_unscored(unscored, scores)}." if unscored else told
+    return f"{failures} Incomplete: {_unscored(unscored, scores)}." if unscored else failures
 
 
-def unmatched_note(scores: Mapping[str, Any]) -> str:
+def unmatched_caveat(scores: Mapping[str, Any]) -> str:
     """In how many replies no option was found; "" where these are few.
 
     Args:
@@ -78,7 +78,7 @@ def unmatched_note(scores: Mapping[str, Any]) -> str:
     return f"{round(share * n)} of {n} replies could not be parsed and count as incorrect."
 
 
-def repeated_note(model: Mapping[str, Any]) -> str:
+def repeated_caveat(model: Mapping[str, Any]) -> str:
     """How many rows of a predictions file repeat others; "" where none does.
 
     Args:
@@ -108,7 +108,7 @@ def _unscored(count: int, scores: Mapping[str, Any]) -> str:
     return f"{count} of the {scores['judge_asked']} replies put to it have no usable round and are {become}"
 
 
-def unusable_note(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
+def unusable_caveat(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
     """How many answers could not be scored; "" if all could.
 
     Args:
@@ -124,7 +124,7 @@ def unusable_note(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
     )
 
 
-def private_note(loaded: LoadedData, count: int) -> str:
+def private_caveat(loaded: LoadedData, count: int) -> str:
     """Why there is no score of a split without answers.
 
     Args:

@@ -88,7 +88,7 @@ def load_data(
         images: "skip" reads annotations only, for precomputed predictions.
 
     Raises:
-        UsageError: Unknown data set or split, a `data` that is neither a name nor a `Dataset`, or a folder beside the
+        UsageError: Unknown data set or split, a `data` that is neither a name nor a `Dataset`, or a folder and the
             mini release.
         DataError: The release cannot be read, or has to be got by hand.
     """
@@ -186,7 +186,7 @@ def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[
 
     Args:
         dataset: The data.
-        limit: Only the first so many rows.
+        limit: Only the first N rows.
     """
     if limit is not None:
         dataset = dataset.select(range(min(limit, len(dataset))))

@@ -171,7 +171,7 @@ class Evaluator(evaluate.Evaluator):
             raise DataError(f"{' '.join(evaluation.caveats)} Use `run` to get the predictions.")
         _warn_of_left_out(evaluation)
         scores = evaluation.scores
-        if metric is not None:
+        if metric not in (None, self.definition.metric):
             public = [one for one in answered if not self.protocol.is_private(one.row)]
             scores = self.prepare_metric(metric).compute(**self.predictions_processor(public))
         seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)

@@ -8,19 +8,18 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.evaluation.caveats import (
     count_unscored,
-    failed_note,
-    private_note,
-    published_note,
-    repeated_note,
-    unjudged_note,
-    unmatched_note,
-    unusable_note,
+    failed_caveat,
+    private_caveat,
+    published_caveat,
+    repeated_caveat,
+    unjudged_caveat,
+    unmatched_caveat,
+    unusable_caveat,
 )
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.response_metadata import model_settings
 from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
 from eyechart.evaluators.protocols.protocol import Protocol, Scored
-from eyechart.evaluators.protocols.quality.assessment import PRECOMPUTED
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.types import Backend, Row, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
@@ -50,7 +49,7 @@ def evaluate_rows(
         loaded: The data.
         as_published: Whether the settings are the paper's, which the result then lists.
         skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
-        limit: Ask only the first so many rows.
+        limit: Ask only the first N rows.
         progress: Called with (done, total) after each response.
 
     Returns:
@@ -61,7 +60,7 @@ def evaluate_rows(
         UsageError: The data were loaded with other settings than the paper's.
     """
     # Data that are not the paper's are refused before a model is asked about them.
-    published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else None
+    published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else {}
     backend.check(protocol.output_type)
     backend = backend.for_data(loaded.name)
     protocol = _for_run(task, protocol, backend, loaded, skip_bad)
@@ -78,12 +77,11 @@ def evaluate_rows(
         raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
     seconds = {"model_seconds": asked - start, "metric_seconds": time.perf_counter() - asked}
     settings = {**protocol.settings(), **scored.settings, "limit": limit, "data": loaded.describe()}
-    if protocol.judge is not None and protocol.is_judged:
-        describe = getattr(protocol.judge, "settings", None)
-        settings["judge"] = describe() if describe else {"name": judge_name(protocol.judge)}
-    if published is not None:
-        # Precomputed scores come of no prompt and no words, so the paper's settings have no part in them.
-        settings["as_published"] = {} if scored.settings.get("prediction") == PRECOMPUTED else published
+    if as_published:
+        # The answers may leave a setting nothing to act on, as scores leave pooling.
+        in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
+        settings["as_published"] = in_force
+    settings |= _judge_settings(protocol)
     settings["model"] = {**backend.settings(), **model_settings(answered)}
     scores = scored.scores
     unusable = [
@@ -92,16 +90,16 @@ def evaluate_rows(
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
     count_public = len(answered) - len(private)
     judge = settings.get("judge", {})
-    incomplete = (unusable_note(unusable, count_public), unjudged_note(judge))
+    incomplete = (unusable_caveat(unusable, count_public), unjudged_caveat(judge))
     caveats = (
-        published_note(settings.get("as_published")),
+        published_caveat(settings.get("as_published")),
         *incomplete,
-        failed_note(scores or {}, judge),
-        "" if count_public else private_note(loaded, len(answered)),
+        failed_caveat(scores or {}, judge),
+        "" if count_public else private_caveat(loaded, len(answered)),
         task.note if scores is not None else "",
-        unmatched_note(scores or {}),
+        unmatched_caveat(scores or {}),
         *scored.caveats,
-        repeated_note(settings["model"]),
+        repeated_caveat(settings["model"]),
     )
     evaluation = Evaluation(
         task=task.name,
@@ -127,6 +125,13 @@ def evaluate_rows(
     return evaluation, answered
 
 
+def _judge_settings(protocol: Protocol) -> dict[str, Any]:
+    if protocol.judge is None or not protocol.is_judged:
+        return {}
+    describe = getattr(protocol.judge, "settings", None)
+    return {"judge": describe() if describe else {"name": judge_name(protocol.judge)}}
+
+
 def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, skip_bad: bool) -> Protocol:
     """The protocol with what the backend and the data decide."""
     decided: dict[str, Any] = {"skip_bad": skip_bad}
@@ -137,6 +142,9 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
         decided["split"] = loaded.split
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
         decided["early_stop"] = backend.billed_per_request
+    blind = getattr(protocol, "exclude_blind_solved", None)
+    if blind is not None:
+        decided["exclude_blind_solved"] = blind.of_task(task.name)
     return replace(protocol, **decided)
 
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count, islice
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.passes import MAIN
@@ -10,7 +11,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols import CircularEval, QualityAssessment
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, PRECOMPUTED, READ_NUMBER
-from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
+from eyechart.evaluators.requests.types import Loss, Request, Response, Row, RowResponses
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import ScoringError
@@ -107,7 +108,6 @@ def _rebuilt(rows: Sequence[Mapping[str, Any]], protocol: Protocol, result: Task
 
 def _passes(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The passes that were asked, and a place for each that was not."""
-    first = rows[0]
     found = [
         {
             "rotation": int(one["pass"].removeprefix(_ROTATION)) if one["pass"] != MAIN else 0,
@@ -121,9 +121,9 @@ def _passes(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if one["pass"] == MAIN or one["pass"].startswith(_ROTATION)
     ]
     numbers = {one["rotation"] for one in found}
-    left = [number for number in range(10 * len(found) + 100) if number not in numbers]
-    count = max(len(found), first["pass_count"] or 0)
-    return found + [{**found[0], "rotation": number} for number in left[: count - len(found)]]
+    others = (number for number in count() if number not in numbers)
+    missing = max(0, (rows[0]["pass_count"] or 0) - len(found))
+    return found + [{**found[0], "rotation": number} for number in islice(others, missing)]
 
 
 def _response(row: Mapping[str, Any], is_score: bool) -> Response:
@@ -133,6 +133,7 @@ def _response(row: Mapping[str, Any], is_score: bool) -> Response:
         text=row["text"],
         logits=None if row["logits"] is None else dict(row["logits"]),
         score=row["quality_score"] if is_score else None,
+        losses=None if row["losses"] is None else tuple(map(Loss, row["losses"], row["loss_tokens"])),
         options=options,
         error=None if row["error"] is None else DataError(row["error"]),
         item={name: value for name, value in row.items() if value is not None},

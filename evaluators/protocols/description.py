@@ -86,6 +86,10 @@ class Description(Protocol):
             "predictions": [one.responses[0].text or "" for one in answered],
             "references": [one.row["description"] for one in answered],
             "groups": self._groups(answered) or None,
+            "judge": self.judge,
+            "rounds": self.rounds,
+            "template": self.template,
+            "seed": self.seed,
         }
 
     def settings(self) -> dict[str, Any]:

@@ -129,7 +129,9 @@ class PairedComparison(Protocol):
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
         """What the metric module takes: raw texts in both orders, and the pairs."""
+        answered = [answered[row] for row in _own_rows(answered)]
         pools = _pools(answered)
+        of_pools = {} if pools is None else self._of_pools
         return {
             "predictions": _texts(answered, MAIN),
             "reversed_predictions": _texts(answered, REVERSED),
@@ -138,6 +140,9 @@ class PairedComparison(Protocol):
             "first_references": _column(answered, "first_quality"),
             "second_references": _column(answered, "second_quality"),
             "pool_ids": pools,
+            "aggregator": self.aggregator,
+            "seed": self.seed,
+            **of_pools,
         }
 
     def is_private(self, row: Row) -> bool:
@@ -148,10 +153,13 @@ class PairedComparison(Protocol):
         """The settings, and the orders of the images."""
         return {**Protocol.settings(self), "orders": list(_STEPS)}
 
+    @property
+    def _of_pools(self) -> dict[str, Any]:
+        return {"pool_weights": self.pool_weights, "undefined_pools": self.undefined_pools}
+
     def _settings(self, pairs: Pairs, aggregator: str | None = None) -> PairSettings:
-        of_pools = {"pool_weights": self.pool_weights, "undefined_pools": self.undefined_pools}
-        pools: dict[str, Any] = {} if pairs.pool_ids is None else of_pools
-        return PairSettings(aggregator or self.aggregator, seed=self.seed, **pools)
+        of_pools = {} if pairs.pool_ids is None else self._of_pools
+        return PairSettings(aggregator or self.aggregator, seed=self.seed, **of_pools)
 
     def _variants(self, columns: Items, pairs: Pairs, own: Sequence[int]) -> dict[str, dict[str, Any]]:
         """The scores by each other aggregator, and those of the pool `mixed`."""

@@ -19,6 +19,7 @@ T = TypeVar("T")
 DEFINITION = "definition"
 Definition = Annotated[T, DEFINITION]
 """A field that a task or a run fixes, and no setting."""
+Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(ge=1, strict=True)]
 Seed = Annotated[int, Field(ge=0, strict=True)]
 PromptFunction = Callable[[Row], Prompt]
@@ -68,7 +69,7 @@ class Protocol(ABC):
     prompts: Definition[Mapping[str, PromptFunction]]
     """Prompts by name; `DEFAULT` is the task's own."""
     prompt_id: Definition[str]
-    """Names the prompts in results; a change of wording is a new id."""
+    """Names the prompts in results; a change of words is a new id."""
     groups: Definition[tuple[str, ...]] = ()
     """Columns by which the scores are broken down."""
     seed: Definition[int] = 0
@@ -128,7 +129,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What an evaluate module of the same kind takes for rows with public labels."""
+        """What an evaluate module of the same kind takes for rows with public labels, the settings among it."""
 
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score."""
@@ -137,7 +138,7 @@ class Protocol(ABC):
         return {"protocol": self.name, "prompt_id": self.full_prompt_id, **own, "seed": self.seed}
 
     def unused_settings(self) -> tuple[str, ...]:
-        """Names of settings that have no effect beside the others."""
+        """Names of settings that have no effect with the values of the others."""
         return ()
 
     def is_private(self, row: Row) -> bool:

@@ -39,11 +39,11 @@ def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
 
     Args:
         protocol: The task's own.
-        given: Name to value; text stands for numbers and truth values too, as on a command line.
+        given: Name to value, as JSON and YAML give them: text is no number and no truth value.
         task: The task's name, for errors.
 
     Raises:
-        UsageError: A name or value that the protocol does not have, or a setting without effect beside the others.
+        UsageError: A name or value that the protocol does not have, or a setting without effect.
     """
     known = setting_fields(type(protocol))
     for name in given:
@@ -52,14 +52,22 @@ def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
     try:
         changed = replace(protocol, **given)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0]) if first["loc"] else ""
-        expected = _type_name(protocol, name, known[name].annotation) if name in known else ""
-        raise UsageError(f"{name}={given.get(name)!r}: {first['msg']}; expected {expected}") from error
+        raise _explained(error, protocol, given) from error
     for name in changed.unused_settings():
         if name in given:
-            raise UsageError(f"{name}={given[name]!r} has no effect on {task} beside its other settings; leave it out")
+            raise UsageError(f"{name}={given[name]!r} has no effect on {task} with its other settings; leave it out")
     return changed
+
+
+def _explained(error: ValidationError, protocol: Protocol, given: Mapping[str, Any]) -> UsageError:
+    first = error.errors(include_url=False)[0]
+    own = first.get("ctx", {}).get("error")
+    if isinstance(own, UsageError):
+        # It names the setting.
+        return own
+    name = str(first["loc"][0])
+    expected = _type_name(protocol, name, setting_fields(type(protocol))[name].annotation)
+    return UsageError(f"{name}={given[name]!r}: {own or first['msg']}; expected {expected}")
 
 
 def _type_name(protocol: Protocol, name: str, annotation: Any) -> str:

@@ -13,7 +13,7 @@ from eyechart.evaluators.report.folder import REPORT_FILE, write_files
 SEVERAL_FOLDER = "eyechart_report"
 """Where a report of several runs goes by default: the folder of the first one has that run's own report."""
 SAMPLES = 50
-"""So many samples of each task are shown by default."""
+"""Samples of each task that are shown by default."""
 
 
 def write_report(
@@ -30,7 +30,7 @@ def write_report(
         out: Folder for `report.html` and `report_files`, created if absent; by default that of the run, and for
             several runs `eyechart_report` in the current folder. A report that is there is replaced: its page, and
             those files in `report_files` that it wrote itself, which a list among them names.
-        samples: At most so many samples of each task of each run are shown, wrong and unmatched ones first.
+        samples: The most that are shown of each task of each run, wrong and unmatched ones first.
         files: Whether to write figures as SVG and PNG, and tables as CSV, Markdown and LaTeX, into `report_files`.
 
     Returns:
@@ -44,11 +44,11 @@ def write_report(
     from eyechart.evaluators.report.drawing import draw
     from eyechart.evaluators.report.page import Figure, render
     from eyechart.evaluators.report.paper_tables import paper_tables
-    from eyechart.evaluators.report.runs import read_runs
     from eyechart.evaluators.report.samples import collect_samples
     from eyechart.evaluators.report.svg import inline_svg
     from eyechart.evaluators.report.table_formats import WRITERS
     from eyechart.evaluators.report.task_charts import task_charts
+    from eyechart.evaluators.results.finished_runs import read_runs
 
     if samples < 0:
         raise UsageError(f"samples is {samples}; it must be 0 or more")

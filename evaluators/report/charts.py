@@ -8,11 +8,9 @@ from typing import Literal
 from eyechart.evaluators.results.results_file import RESULTS_FILE
 
 _SCATTERED = 500
-"""So many points of a scatter are drawn; more would only be a blot, and make a page slow."""
-_LARGEST = 1e100
-"""What is beyond it has no place on an axis."""
+"""Points of a scatter that are drawn; more would only be a blot, and make a page slow."""
 _LABELLED = 40
-"""So many labels of bars and radars can be read; drawing thousands would take minutes."""
+"""Labels of bars and radars that can be read; drawing thousands would take minutes."""
 
 
 @dataclass(frozen=True)
@@ -124,19 +122,6 @@ def readable(chart: Chart) -> Chart:
     )
 
 
-def drawable(chart: Chart | Scatter) -> Chart | Scatter:
-    """The chart without values that are too large for any axis, which only edited files hold."""
-    if isinstance(chart, Scatter):
-        curve = tuple((_on_axis(x), _on_axis(y)) for x, y in chart.curve)
-        predicted, human = tuple(map(_on_axis, chart.predicted)), tuple(map(_on_axis, chart.human))
-        return replace(chart, predicted=predicted, human=human, curve=curve)
-    series = []
-    for one in chart.series:
-        intervals = tuple(ends and (_on_axis(ends[0]), _on_axis(ends[1])) for ends in one.intervals)
-        series.append(replace(one, values=tuple(map(_on_axis, one.values)), intervals=intervals))
-    return replace(chart, series=tuple(series))
-
-
 def evenly_spread(count: int) -> list[int]:
     """Places of the points of a scatter that are drawn, of those in order of their predicted quality.
 
@@ -173,7 +158,3 @@ def _with_interval(series: Series, place: int) -> str:
     ends = series.intervals[place] if series.intervals else None
     value = shown(series.values[place])
     return value if ends is None else f"{value} ({shown(ends[0])} to {shown(ends[1])})"
-
-
-def _on_axis(value: float) -> float:
-    return value if abs(value) <= _LARGEST else math.nan

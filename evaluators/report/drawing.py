@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eyechart.evaluators.report.charts import Chart, Scatter, Series, drawable, finite
+from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def draw(chart: Chart | Scatter, *, png: bool) -> Drawing:
 
     svg, image = io.StringIO(), io.BytesIO()
     with _style():
-        figure = _DRAWN[chart.kind](drawable(chart))
+        figure = _DRAWN[chart.kind](chart)
         # `savefig` would lay everything out twice, which takes as long again.
         FigureCanvasSVG(figure).print_svg(svg, metadata=_NO_METADATA)
         if png:
@@ -281,7 +281,7 @@ def _names(chart: Chart) -> list[str]:
 
 
 def _wrapped(label: str, line: int = _LABEL_LENGTH // 2) -> str:
-    """A label in lines of so many letters, or of one word each."""
+    """A label in lines of at most `line` letters, or of one word each."""
     lines: list[str] = []
     for word in _cut(label, 2 * _LABEL_LENGTH).split(" "):
         if lines and len(lines[-1]) + len(word) < line:

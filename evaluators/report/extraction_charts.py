@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from eyechart.evaluators.report.charts import Chart, Series
-from eyechart.evaluators.report.runs import Scored, TaskKey, interval, number
+from eyechart.evaluators.report.scores import Scored, interval, number
+from eyechart.evaluators.results.finished_runs import TaskKey
 
 _TRUTH = "right answers"
 _NONE = "none"

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.report.charts import Chart, Scatter
 from eyechart.evaluators.report.paper_tables import PaperTable
-from eyechart.evaluators.report.runs import Run
 from eyechart.evaluators.report.samples import STEPS, Samples
 from eyechart.evaluators.report.summary import failures_of, left_out_of, settings_of, summarise, versions_of
+from eyechart.evaluators.results.finished_runs import Run
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -1,13 +1,13 @@
 """Predicted against human quality, image by image."""
 
-import math
 import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from eyechart.evaluators.report.charts import Scatter, evenly_spread, shown
-from eyechart.evaluators.report.runs import Run, TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.metrics.scores import spec
 
 _FACTS = ("srcc", "plcc", "plcc_fitted", "krcc", "n")
@@ -28,7 +28,7 @@ def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None
     pairs = [
         (predicted, human)
         for predicted, human in zip(answers.column("quality_score"), answers.column("quality"), strict=True)
-        if predicted is not None and human is not None and math.isfinite(predicted) and math.isfinite(human)
+        if predicted is not None and human is not None and max(abs(predicted), abs(human)) < 1e100
     ]
     if not pairs:
         return None

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.report.thumbnails import Album, add_images
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.predictions import JUDGED_DIMENSIONS
 
 EXACT, UNMATCHED = "exact", "unmatched"

@@ -1,26 +1,23 @@
 """What the report says in tables: scores side by side, settings, versions, and what was left out."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _LEFT_OUT = 50
-"""So many items that were left out are listed by task and run."""
-_MOST_LINES = 20
-"""So many warnings of one result are shown, and so many of its scores that are out of range."""
-_COMMON = "Shared by all tasks that have them"
+"""Items left out that are listed, by task and run."""
+_WARNINGS = 20
+"""Warnings of one result that are shown."""
 _NO_TASK = "\N{EN DASH}"
 """Stands for the settings of a task that a run does not have."""
 
-_OfRuns = list[str | None]
-"""A setting's value in each run, None where a run does not have the task."""
 SettingRow = tuple[str, list[str], bool]
 """A setting's name, its value in each run, and whether these differ among the runs that have the task."""
 
@@ -30,7 +27,7 @@ class ScoreRow:
     """One score of all runs."""
 
     label: str
-    random_guess: str
+    chance_level: str
     cells: list[tuple[str, str, str]]
     """For each run its value, 95 % interval and n; empty texts where it has none."""
 
@@ -43,14 +40,6 @@ class TaskSummary:
     is_mini: bool
     rows: list[ScoreRow]
     notes: list[str]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of one task, or of several."""
-
-    title: str
-    rows: list[SettingRow]
 
 
 @dataclass(frozen=True)
@@ -68,29 +57,17 @@ def summarise(runs: Sequence[Run]) -> list[TaskSummary]:
     return [_task_summary(key, runs) for key in merged_keys(runs)]
 
 
-def settings_of(runs: Sequence[Run]) -> list[Settings]:
-    """The settings side by side: first those that all tasks share that have them, then those of each task."""
-    by_task = {
-        key: _by_name([dict(_flat(run.tasks[key].settings)) if key in run.tasks else None for run in runs])
+def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[SettingRow]]]:
+    """The settings of each task, by its title, side by side."""
+    return [
+        (key.title, _side_by_side([run.tasks[key].settings if key in run.tasks else None for run in runs]))
         for key in merged_keys(runs)
-    }
-    found: dict[str, list[_OfRuns]] = {}
-    for settings in by_task.values():
-        for name, values in settings.items():
-            found.setdefault(name, []).append(values)
-    shared = {name: values for name, of_tasks in found.items() if (values := _shared(of_tasks))}
-    own = [
-        Settings(key.title, [_row(name, values) for name, values in settings.items() if name not in shared])
-        for key, settings in by_task.items()
     ]
-    common = [_row(name, values) for name, values in shared.items()]
-    return [Settings(_COMMON, common), *own] if common else own
 
 
 def versions_of(runs: Sequence[Run]) -> list[SettingRow]:
     """What each run was made with, side by side."""
-    found = _by_name([dict(_flat(run.results.environment)) for run in runs])
-    return [_row(name, values) for name, values in found.items()]
+    return _side_by_side([run.results.environment for run in runs])
 
 
 def left_out_of(runs: Sequence[Run]) -> list[LeftOutItems]:
@@ -116,29 +93,14 @@ def failures_of(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _by_name(flat: Sequence[Mapping[str, str] | None]) -> dict[str, _OfRuns]:
-    """The value of each name in each run; "" where a run lacks it, None where there is nothing that could have it."""
-    names = dict.fromkeys(name for of_run in flat for name in of_run or ())
-    return {name: [None if of_run is None else of_run.get(name, "") for of_run in flat] for name in names}
-
-
-def _shared(of_tasks: Sequence[_OfRuns]) -> _OfRuns:
-    """What all of several tasks have in each run; empty if there is no such thing."""
-    by_run = [_different(values) for values in zip(*of_tasks, strict=True)]
-    if len(of_tasks) < 2 or any(len(values) > 1 for values in by_run):
-        return []
-    # Runs without a common task may differ in what their tasks need.
-    if len(set().union(*by_run)) > 1 and not any(len(_different(values)) > 1 for values in of_tasks):
-        return []
-    return [next(iter(values), None) for values in by_run]
-
-
-def _row(name: str, values: _OfRuns) -> SettingRow:
-    return name, [_NO_TASK if value is None else value for value in values], len(_different(values)) > 1
-
-
-def _different(values: Iterable[str | None]) -> set[str]:
-    return {value for value in values if value is not None}
+def _side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow]:
+    """One row for each name; "" where a run lacks it."""
+    flat = [None if settings is None else dict(_flat(settings)) for settings in by_run]
+    rows = []
+    for name in dict.fromkeys(name for settings in flat for name in settings or ()):
+        values = [_NO_TASK if settings is None else settings.get(name, "") for settings in flat]
+        rows.append((name, values, len({settings.get(name, "") for settings in flat if settings is not None}) > 1))
+    return rows
 
 
 def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
@@ -147,9 +109,9 @@ def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
     rows = []
     for label in dict.fromkeys(label for cells in by_run for label in cells):
         found = [cells.get(label, (label, "", "", "", "")) for cells in by_run]
-        guesses = list(dict.fromkeys(cells[3] for cells in found if cells[3]))
+        levels = list(dict.fromkeys(cells[3] for cells in found if cells[3]))
         values = [(value, between, n) for _, value, between, _, n in found]
-        rows.append(ScoreRow(label, " / ".join(guesses), values))
+        rows.append(ScoreRow(label, " / ".join(levels), values))
     notes = []
     for run, result in zip(runs, results, strict=True):
         if result is not None:
@@ -180,13 +142,9 @@ def _notes(result: TaskResult) -> Iterator[str]:
     if result.left_out:
         count = len(result.left_out)
         yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
-    yield from _first([f"Warning: {text}" for text in result.warnings], "warnings")
-
-
-def _first(lines: Sequence[str], what: str) -> Iterator[str]:
-    yield from lines[:_MOST_LINES]
-    if len(lines) > _MOST_LINES:
-        yield f"{len(lines) - _MOST_LINES:,} more {what} are in the results."
+    yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
+    if len(result.warnings) > _WARNINGS:
+        yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in the results."
 
 
 def _is_mini(result: TaskResult) -> bool:

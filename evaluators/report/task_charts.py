@@ -9,20 +9,14 @@ from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
 from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.quality import quality_scatter
-from eyechart.evaluators.report.runs import Run, Scored, TaskKey, interval, merged_keys, number
+from eyechart.evaluators.report.scores import Scored, group_values, interval, number
 from eyechart.evaluators.results.evaluation import AVERAGE
-from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.tasks import known_task
+from eyechart.metrics.scores import DIMENSIONS, spec, specs_in
 
-_CHOICE_GROUPS = ("question_type", "concern", "dimension", "image_source")
-_DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
-_MEASURES = {
-    "consistency": "consistency \N{GREEK SMALL LETTER KAPPA}",
-    "accuracy_all": "accuracy \N{GREEK SMALL LETTER ALPHA}",
-    "plcc_fitted": "correlation \N{GREEK SMALL LETTER RHO}",
-    "first_rate": "prefers the first",
-    "second_rate": "prefers the second",
-    "draw_rate": "prefers neither",
-}
+_PAIR_SCORES = ("consistency", "accuracy_all", "plcc_fitted", "first_rate", "second_rate", "draw_rate")
 _BOUND = "upper bound"
 _LIMIT = "limit of the scores"
 
@@ -45,36 +39,54 @@ def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
                 yield scatter
 
 
-def accuracy_above_guess(key: TaskKey, scored: Scored) -> Chart | None:
-    """Accuracy minus random guess over question types and concerns, in percentage points: Q-Bench, Fig. 9."""
-    found = [
-        (group, value)
-        for group in _CHOICE_GROUPS
-        for value in dict.fromkeys(name for _, result in scored for name in _parts(result, group))
-    ]
+def accuracy_above_chance(key: TaskKey, scored: Scored) -> Chart | None:
+    """Accuracy minus chance level by each group, in percentage points: Q-Bench, Fig. 9."""
+    groups = group_values(scored)
+    # Whether a reply was explicit is nothing about the question.
+    found = [(group, value) for group, values in groups.items() for value in values if group != "response"]
     if not found or "accuracy" not in (scored[0][1].scores or {}):
         return None
 
-    def above(result: TaskResult, group: str, value: str) -> float:
-        part = _parts(result, group).get(value)
-        return 100 * (number(part, "accuracy") - number(part, "random_guess"))
+    def above(result: TaskResult, path: tuple[str, str]) -> float:
+        return 100 * (number(result.scores, *path, "accuracy") - number(result.scores, *path, "random_guess"))
 
+    paths = [(f"by_{group}", value) for group, value in found]
     return _radar(
         key,
-        "accuracy minus random guess",
+        "accuracy minus chance level",
         [value for _, value in found],
-        [Series(label, tuple(above(result, *one) for one in found)) for label, result in scored],
-        "accuracy minus random guess, in percentage points",
-        "random guessing",
+        [Series(label, tuple(above(result, path) for path in paths)) for label, result in scored],
+        "accuracy minus chance level, in percentage points",
+        "chance level",
         figure="As Q-Bench, Fig. 9." if key.task == "q_bench/perception" else "",
+    )
+
+
+def headline_by_group(key: TaskKey, scored: Scored) -> Chart | None:
+    """The headline by each group, for a task of one's own that has no other chart of it."""
+    score = next((spec for spec in specs_in(with_nan(scored[0][1].scores)) if spec.headline), None)
+    found = [(group, value) for group, values in group_values(scored).items() for value in values]
+    if known_task(key.task) is not None or score is None or score.key == "accuracy" or not found:
+        return None
+    paths = [(f"by_{group}", value, score.key) for group, value in found]
+    series = [Series(label, tuple(number(result.scores, *path) for path in paths)) for label, result in scored]
+    return Chart(
+        key=key.file_name("groups"),
+        kind="bars",
+        title=f"{key.title}: {score.label} by group",
+        labels=tuple(value for _, value in found),
+        series=tuple(series),
+        unit=score.label,
+        limits=(score.low, score.high),
     )
 
 
 def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
     """Mean score of each dimension of descriptions: Q-Bench, Table 3 and Fig. 11; AesBench, Table 5."""
-    names = [name for name in _DIMENSIONS if isinstance((scored[0][1].scores or {}).get(name), dict)]
+    names = [name for name in DIMENSIONS if isinstance((scored[0][1].scores or {}).get(name), dict)]
     if not names:
         return None
+    score = spec(f"{names[0]}.score")
     judges = sorted({str(result.scores.get("judge")) for _, result in scored if result.scores})
     figure = "As Q-Bench, Fig. 11, whose scores are normalised to [0, 1]. " if key.task == "q_bench/description" else ""
     series = [
@@ -91,9 +103,9 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
         title=f"{key.title}: dimensions of descriptions",
         labels=tuple(names),
         series=tuple(series),
-        unit="mean score, 0 to 2",
+        unit=f"mean score, {score.low:g} to {score.high:g}",
         note=f"{figure}Judged by {', '.join(judges)}. Whiskers are 95 % intervals.",
-        limits=(0, 2),
+        limits=(score.low, score.high),
     )
 
 
@@ -101,11 +113,10 @@ def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
     """Mean of SRCC and PLCC on each database: Q-Bench, Fig. 14."""
     if key.dataset != AVERAGE:
         return None
-    names = list(dict.fromkeys(name for _, result in scored for name in _parts(result, "database")))
+    names = group_values(scored).get("database", [])
 
     def mean(result: TaskResult, name: str) -> float:
-        part = _parts(result, "database").get(name)
-        return (number(part, "srcc") + number(part, "plcc")) / 2
+        return sum(number(result.scores, "by_database", name, score) for score in ("srcc", "plcc")) / 2
 
     return _radar(
         key,
@@ -121,16 +132,12 @@ def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
 
 def second_level_abilities(key: TaskKey, scored: Scored) -> Chart | None:
     """CircularEval accuracy of each L-2 ability: MMBench, Tables 3 and 8."""
-    names = [name for name in L2_CODES if any(name in _parts(result, "l2_category") for _, result in scored)]
+    there = group_values(scored).get("l2_category", [])
+    names = [name for name in L2_CODES if name in there]
     if not names:
         return None
-    series = [
-        Series(
-            label,
-            tuple(100 * number(_parts(result, "l2_category"), name, "circular_accuracy") for name in names),
-        )
-        for label, result in scored
-    ]
+    paths = [("by_l2_category", name, "circular_accuracy") for name in names]
+    series = [Series(label, tuple(100 * number(result.scores, *path) for path in paths)) for label, result in scored]
     labels = [L2_CODES[name] for name in names]
     meaning = "; ".join(f"{L2_CODES[name]}: {name}" for name in names)
     chart = _radar(key, "L-2 abilities", labels, series, "CircularEval accuracy, in %", "no right answer", (0, 100))
@@ -141,15 +148,12 @@ def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
     """Right answers and right refusals, on each other, by question type: QL-Bench, Tables I and II."""
     if "score_cc" not in (scored[0][1].scores or {}):
         return None
-    names = list(dict.fromkeys(name for _, result in scored for name in _parts(result, "question_type")))
-    parts = {
-        label: [*(_parts(result, "question_type").get(name) for name in names), result.scores]
-        for label, result in scored
-    }
+    names = group_values(scored).get("question_type", [])
+    paths: list[tuple[str, ...]] = [*(("by_question_type", name) for name in names), ()]
     series = [
-        Series(f"{label}: {text}", tuple(number(part, score) for part in of_run), stack=label)
-        for label, of_run in parts.items()
-        for score, text in (("score_cc", "right answers (cc)"), ("score_rc", "right refusals (rc)"))
+        Series(f"{label}: {spec(name).label}", tuple(number(result.scores, *path, name) for path in paths), stack=label)
+        for label, result in scored
+        for name in ("score_cc", "score_rc")
     ]
     return Chart(
         key=key.file_name("self_awareness"),
@@ -162,15 +166,15 @@ def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
     )
 
 
-def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
+def pair_scores(key: TaskKey, scored: Scored) -> Chart | None:
     """Consistency, accuracy and correlation, and which place is preferred: 2AFC, Table II and Sec. III-B."""
     if "consistency" not in (scored[0][1].scores or {}):
         return None
     series = [
         Series(
             label,
-            tuple(number(result.scores, name) for name in _MEASURES),
-            tuple(interval(result.scores, f"{name}_ci95") for name in _MEASURES),
+            tuple(number(result.scores, name) for name in _PAIR_SCORES),
+            tuple(interval(result.scores, f"{name}_ci95") for name in _PAIR_SCORES),
         )
         for label, result in scored
     ]
@@ -179,7 +183,7 @@ def pair_measures(key: TaskKey, scored: Scored) -> Chart | None:
         key=key.file_name("measures"),
         kind="bars",
         title=f"{key.title}: consistency, accuracy, correlation, position bias",
-        labels=tuple(_MEASURES.values()),
+        labels=tuple(spec(name).label for name in _PAIR_SCORES),
         series=tuple(series),
         unit="share of pairs, or correlation",
         note="Without position bias, the first and the second image are preferred equally often. Whiskers are 95 % "
@@ -217,14 +221,15 @@ def convergence(key: TaskKey, scored: Scored) -> Chart | None:
 
 
 _MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
-    accuracy_above_guess,
+    accuracy_above_chance,
+    headline_by_group,
     description_dimensions,
     over_databases,
     second_level_abilities,
     choice_distribution,
     agreement_with_people,
     right_answers_and_refusals,
-    pair_measures,
+    pair_scores,
     convergence,
 )
 
@@ -252,11 +257,6 @@ def _radar(
         note=f"{figure} {zero_note}".strip(),
         limits=limits,
     )
-
-
-def _parts(result: TaskResult, group: str) -> dict[str, Any]:
-    """Scores by the values of a group, empty where there is none."""
-    return (result.scores or {}).get(f"by_{group}") or {}
 
 
 def _is_defined(curves: list[tuple[str, dict[str, Any]]], measure: str) -> bool:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import MINI, OFFICIAL
+from eyechart.evaluators.tasks import get_task, known_task
 
 _LARGEST_SIDE = 112
 _QUALITY = 60
@@ -70,6 +71,8 @@ def add_images(
     source = settings.get("source")
     if not isinstance(source, str):
         return {}, "the settings do not name the data"
+    if known_task(key.task) is None:
+        return {}, "the results do not say how the columns of one's own data are read"
     if source not in (MINI, OFFICIAL) and not Path(source).is_dir():
         return {}, f"the data are not where the run found them: {source!r}"
     try:
@@ -87,7 +90,6 @@ def add_images(
 def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
     from eyechart.datasets_scripts.loading import prepared_dataset
     from eyechart.evaluators.evaluation.data import load_data
-    from eyechart.evaluators.tasks import get_task
 
     source, options = settings["source"], settings.get("options") or {}
     if source == OFFICIAL:

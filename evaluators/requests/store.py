@@ -24,7 +24,7 @@ FILE = "responses.sqlite"
 SCHEMA = 1
 """Version of the tables; a store of a higher one is left alone."""
 
-# "eyec": distinguishes the store from other programs' databases.
+# "eyec": tells the store from other programs' databases.
 _APPLICATION_ID = 0x65796563
 _TABLE = """
     CREATE TABLE responses (
@@ -170,7 +170,7 @@ class ResponseStore:
 
         Args:
             model: Only this model's.
-            older_than: Only those stored more than this many days ago.
+            older_than: Only those stored more than N days ago.
 
         Returns:
             Model to the number of answers removed.
@@ -215,7 +215,7 @@ def clear(path: Path | None = None) -> dict[str, int]:
         path: The database; by default the one under `EYECHART_HOME`.
 
     Returns:
-        Model to the number of answers removed, empty where the database could not be read.
+        Model to the number of answers removed, empty where the database could not tell.
 
     Raises:
         StoreError: The store is of a newer version, no response store, or cannot be written.
@@ -241,7 +241,7 @@ def default_path() -> Path:
 
 
 def _companions(path: Path) -> tuple[Path, Path]:
-    """The files that SQLite keeps next to a database while it is in use."""
+    """The files that SQLite keeps beside a database while it is in use."""
     return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
 
 
@@ -252,7 +252,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, timeout: float) -> None
         _check_kind(connection, path)
     _use_wal(connection, path, timeout)
     connection.execute("PRAGMA synchronous = NORMAL")
-    # Also where there is nothing to create: only a transaction shows whether the file can be written.
+    # Also where there is nothing to create: only a transaction tells whether the file can be written.
     with _transaction(connection):
         if _check_kind(connection, path):
             connection.execute(_TABLE)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.catalog import find_dataset
@@ -10,6 +9,7 @@ from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.settings import with_settings
+from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 from eyechart.evaluators.tasks import TASKS, find_tasks
 from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
 from eyechart.evaluators.tasks.task import Task
@@ -203,23 +203,3 @@ def in_asking_order(plan: Sequence[TaskRun]) -> list[TaskRun]:
         return first_free, first_free > place
 
     return [planned for _, planned in sorted(enumerate(plan), key=key)]
-
-
-def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "data set") -> dict[str, str]:
-    """Data set or configuration to folder; "" is the key of a folder given without one.
-
-    Raises:
-        UsageError: Unknown name, or one given twice.
-    """
-    folders: dict[str, str] = {}
-    for value in values:
-        name, equals, path = value.partition("=")
-        # A path may itself hold a "=".
-        if not equals or Path(value).exists():
-            name, path = "", value
-        elif name not in names:
-            raise unknown_name(f"{kind} in --data-dir", name, names)
-        if name in folders:
-            raise UsageError(f"--data-dir is given twice for {name or f'all {kind}s'}: {folders[name]} and {path}")
-        folders[name] = path
-    return folders

@@ -17,9 +17,9 @@ from eyechart.evaluators.runs.console import printable
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _WITH_BREAKDOWN = 3
-"""Up to so many results are shown with their groups."""
+"""Most results that are shown with their groups."""
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)
-"""Variants that are there because an option asks for them, and shown beside the scores."""
+"""Variants that a setting asks for; the table shows them below the scores."""
 
 
 def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask]) -> Table:

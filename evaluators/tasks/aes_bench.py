@@ -3,7 +3,7 @@
 Each question is asked as the released code asks it, the text first and the image behind it (`eval/eval_AesP.py`,
 `eval_AesE.py`, `eval_AesA1.py` and `eval_AesI.py` of https://github.com/yipoh/AesBench): perception, empathy and
 assessment are multiple choice (Sec. 3.1 to 3.3), and the instruction for assessment is the shorter one. The options are
-shown as the release writes them, where some lack the blank behind the bracket. The wording `paper` is what Sec. 3.1 and
+shown as the release writes them, where some lack the blank behind the bracket. The prompt `paper` is what Sec. 3.1 and
 3.3 print: "the correct option" where the code has "a correct option", the image between question and options, and the
 options on one line. Interpretation asks the release's question as it is.
 

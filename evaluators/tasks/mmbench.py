@@ -5,7 +5,7 @@ authors' evaluation code (`ImageMCQDataset.build_prompt` in https://github.com/o
 `vlmeval/dataset/image_mcq.py`), with the blank and the line break at its end: the image first, a line with the hint
 only where there is one, and the same English frame around Chinese questions.
 
-The blind run (Appendix B) asks without the image, in the wording printed there, line breaks included. The
+The blind run (Appendix B) asks without the image, in the words printed there, line breaks included. The
 paper does not say what becomes of hints: they are text, so here they stand before the question. Appendix D.2 marks
 answers to open questions; for that the question is asked without its options, in no other words than its own.
 """

@@ -2,8 +2,8 @@
 
 The questions of Q-Bench A1 and of its pairs, in the same prompt, with `I don't know` among the options; one that the
 model refuses is asked again without it (Sec. III-A). Where the refusal stands among the options, which the paper does
-not say, is an option of the data set (`refusal_position`), as in `eyechart run ql_bench/single --option
-refusal_position=first`.
+not say, is an option of the data set (`refusal_position`), as in `eyechart run ql_bench/single
+--data-option refusal_position=first`.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """2AFC Prompting of Large Multimodal Models for Image Quality Assessment (https://arxiv.org/abs/2402.01162).
 
 Two images and the question which is better, asked in both orders. The default is the sequence of texts and images that
-the authors' released code sends, part by part (`LMMs/GPT4V.py` of https://github.com/h4nwei/2AFC-LMMs); the wording
+the authors' released code sends, part by part (`LMMs/GPT4V.py` of https://github.com/h4nwei/2AFC-LMMs); the prompt
 "paper" is that of Sec. III-A. Images are paired and ranked within pools: databases (coarse, Table II), or a content
 under one distortion type, a content at one distortion level, and intervals of scores (fine, Tables III and IV).
 """

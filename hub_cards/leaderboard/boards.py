@@ -19,13 +19,11 @@ from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.headline import table_scores
+from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
 from eyechart.metrics.scores import ScoreSpec, Unit, spec
 
-FREE = (
-    *("seed", "judge", "early_stop", "grade_open_answers", "exclude_blind_solved", "human_labels"),
-    *("mm21_scores", "mm21_dir"),
-)
-"""Settings that change no score of a board; the judge, which is shown; and where MM21's scores lie."""
+FREE = ("seed", "judge", "early_stop", "grade_open_answers", "exclude_blind_solved", "human_labels")
+"""Settings that change no score of a board, and the judge, which is shown."""
 LENGTHS = (32, 4096)
 """Longest replies where the task's own is 32 tokens: that, and one for models that reason first."""
 _BENCHMARKS = {
@@ -180,7 +178,7 @@ class Board:
         else:
             data["config"] = self.task.data.config
             options = options_in_force(self.dataset, self.task.data.config)
-            data |= {f"options.{name}": value for name, value in options.items() if name not in FREE}
+            data |= {f"options.{name}": value for name, value in options.items() if name not in LOCAL_OPTIONS}
         made = {**own, "limit": None, "as_published": None, **self.more_settings}
         made |= {f"data.{name}": value for name, value in data.items()}
         found = {name: (value,) for name, value in json.loads(json.dumps(made)).items()}

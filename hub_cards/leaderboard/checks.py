@@ -10,7 +10,7 @@ from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import Board
-from eyechart.hub_cards.recomputing import judge_of
+from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, judge_of
 from eyechart.metrics.scores import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -27,7 +27,7 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
 
     Args:
         board: The board of the result's task and data set.
-        result: From `read_results`, so that numbers stand where they must.
+        result: From `read_results`, so that its scores are such as metrics return.
 
     Returns:
         Empty if it can.
@@ -87,6 +87,10 @@ def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
         # A bool is an int in Python, not in a result.
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
             yield f"settings.{name} is {brief(value)}; the board takes {' or '.join(map(repr, allowed))}"
+    given = value_at(result.settings, "data.options") or {}
+    known = {*board.settings, *(f"data.options.{name}" for name in LOCAL_OPTIONS)}
+    if not isinstance(given, Mapping) or not {f"data.options.{name}" for name in given} <= known:
+        yield f"settings.data.options is {brief(given)}; the data set has no such options"
 
 
 def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) -> Iterator[str]:

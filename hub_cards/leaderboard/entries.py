@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, UrlConstrain
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.report.runs import Run, read_runs
+from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards import Board
 from eyechart.hub_cards.recomputing import Check, judge_of

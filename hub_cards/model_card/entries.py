@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.tasks import get_task
-from eyechart.hub_cards.headline import headline_of, table_scores
+from eyechart.evaluators.tasks import get_task, headline_of
+from eyechart.hub_cards.headline import table_scores
 from eyechart.hub_cards.model_card.benchmark import task_id
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
 from eyechart.hub_cards.recomputing import judge_of

@@ -15,8 +15,8 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.official import ROUNDS
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL

@@ -2,7 +2,6 @@
 
 import base64
 import csv
-import gc
 import io
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +22,7 @@ from eyechart.datasets_scripts.common.errors import (
 )
 from eyechart.datasets_scripts.own_data import load_own
 
+pytestmark = pytest.mark.datasets36
 CHOICE = {"images": "image", "options": ["A", "B", "C", "D"]}
 HEADER = ["index", "question", "A", "B", "C", "D", "answer", "category", "image"]
 
@@ -184,13 +184,21 @@ def test_embedded_images(
     assert load_own(path, "multiple choice", columns={"images": images, "options": "choices"}, images="skip").num_rows
 
 
-# `datasets` leaves the file of metadata open.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_folder_of_images_with_metadata(photos: Path) -> None:
-    (photos / "photos" / "metadata.csv").write_text("file_name,quality\n1.png,10\n2.png,20\n3.png,30\n")
+    lines = [json.dumps({"file_name": f"{number}.png", "quality": 10 * number}) for number in (1, 2, 3)]
+    (photos / "photos" / "metadata.jsonl").write_text("\n".join(lines))
     found = load_own(photos / "photos", "quality")
-    gc.collect()
     assert [(shade(row["image"]), row["quality"]) for row in found] == [(1, 10), (2, 20), (3, 30)]
+    assert found.split == "train"
+
+
+def test_paths_are_relative_to_the_file_or_folder(photos: Path) -> None:
+    table = datasets.Dataset.from_dict({"image": ["photos/2.png"], "quality": [1.5]})
+    table.to_parquet(photos / "own.parquet")
+    assert shade(load_own(photos / "own.parquet", "quality")[0]["image"]) == 2
+    table.save_to_disk(photos / "saved")
+    (photos / "photos").rename(photos / "saved" / "photos")
+    assert shade(load_own(photos / "saved", "quality")[0]["image"]) == 2
 
 
 def test_bad_rows_and_missing_images_are_left_out_on_request(photos: Path, table: Callable[..., Path]) -> None:

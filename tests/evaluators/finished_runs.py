@@ -43,3 +43,8 @@ def write(folder: Path, evaluations: Sequence[Evaluation], packages: Mapping[str
         results.environment["packages"] = dict(packages)
     write_run(folder, results, evaluations)
     return folder
+
+
+def dimension(score: float | None, **parts: Any) -> dict[str, Any]:
+    """What `judge_description` returns for one dimension."""
+    return {"score": score, "p0": 0, "p1": 1, "p2": 0, "n": 9, "failed_rounds": 0, **parts}

@@ -42,7 +42,7 @@ def test_the_main_job_prints_one_table_with_interval_guess_and_n(main_job):
     done, run = main_job
     lines = done.stdout.splitlines()
     header = next(line for line in lines if "95 % interval" in line)
-    assert "random guess" in header and " n " in header
+    assert "chance level" in header and " n " in header
     for task in TASKS:
         assert any(f"{task.name} " in line for line in lines), task.name
     accuracy = next(line for line in lines if "q_bench/perception " in line)
@@ -126,13 +126,13 @@ def test_tasks_lists_every_task():
     ("arguments", "message"),
     [
         (["run", "q_bench/percepton"], "unknown task 'q_bench/percepton'; did you mean 'q_bench/perception'?"),
-        (["run", "--dataset", "kadis700"], "unknown subset 'kadis700'; did you mean 'kadis700k'?"),
-        (["run", "q_bench/perception", "--dataset", "kadis700k"], "unknown subset 'kadis700k'"),
+        (["run", "--dataset", "kadis700"], "unknown data set 'kadis700'; did you mean 'kadis700k'?"),
+        (["run", "q_bench/perception", "--dataset", "kadis700k"], "unknown data set 'kadis700k'"),
         (["run", "q_bench/perception", "--split", "tset"], "unknown split of q_bench/perception 'tset'"),
-        (["run", "--data-dir", "kadis=x"], "unknown subset in --data-dir 'kadis'; did you mean 'kadis700k'?"),
-        (["run", "--data-dir", "."], "does not say which subset it holds"),
+        (["run", "--data-dir", "kadis=x"], "unknown data set in --data-dir 'kadis'; did you mean 'kadis700k'?"),
+        (["run", "--data-dir", "."], "does not say which data set it holds"),
         (["run", "--dataset", "kadis700k", "--data-dir", "a", "--data-dir", "b"], "given twice"),
-        (["run", "--suite", "mmbench", "--dataset", "koniq10k"], "unknown subset 'koniq10k'; Available: mmbench"),
+        (["run", "--suite", "mmbench", "--dataset", "koniq10k"], "unknown data set 'koniq10k'; Available: mmbench"),
         (["run", "--suite", "mmbench", "--split", "tset"], "unknown split of mmbench/en 'tset'"),
         (["run", "mmbench/en", "mmbench/cc", "--split", "test"], "unknown split of mmbench/cc 'test'"),
         (["run", "q_bench/perception", "--data-option", "place=1"], "unknown option of dataset 'llvisionqa' 'place'"),
@@ -253,12 +253,12 @@ def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
 
 
 def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path, monkeypatch):
-    from eyechart.evaluators.protocols.quality.assessment import QualityAssessmentEvaluator
+    from eyechart.evaluators.protocols.quality.assessment import QualityAssessment
 
     def fail(*arguments):
         raise ZeroDivisionError("surprise")
 
-    monkeypatch.setattr(QualityAssessmentEvaluator, "metric_inputs", fail)
+    monkeypatch.setattr(QualityAssessment, "score", fail)
     done = invoke("run", "q_bench/assessment", "q_bench/perception", "--limit", "12", "--out", tmp_path)
     assert done.exit_code == 1
     assert "Traceback" in done.output and "ZeroDivisionError: surprise" in done.output
@@ -280,7 +280,7 @@ def test_export_writes_what_plain_datasets_reads(tmp_path):
 
 def test_a_split_selects_the_tasks_that_have_it():
     assert {planned.task.name for planned in make_plan([], split="dev")} == {
-        task.name for task in TASKS if "dev" in task.splits
+        task.name for task in TASKS if "dev" in task.data.splits
     }
 
 
@@ -289,10 +289,10 @@ def test_a_split_selects_the_tasks_that_have_it():
     [
         ("mmbench", {"split": "test"}, ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11"]),
         ("q_bench", {"split": "dev"}, ["q_bench/perception", "q_bench/perception_pairs"]),
-        ("q_bench", {"subset": "koniq10k"}, ["q_bench/assessment"]),
+        ("q_bench", {"dataset": "koniq10k"}, ["q_bench/assessment"]),
     ],
 )
-def test_of_a_suite_the_tasks_run_that_have_the_split_or_subset(suite, chosen, tasks):
+def test_of_a_suite_the_tasks_run_that_have_the_split_or_data_set(suite, chosen, tasks):
     plan = make_plan([], among=suite_tasks(suite), **chosen)
     assert [planned.task.name for planned in plan] == tasks
 
@@ -321,8 +321,7 @@ def test_limit_seed_and_batch_size_reach_the_run(tmp_path):
     assert invoke("run", "q_bench/perception", *options, "--output", tmp_path).exit_code == 0
     (task,) = read_results(tmp_path).tasks
     assert (task.scores["n"], task.settings["limit"]) == (10, 10)
-    assert (task.settings["option_order"], task.settings["shuffle_seed"]) == ("shuffled", 5)
-    assert task.settings["seed"] == 4
+    assert (task.settings["shuffle_seed"], task.settings["seed"]) == (5, 4)
     assert task.settings["model"]["batch_size"] == 3
 
 

@@ -16,8 +16,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.requests.types import OutputType
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.q_bench import DATABASES
@@ -62,7 +62,7 @@ def evaluated(task: str, dataset: str, limit: int | None = None) -> Any:
 @pytest.fixture(scope="module")
 def every_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of some items of every task."""
-    made = [evaluated(task.name, name, 24) for task in TASKS for name in task.data.default_datasets]
+    made = [evaluated(task.name, name, 12) for task in TASKS for name in task.data.default_datasets]
     return write(tmp_path_factory.mktemp("every") / "run", with_averages(made))
 
 
@@ -110,6 +110,7 @@ def swap_answer(rows: list[dict[str, Any]]) -> None:
     row["answer"] = "B" if row["answer"] == "A" else "A"
 
 
+@pytest.mark.slow
 def test_every_score_of_a_genuine_run_is_computed_again(every_task: Path) -> None:
     found = checks(every_task)
     assert {name.split()[0] for name in found} == {task.name for task in TASKS}
@@ -185,6 +186,7 @@ def test_a_judges_scores_are_taken_as_stored(whole: Path, tmp_path: Path) -> Non
     assert check.unchecked == JUDGED
 
 
+@pytest.mark.slow
 def test_an_average_is_of_the_results_of_its_databases(every_task: Path, tmp_path: Path) -> None:
     def change(name: str, by: Any) -> Check:
         content = json.loads((every_task / "results.json").read_text())

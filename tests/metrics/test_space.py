@@ -61,7 +61,7 @@ def test_scores_and_warnings() -> None:
         ('{"predictions": ["a"], "references": [""], "questions": ["?"]}', "all 1 references are empty"),
         ('{"predictions": "a", "references": "b", "questions": "?"}', "predictions must be a list .*; it is 'a'"),
         ('{"predictions": 3, "references": 4, "questions": 5}', "predictions must be a list .*; it is 3"),
-        ('{"predictions": null, "references": null, "questions": null}', "predictions must be a list"),
+        ('{"predictions": null, "references": null, "questions": null}', "missing: predictions, references, questions"),
         (
             '{"predictions": [["a"]], "references": ["b"], "questions": ["?"]}',
             r"predictions\[0\] is \['a'\]; it must be a string",

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import datasets
+if TYPE_CHECKING:
+    import datasets
 
 
-def pair_features() -> datasets.Features:
+def pair_features() -> "datasets.Features":
     """Return the features of the pairs kind."""
+    # Protocols need this file's pools, and `eyechart tasks` is not to wait for datasets.
+    import datasets
+
     text, number = datasets.Value("string"), datasets.Value("float64")
     return datasets.Features(
         {

@@ -1,12 +1,13 @@
 """Finished blind runs, whose solved questions can be left out of others (MMBench, Appendix B)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from eyechart.datasets_scripts.common.choice.passes import MAIN
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError, UsageError
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, read_columns
@@ -14,6 +15,7 @@ from eyechart.evaluators.results.results_file import RESULTS_FILE, read_results
 
 Question = tuple[str, str]
 """Id and text: questions of other languages may have the same id."""
+_HOW = "Make them with `eyechart run TASK --model MODEL --set blind=true --out FOLDER`"
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,21 @@ class BlindRun:
     model: str
     solved: Mapping[Question, bool]
     """Whether each question was answered right in every pass."""
+    by_task: Mapping[str, Mapping[Question, bool]] = field(default_factory=dict)
+    """The same for each task of the run: versions of a benchmark share questions."""
+
+    def of_task(self, task: str) -> "BlindRun":
+        """What one task of the run tells.
+
+        Raises:
+            UsageError: The run does not hold that task.
+        """
+        if task not in self.by_task:
+            raise UsageError(
+                f"exclude_blind_solved={str(self.folder)!r} has no scores of {task} without images, but of: "
+                f"{', '.join(self.by_task)}. {_HOW}"
+            )
+        return replace(self, solved=self.by_task[task])
 
     def settings(self) -> dict[str, Any]:
         """What a result says about it: the model, and how many questions it solved of how many."""
@@ -76,18 +93,16 @@ def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
     blind = [one for one in results.tasks if one.settings.get("blind") is True and one.scores is not None]
     if not blind:
         held = ", ".join(one.task for one in results.tasks) or "nothing"
-        raise UsageError(
-            f"exclude_blind_solved={str(folder)!r} has no scores without images, but: {held}. Make them with `eyechart "
-            "run TASK --model MODEL --set blind=true --out FOLDER`"
-        )
-    solved: dict[Question, bool] = {}
+        raise UsageError(f"exclude_blind_solved={str(folder)!r} has no scores without images, but: {held}. {_HOW}")
+    by_task: dict[str, dict[Question, bool]] = {}
     for result in blind:
-        for row in read_columns(folder, result, ("id", "question", "circular_correct", "pass")):
-            if row["pass"] == "main":
-                solved[row["id"], row["question"]] = row["circular_correct"] is True
+        rows = read_columns(folder, result, ("id", "question", "circular_correct", "pass"))
+        answers = {(row["id"], row["question"]): row["circular_correct"] is True for row in rows if row["pass"] == MAIN}
+        by_task.setdefault(result.task, {}).update(answers)
+    solved = {question: is_solved for of_task in by_task.values() for question, is_solved in of_task.items()}
     if not solved:
         raise BadAnnotationError("holds no answers of the blind run", path=folder / PREDICTIONS_FILE)
-    return BlindRun(folder, blind[0].model, solved)
+    return BlindRun(folder, blind[0].model, solved, by_task)
 
 
 BlindRunFolder = Annotated[BlindRun, BeforeValidator(read_blind_run)]

@@ -18,11 +18,18 @@ from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
 from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
 from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
 from eyechart.evaluators.protocols.choice.passes import OPEN, asked_pass, observed
-from eyechart.evaluators.protocols.choice.questions import CHOICE_COLUMNS, add_choices, check_question, shown_options
+from eyechart.evaluators.protocols.choice.questions import (
+    CHOICE_COLUMNS,
+    add_choices,
+    check_question,
+    module_settings,
+    shown_options,
+)
 from eyechart.evaluators.protocols.protocol import (
     CONFIG,
     Count,
     Definition,
+    Flag,
     PromptFunction,
     Protocol,
     Scored,
@@ -68,15 +75,15 @@ class CircularEval(Protocol):
     """Split of the data, which the answer file names."""
     max_new_tokens: Count = 32
     """The longest reply, in tokens; 4,096 suits models that reason."""
-    blind: bool = False
+    blind: Flag = False
     """Ask without the image (MMBench, Appendix B)."""
     exclude_blind_solved: BlindRunFolder | None = None
     """Folder of a finished blind run: a second score leaves out the questions that it solved (Appendix B)."""
-    grade_open_answers: bool = False
+    grade_open_answers: Flag = False
     """Ask without the options too, and have a judge grade these answers from 1 to 5 (Appendix D.2)."""
     human_labels: HumanLabelFile | None = None
     """CSV or JSON Lines with id, pass and the letter that people read in the reply: gives the agreement (Sec. 3.3)."""
-    early_stop: bool | None = None
+    early_stop: Flag | None = None
     """Ask no further passes over a question after a wrong one; by default where each request is billed."""
     fallback: Fallback = "wrong"
     """What a reply becomes that names no option: wrong, or a random choice (Sec. 3.2, step 3)."""
@@ -229,7 +236,9 @@ class CircularEval(Protocol):
             "question_ids": [row["id"] for row, _ in passes],
             "rotations": [one.number for one in asked],
             "pass_counts": [counts[row["id"]] for row, _ in passes],
+            "questions": [one.question for one in asked],
             "groups": known_groups([row for row, _ in passes], self.groups) or None,
+            **module_settings(self._extraction(), self.judge),
             "missing": self._missing,
         }
 

@@ -13,6 +13,7 @@ from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
     add_choices,
     check_question,
+    module_settings,
     ordered_options,
     right_letter,
     shown_options,
@@ -184,7 +185,10 @@ class MultipleChoice(Protocol):
             "predictions": [self._reply(one.row, one.responses[0]) for one in answered],
             "references": [item["answer"] for item in items],
             "choices": [item["options"] for item in items],
+            "questions": [one.row["question"] for one in answered],
             "groups": self._groups(answered) or None,
+            **module_settings(self.extraction(), None if self.is_closed_set else self.judge),
+            "judge_reads": self.judge_reads,
         }
 
     def _scores(self, answered: Sequence[RowResponses], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

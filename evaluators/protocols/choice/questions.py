@@ -94,4 +94,15 @@ def add_choices(
             item["choice"] = extract_choice(reply, item["options"])
 
 
+def module_settings(settings: ExtractionSettings, judge: Judge | None) -> dict[str, Any]:
+    """How replies become choices, as the evaluate modules take it."""
+    return {
+        "judge": judge,
+        "judge_template": settings.judge_template,
+        "rounds": settings.rounds,
+        "fallback": settings.fallback,
+        "seed": settings.seed,
+    }
+
+
 CHOICE_COLUMNS = ("choice", "step", "correct", "judge_failed_rounds")

@@ -13,6 +13,7 @@ from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
     add_choices,
     check_question,
+    module_settings,
     ordered_options,
     right_letter,
     shown_options,
@@ -138,7 +139,10 @@ class SelfAwareness(Protocol):
             "choices": [item["options"] for item in items],
             "refusals": [_refusal(one.row, one.responses[0]) for one in answered],
             "forced_predictions": [_forced_reply(one) for one in answered],
+            "questions": [one.row["question"] for one in answered],
             "groups": known_groups([one.row for one in answered], self.groups) or None,
+            **module_settings(self._extraction(), self.judge),
+            "unreadable_forced": self.unreadable_forced,
         }
 
     def _read_forced(self, answered: Sequence[RowResponses], inputs: Mapping[str, Any]) -> dict[str, list[Any]]:

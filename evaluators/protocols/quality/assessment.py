@@ -62,7 +62,7 @@ class QualityAssessment(Protocol):
     """"logits" pools those of two words; "top-token" counts the likeliest tokens, which chooses the words."""
     word_pair: str | None = None
     """Words whose logits give the score, such as high/low; by default the task's first pair."""
-    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 100.0
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] = 100.0
     """What logits are divided by before the softmax."""
     ties: Literal["exact", "released"] = "exact"
     """How equal differences of logits are ranked: tied, or as the released code's rounding does."""
@@ -168,16 +168,20 @@ class QualityAssessment(Protocol):
         return Scored(items, scores, variants, diagnostics, left_out=left_out, settings=settings)
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What the metric module takes for rows with opinion scores: pairs of logits, or scores."""
+        """What the metric module takes for rows with opinion scores: pairs of logits; scores where these were read."""
         if self.is_numerical or have_scores(answered):
-            predictions: Any = [one.responses[0].item["quality_score"] for one in answered]
+            answered = [one for one in answered if one.responses[0].item["quality_score"] is not None]
+            inputs: dict[str, Any] = {"predictions": [one.responses[0].item["quality_score"] for one in answered]}
         else:
-            predictions = pooled_logits(answered, self._pair)
+            inputs = {"predictions": pooled_logits(answered, self._pair), "temperature": self.temperature}
+            inputs["ties"] = self.ties
         groups = large_groups(self._groups(answered))
         return {
-            "predictions": predictions,
+            **inputs,
             "references": [one.row["quality"] for one in answered],
             "groups": groups or None,
+            "average_over": AVERAGED if AVERAGED in groups else None,
+            "seed": self.seed,
         }
 
     def settings(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Scores laid out as the papers' tables are: the same columns in the same order, so that rows can be set beside them.
 
-Left out are columns that compare with models that are no part of a report: ranks, and marks of improvement.
+Columns that compare with models outside the report are left out: ranks, and signs of improvement.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,13 +9,15 @@ from eyechart.evaluators.report.paper_tables import (
     aes_bench,
     mmbench,
     mmbench_appendix,
+    own_task,
     q_bench,
     q_bench_assessment,
     ql_bench,
     two_afc,
 )
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, ResultsByKey
-from eyechart.evaluators.report.runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.tasks import known_task
 
 _MMBENCH = tuple(f"mmbench/{name}" for name in ("en", "cn", "en_v11", "cn_v11", "cc"))
 _MAKERS: Mapping[str, Callable[[TaskKey, Results], Iterator[PaperTable]]] = {
@@ -37,7 +39,7 @@ _TASK_MAKERS: Mapping[str, Callable[[str, ResultsByKey], Iterator[PaperTable]]] 
     "q_bench/assessment": q_bench_assessment.assessment,
     **dict.fromkeys(_MMBENCH, mmbench_appendix.without_blind_solved),
 }
-"""Which tables hold several subsets or splits of a task; they come behind its others."""
+"""Which tables hold several data sets or splits of a task; they come behind its others."""
 
 
 def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
@@ -53,6 +55,8 @@ def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
         scored = [(run.label, run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
         if scored and key.task in _MAKERS:
             tables += _MAKERS[key.task](key, scored)
+        elif scored and known_task(key.task) is None:
+            tables += own_task.scores(key, scored)
         if key == last[key.task] and key.task in _TASK_MAKERS:
             tables += _TASK_MAKERS[key.task](key.task, _of_task(key.task, runs))
     return tables

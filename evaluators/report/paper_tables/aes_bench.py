@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, choice_table, decimal, judges, table
-from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.report.paper_tables.cells import Column, PaperTable, Results, choice_table, judges, score_table
+from eyechart.evaluators.results.finished_runs import TaskKey
 
 _PERCEPTUAL = {
     "technical quality": "Tec. Qua.",
@@ -19,28 +19,24 @@ _AES_TYPES = {"yes-or-no": "Yes-No", "what": "What", "how": "How", "why": "Why"}
 def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """AesBench, Table 2."""
     groups = {"dimension": _PERCEPTUAL, "image_source": _SOURCES, "question_type": _AES_TYPES}
-    yield choice_table(key, "AesBench, Table 2: aesthetic perception", "MLLM", groups, results, "table_2")
+    yield choice_table(key, "table_2", "AesBench, Table 2: aesthetic perception", "MLLM", groups, results)
 
 
 def empathy(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """AesBench, Table 3."""
     groups = {"dimension": _EMPATHIC, "image_source": _SOURCES, "question_type": _AES_TYPES}
-    yield choice_table(key, "AesBench, Table 3: aesthetic empathy", "MLLM", groups, results, "table_3")
+    yield choice_table(key, "table_3", "AesBench, Table 3: aesthetic empathy", "MLLM", groups, results)
 
 
 def assessment(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """AesBench, Table 4."""
     groups = {"image_source": _SOURCES}
-    yield choice_table(key, "AesBench, Table 4: aesthetic assessment", "MLLM", groups, results, "table_4")
+    yield choice_table(key, "table_4", "AesBench, Table 4: aesthetic assessment", "MLLM", groups, results)
 
 
 def interpretation(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """AesBench, Table 5."""
-    names = ("relevance", "precision", "completeness")
-    rows = [
-        (label, *(decimal(3, r.scores, name, "score") for name in names), decimal(3, r.scores, "mean"))
-        for label, r in results
-    ]
-    columns = ("MLLM", "Rele.", "Prec.", "Comp.", "Overall")
+    heads = {"relevance": "Rele.", "precision": "Prec.", "completeness": "Comp."}
+    columns = [*(Column(head, (name, "score"), 3) for name, head in heads.items()), Column("Overall", ("mean",), 3)]
     title = "AesBench, Table 5: aesthetic interpretation"
-    yield table(key, "table_5", title, columns, rows, judges(results))
+    yield score_table(key, "table_5", title, "MLLM", columns, results, judges(results))

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 UNDEFINED = "\N{EN DASH}"
@@ -33,18 +34,67 @@ ResultsByKey = list[tuple[str, Mapping[TaskKey, TaskResult]]]
 QUESTION_TYPES = {"yes-or-no": "Yes-or-No", "what": "What", "how": "How"}
 
 
-def choice_table(
-    key: TaskKey, paper: str, corner: str, groups: Mapping[str, Mapping[str, str]], results: Results, number_of: str
+@dataclass(frozen=True)
+class Column:
+    """A column of scores."""
+
+    head: str
+    path: tuple[str, ...]
+    """Names on the way to the score."""
+    digits: int
+    is_percent: bool = False
+    """Whether the score is a fraction, shown in percent."""
+
+    def cell(self, scores: Mapping[str, Any] | None) -> str:
+        """The score as text."""
+        value = number(scores, *self.path)
+        return formatted(100 * value, self.digits, "%") if self.is_percent else formatted(value, self.digits)
+
+
+def group_columns(
+    groups: Mapping[str, Mapping[str, str]], score: str, digits: int = 2, overall: int = -1
+) -> list[Column]:
+    """A fraction by values of groups, in percent, and that of all items.
+
+    Args:
+        groups: Heads of the columns, by value, by group.
+        score: Key of the fraction.
+        digits: Decimals.
+        overall: Place of the column of all items: 0 or -1.
+    """
+    found = [
+        Column(head, (f"by_{group}", value, score), digits, True)
+        for group, names in groups.items()
+        for value, head in names.items()
+    ]
+    whole = Column("Overall", (score,), digits, True)
+    return [whole, *found] if overall == 0 else [*found, whole]
+
+
+def score_table(
+    key: TaskKey,
+    number_of: str,
+    title: str,
+    corner: str,
+    columns: Sequence[Column],
+    results: Results,
+    note: str = "",
 ) -> PaperTable:
-    """Accuracy by groups and overall, the random-guess level first."""
-    paths: list[tuple[str, ...]] = [(f"by_{group}", value) for group, names in groups.items() for value in names]
-    paths.append(())
-    head = [name for names in groups.values() for name in names.values()]
-    guesses = {tuple(percent(result.scores, *path, "random_guess") for path in paths) for _, result in results}
-    rows = [("random guess", *guess) for guess in guesses] if len(guesses) == 1 else []
-    for label, result in results:
-        rows.append((label, *(percent(result.scores, *path, "accuracy") for path in paths)))
-    return table(key, number_of, paper, (corner, *head, "Overall"), rows)
+    """Models down, scores across."""
+    rows = [(label, *(column.cell(result.scores) for column in columns)) for label, result in results]
+    return table(key, number_of, title, (corner, *(column.head for column in columns)), rows, note)
+
+
+def choice_table(
+    key: TaskKey, number_of: str, title: str, corner: str, groups: Mapping[str, Mapping[str, str]], results: Results
+) -> PaperTable:
+    """Accuracy by groups and overall, the chance level first."""
+    found = score_table(key, number_of, title, corner, group_columns(groups, "accuracy"), results)
+    chance = {
+        tuple(column.cell(result.scores) for column in group_columns(groups, "random_guess")) for _, result in results
+    }
+    first = [("chance level", *cells) for cells in chance] if len(chance) == 1 else []
+    return replace(found, rows=(*first, *found.rows))
 
 
 def table(
@@ -60,9 +110,9 @@ def table(
     return PaperTable(key.file_name(number_of), f"{title} ({key.title})", tuple(columns), tuple(rows), note, labels)
 
 
-def parts(result: TaskResult, name: str, *, extras: bool = False) -> Mapping[str, Any]:
-    """A breakdown of a result's scores, or of what else its answers tell; empty if it has none."""
-    found = (result.diagnostics if extras else result.scores or {}).get(name)
+def parts(scores: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+    """A mapping among some scores; empty where there is none."""
+    found = (scores or {}).get(name)
     return found if isinstance(found, Mapping) else {}
 
 

@@ -1,15 +1,26 @@
 """The tables of MMBench, but for those of its Appendix B."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, L2_CODES
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES
-from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, decimal, formatted, parts, percent, table
+from eyechart.evaluators.report.paper_tables.cells import (
+    PaperTable,
+    Results,
+    decimal,
+    formatted,
+    group_columns,
+    parts,
+    percent,
+    score_table,
+    table,
+)
 from eyechart.evaluators.report.paper_tables.mmbench_appendix import blind_runs, is_blind
-from eyechart.evaluators.report.runs import TaskKey, number
-from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import TaskKey
 
 
 def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:
@@ -18,10 +29,10 @@ def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     if sighted:
         yield _extraction_steps(key, sighted)
         yield _both_evals(key, sighted)
-    marked = [(label, result) for label, result in sighted if GRADES in result.variants]
-    if marked:
-        yield _marking(key, marked)
-    if any(parts(result, "by_l2_category") for _, result in sighted):
+    graded = [(label, result) for label, result in sighted if GRADES in result.variants]
+    if graded:
+        yield _grades(key, graded)
+    if any(parts(result.scores, "by_l2_category") for _, result in sighted):
         yield _l2_abilities(key, sighted)
         yield from _leaf_abilities(key, sighted)
     if len(sighted) < len(results):
@@ -32,7 +43,7 @@ def _extraction_steps(key: TaskKey, results: Results) -> PaperTable:
     """MMBench, Table 1: the share of replies that have a choice after exact matching, and after the judge."""
     rows = []
     for label, result in results:
-        shares = parts(result, "extraction")
+        shares = parts(result.scores, "extraction")
         left = number(shares, "random") + number(shares, "unmatched")
         # Where exact matching reads everything, nothing is left for a judge.
         second = 100 * (1 - left) if "judge" in (result.scores or {}) or not left else math.nan
@@ -56,7 +67,7 @@ def _both_evals(key: TaskKey, results: Results) -> PaperTable:
     return table(key, "table_2", "MMBench, Table 2: CircularEval and VanillaEval", columns, rows)
 
 
-def _marking(key: TaskKey, results: Results) -> PaperTable:
+def _grades(key: TaskKey, results: Results) -> PaperTable:
     """MMBench, Table 4: models across. The paper has answers to GQA, OK-VQA and Text-VQA."""
     scores = [result.variants[GRADES] for _, result in results]
     rows = [
@@ -64,32 +75,29 @@ def _marking(key: TaskKey, results: Results) -> PaperTable:
         ("Average score (1 to 5)", *(decimal(2, of_run, "mean_score") for of_run in scores)),
     ]
     judges = ", ".join(dict.fromkeys(str(of_run.get("judge")) for of_run in scores))
-    note = f"Of the open questions of this task; the paper has those of three other data sets. Marked by {judges}."
-    title = "MMBench, Table 4: marking of open answers and exact matching"
+    note = f"Of the open questions of this task; the paper has those of three other data sets. Graded by {judges}."
+    title = "MMBench, Table 4: grades of open answers and exact matching"
     return table(key, "table_4", title, ("Model", *(label for label, _ in results)), rows, note)
 
 
 def _l2_abilities(key: TaskKey, results: Results) -> PaperTable:
     """MMBench, Table 3 for the test split, Table 8 for the others."""
     place, number_of = ("Table 3 (test)", "table_3") if key.split == "test" else ("Table 8 (dev)", "table_8")
-    paths = [(), *(("by_l2_category", name) for name in L2_CODES)]
-    rows = [(label, *_accuracies(result, paths)) for label, result in results]
+    columns = group_columns({"l2_category": L2_CODES}, "circular_accuracy", 1, overall=0)
     title = f"MMBench, {place}: L-2 abilities, CircularEval"
-    return table(key, number_of, title, ("VLM", "Overall", *L2_CODES.values()), rows)
+    return score_table(key, number_of, title, "VLM", columns, results)
 
 
 def _leaf_abilities(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """MMBench, Tables 9 to 14, one for each L-2 ability."""
-    places = dict(zip(L2_CODES, range(9, 15), strict=True))
-    for l2_category, abilities in groupby(ABILITIES.values(), lambda ability: ability.l2_category):
+    by_l2 = groupby(ABILITIES.values(), lambda ability: ability.l2_category)
+    for place, (l2_category, abilities) in enumerate(by_l2, start=9):
         names = [ability.category for ability in abilities]
-        paths = [("by_l2_category", l2_category), *(("by_category", name) for name in names)]
-        rows = [(key.split.upper(), label, *_accuracies(result, paths)) for label, result in results]
-        code, place = L2_CODES[l2_category], places[l2_category]
-        columns = ("Split", "VLM", code, *(name if name.isupper() else name.title() for name in names))
+        heads = {name: name if name.isupper() else name.title() for name in names}
+        code = L2_CODES[l2_category]
+        groups = {"l2_category": {l2_category: code}, "category": heads}
+        *columns, _ = group_columns(groups, "circular_accuracy", 1)
         title = f"MMBench, Table {place}: leaf abilities of {code}, CircularEval"
-        yield table(key, f"table_{place}", title, columns, rows, labels=2)
-
-
-def _accuracies(result: TaskResult, paths: Sequence[tuple[str, ...]]) -> list[str]:
-    return [percent(result.scores, *path, "circular_accuracy", digits=1) for path in paths]
+        found = score_table(key, f"table_{place}", title, "VLM", columns, results)
+        rows = tuple((key.split.upper(), *row) for row in found.rows)
+        yield replace(found, columns=("Split", *found.columns), rows=rows, labels=2)

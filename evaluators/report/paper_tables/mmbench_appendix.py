@@ -6,7 +6,8 @@ from typing import Any
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
 from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, ResultsByKey, formatted, table
-from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 _SPLITS = {"dev": "Dev", "test": "Test"}
@@ -19,10 +20,10 @@ def is_blind(result: TaskResult) -> bool:
 
 def blind_runs(key: TaskKey, results: Results) -> PaperTable:
     """The first table: models that see no image, by L-2 ability."""
-    paths: list[tuple[str, ...]] = [(), *(("by_l2_category", name) for name in L2_CODES)]
-    rows = [(label, *(_points(result.scores, *path) for path in paths)) for label, result in results]
+    heads = {"Overall": (), **{code: ("by_l2_category", name) for name, code in L2_CODES.items()}}
+    rows = [(label, *(_points(result.scores, *path) for path in heads.values())) for label, result in results]
     title = "MMBench, Appendix B, first table: without images, CircularEval in %"
-    return table(key, "appendix_b_blind", title, ("Model", "Overall", *L2_CODES.values()), rows)
+    return table(key, "appendix_b_blind", title, ("Model", *heads), rows)
 
 
 def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
@@ -32,8 +33,8 @@ def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTabl
         for key, result in of_run.items():
             if key.split in _SPLITS and not is_blind(result):
                 rows.setdefault((key.dataset, label, key.repeat), {})[key.split] = result
-    for subset in dict.fromkeys(subset for subset, _, _ in rows):
-        own = [(label, by_split) for (of, label, _), by_split in rows.items() if of == subset]
+    for dataset in dict.fromkeys(dataset for dataset, _, _ in rows):
+        own = [(label, by_split) for (of, label, _), by_split in rows.items() if of == dataset]
         found = [result for _, by_split in own for result in by_split.values() if WITHOUT_BLIND in result.variants]
         if found:
             splits = dict.fromkeys(split for split in _SPLITS for _, by_split in own if split in by_split)
@@ -45,7 +46,7 @@ def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTabl
             columns = [head for name in _SPLITS.values() for head in (name, f"{name} w/o {blind}")]
             note = f"Without the questions that {' or '.join(models)} solved blind."
             title = "MMBench, Appendix B, second table: without questions that were solved blind, CircularEval in %"
-            key = TaskKey(task, subset, ", ".join(splits))
+            key = TaskKey(task, dataset, ", ".join(splits))
             yield table(key, "appendix_b_without", title, ("Model", *columns), cells, note)
 
 

@@ -7,17 +7,19 @@ from typing import Any
 from eyechart.evaluators.report.paper_tables.cells import (
     QUESTION_TYPES,
     UNDEFINED,
+    Column,
     PaperTable,
     Results,
     choice_table,
-    decimal,
     formatted,
     judges,
     parts,
     percent,
+    score_table,
     table,
 )
-from eyechart.evaluators.report.runs import TaskKey, number
+from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 _SINGLE = "q_bench/perception"
@@ -39,22 +41,22 @@ def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     normal = [(label, result) for label, result in results if not _is_closed_set(result)]
     if normal:
         place, number_of = ("Table 2", "table_2") if key.split == "test" else ("Table 7", "table_7")
-        yield choice_table(key, f"Q-Bench, {place}: perception{pairs}", _CORNER, groups, normal, number_of)
+        yield choice_table(key, number_of, f"Q-Bench, {place}: perception{pairs}", _CORNER, groups, normal)
     if len(normal) < len(results):
         results = [(f"{label} ({'close-set' if _is_closed_set(r) else 'normal'})", r) for label, r in results]
-        paper = f"Q-Bench, Table 5: closed-set inference{pairs}"
-        yield choice_table(key, paper, _CORNER, groups, results, "table_5")
-    if any(parts(result, "yes_no") for _, result in results):
+        title = f"Q-Bench, Table 5: closed-set inference{pairs}"
+        yield choice_table(key, "table_5", title, _CORNER, groups, results)
+    if any(parts(result.scores, "yes_no") for _, result in results):
         yield _yes_or_no(key, results)
 
 
 def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
     """Q-Bench, Table 8: questions whose right answer is yes or no."""
     # Those on single images have two options. One of the pairs has a single one.
-    rows = [("random guess", *["50.00%"] * 4, UNDEFINED)] if key.task == _SINGLE else []
-    means = [number(parts(result, "yes_no"), "mean") for _, result in results]
+    rows = [("chance level", *["50.00%"] * 4, UNDEFINED)] if key.task == _SINGLE else []
+    means = [number(parts(result.scores, "yes_no"), "mean") for _, result in results]
     for (label, result), own in zip(results, means, strict=True):
-        found = parts(result, "yes_no")
+        found = parts(result.scores, "yes_no")
         rank = UNDEFINED if math.isnan(own) else str(1 + sum(mean > own for mean in means))
         yes, no = (percent(found, side) for side in _SIDES)
         rows.append((label, formatted(100 * _of_both(found), 2, "%"), yes, no, percent(found, "mean"), rank))
@@ -73,16 +75,12 @@ def _of_both(yes_no: Mapping[str, Any]) -> float:
 
 def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """Q-Bench, Table 3."""
-    columns = [f"{name} {part}" for name in _DIMENSIONS.values() for part in ("P_0", "P_1", "P_2", "score")]
-    rows = []
-    for label, result in results:
-        cells = []
-        for dimension in _DIMENSIONS:
-            cells += [percent(result.scores, dimension, part) for part in ("p0", "p1", "p2")]
-            cells.append(decimal(2, result.scores, dimension, "score"))
-        rows.append((label, *cells, decimal(2, result.scores, "sum")))
-    note = judges(results)
-    yield table(key, "table_3", "Q-Bench, Table 3: description", (_CORNER, *columns, "Sum."), rows, note)
+    columns = []
+    for name, head in _DIMENSIONS.items():
+        columns += [Column(f"{head} P_{score}", (name, f"p{score}"), 2, True) for score in range(3)]
+        columns.append(Column(f"{head} score", (name, "score"), 2))
+    columns.append(Column("Sum.", ("sum",), 2))
+    yield score_table(key, "table_3", "Q-Bench, Table 3: description", _CORNER, columns, results, judges(results))
 
 
 def _of_pairs(key: TaskKey) -> str:

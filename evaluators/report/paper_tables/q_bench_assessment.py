@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, ResultsByKey, decimal, table
-from eyechart.evaluators.report.runs import TaskKey
 from eyechart.evaluators.results.evaluation import AVERAGE
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.q_bench import DATABASES, WORD_PAIRS
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, decimal, parts, table
-from eyechart.evaluators.report.runs import TaskKey
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 _PAIR_NAMES = {
@@ -73,7 +73,7 @@ def _pairs_table(
     key: TaskKey, number_of: str, title: str, corner: str, scores: Mapping[str, str], results: Results
 ) -> PaperTable:
     """Parts of the data down, models across; each average below the parts that it is of."""
-    found = dict.fromkeys(name for _, result in results for name in parts(result, "table", extras=True))
+    found = dict.fromkeys(name for _, result in results for name in parts(result.diagnostics, "table"))
     names = sorted(found, key=_place_in_paper)
     below = {
         tuple(average["over"]): average["weights"]

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member
@@ -22,10 +23,8 @@ from eyechart.metrics.scoring.pairs.preferences import preference_scores, winner
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled
 from eyechart.metrics.scoring.quality.scores import SCORES, SMALL_SAMPLE, Correlations, QualitySettings, correlate
-from eyechart.metrics.scoring.statistics.intervals import interval_or_nan
 
 CORRELATIONS = ("srcc", "plcc", "krcc", "plcc_fitted")
-_WITH_REPLICATES = ("srcc", "plcc")
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,8 @@ class PairSettings:
         return {name: value for name, value in every.items() if name not in idle}
 
 
-@dataclass(frozen=True)
-class _Ranked:
-    """A pool's scores and their agreement with its references."""
-
-    scores: dict[str, float]
-    correlations: Correlations
+_Ranked = tuple[dict[str, float], Correlations]
+"""A pool's scores by image, and their agreement with its references."""
 
 
 def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None = None) -> dict[str, Any]:
@@ -128,23 +123,24 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
     whole, winner = preference_scores(items), winners(items)
     ranked = {pool: _rank(pool, members, winner[list(members.rows)], settings) for pool, members in pools.items()}
     _warn(whole, ranked, settings)
-    n_images = sum(part.correlations.n for part in ranked.values())
     if pairs.pool_ids is None:
-        (only,) = ranked.values()
-        scores = {**whole, **_listed(only.correlations), "n_images": n_images, "scores": only.scores}
-        return scores | settings.applying(pools=False)
+        ((scores, found),) = ranked.values()
+        of_images = {**found.listed(CORRELATIONS), "n_images": found.n, "scores": scores}
+        return whole | of_images | settings.applying(pools=False)
+    parts = [found for _, found in ranked.values()]
+    undefined = [found for found in parts if np.isnan([found.scores["srcc"], found.scores["plcc"]]).any()]
     return {
         **whole,
-        **_average([part.correlations for part in ranked.values()], settings),
-        "n_images": n_images,
+        **_average(parts, settings).listed(CORRELATIONS),
+        "n_images": sum(found.n for found in parts),
         "n_pools": len(pools),
-        "n_undefined_pools": sum(_is_undefined(part) for part in ranked.values()),
-        "scores": {pool: part.scores for pool, part in ranked.items()},
+        "n_undefined_pools": len(undefined),
+        "scores": {pool: scores for pool, (scores, _) in ranked.items()},
         "by_pool": {
             pool: preference_scores(select_rows(items, members.rows))
-            | _listed(ranked[pool].correlations)
-            | {"n_images": len(members.image_ids)}
-            for pool, members in pools.items()
+            | found.listed(CORRELATIONS)
+            | {"n_images": found.n}
+            for (pool, members), found in zip(pools.items(), parts, strict=True)
         },
         **settings.applying(pools=True),
     }
@@ -156,24 +152,11 @@ def _rank(name: str, pool: Pool, winner: WinnerArray, settings: PairSettings) ->
     except UndefinedScoreError as error:
         nothing = np.full(settings.resamples, np.nan)
         undefined = dict.fromkeys(SCORES, float("nan"))
-        found = Correlations(
-            undefined, (nothing, nothing), len(pool.image_ids), {str(error): ("scores", *CORRELATIONS)}
-        )
-        return _Ranked(dict.fromkeys(pool.image_ids, float("nan")), found)
+        reasons = {str(error): ("scores", *CORRELATIONS)}
+        found = Correlations(undefined, (nothing, nothing), len(pool.image_ids), reasons)
+        return dict.fromkeys(pool.image_ids, float("nan")), found
     found = correlate(name, Pooled(scores, scores), pool.references, settings.quality())
-    return _Ranked(dict(zip(pool.image_ids, scores.tolist(), strict=True)), found)
-
-
-def _is_undefined(ranked: _Ranked) -> bool:
-    return any(np.isnan(ranked.correlations.scores[name]) for name in _WITH_REPLICATES)
-
-
-def _listed(found: Correlations) -> dict[str, Any]:
-    """Correlations and their intervals, as results hold them."""
-    intervals = {
-        f"{name}_ci95": interval_or_nan(values) for name, values in zip(_WITH_REPLICATES, found.replicates, strict=True)
-    }
-    return {name: found.scores[name] for name in CORRELATIONS} | intervals
+    return dict(zip(pool.image_ids, scores.tolist(), strict=True)), found
 
 
 def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], settings: PairSettings) -> dict[str, float]:
@@ -191,27 +174,22 @@ def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], sett
         >>> pool_means([{"srcc": 0.5}, {"srcc": 0.8}, {"srcc": float("nan")}], [30, 160, 5], PairSettings())
         {'srcc': 0.65}
     """
-    weights = _weights(sizes, settings)
-    return {name: float(_mean(np.array([[part[name]] for part in scores]), weights, settings)[0]) for name in scores[0]}
+    return {name: float(_mean([[part[name]] for part in scores], sizes, settings)[0]) for name in scores[0]}
 
 
-def _average(parts: Sequence[Correlations], settings: PairSettings) -> dict[str, Any]:
+def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
     """Means over pools; every pool is resampled by itself."""
     sizes = [part.n for part in parts]
-    scores = pool_means([{name: part.scores[name] for name in CORRELATIONS} for part in parts], sizes, settings)
-    weights = _weights(sizes, settings)
-    srcc, plcc = (_mean(np.array([part.replicates[side] for part in parts]), weights, settings) for side in (0, 1))
-    return _listed(Correlations(scores, (srcc, plcc), 0, {}))
+    srcc, plcc = (_mean([part.replicates[side] for part in parts], sizes, settings) for side in (0, 1))
+    return Correlations(pool_means([part.scores for part in parts], sizes, settings), (srcc, plcc), sum(sizes), {})
 
 
-def _weights(sizes: Sequence[int], settings: PairSettings) -> FloatArray:
-    return np.array([size if settings.pool_weights == "images" else 1 for size in sizes], dtype=np.float64)
-
-
-def _mean(values: FloatArray, weights: FloatArray, settings: PairSettings) -> FloatArray:
+def _mean(rows: ArrayLike, sizes: Sequence[int], settings: PairSettings) -> FloatArray:
     """Means of columns, shape (n_pools, k) to (k,), in which nan is left out or 0; nan where a column is all nan."""
+    values = np.asarray(rows, dtype=np.float64)
     if settings.undefined_pools == "zero":
         values = np.nan_to_num(values)
+    weights = sizes if settings.pool_weights == "images" else np.ones(len(values))
     means = np.ma.average(np.ma.masked_invalid(values), axis=0, weights=weights)
     return np.ma.filled(means, np.nan)
 
@@ -223,8 +201,8 @@ def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: Pai
             message = f"overall: nan for {name}: there is no {what} of unequal quality"
             warnings.warn(message, UndefinedScoreWarning, stacklevel=3)
     causes: dict[str, list[tuple[str, str]]] = {}
-    for pool, part in ranked.items():
-        for reason, names in part.correlations.undefined.items():
+    for pool, (_, part) in ranked.items():
+        for reason, names in part.undefined.items():
             shown = ", ".join(name for name in names if name in (*CORRELATIONS, "scores"))
             causes.setdefault(shown, []).append((pool, reason))
     use = "left out of the mean" if settings.undefined_pools == "leave_out" else "0 in the mean"
@@ -232,7 +210,7 @@ def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: Pai
         pool, reason = found[0]
         where = pool if len(ranked) == 1 else f"{len(found)} of {len(ranked)} pools, {use}; pool {pool!r}"
         warnings.warn(f"{where}: nan for {names}: {reason}", UndefinedScoreWarning, stacklevel=3)
-    sizes = [part.correlations.n for part in ranked.values() if not np.isnan(part.correlations.scores["plcc_fitted"])]
+    sizes = [part.n for _, part in ranked.values() if not np.isnan(part.scores["plcc_fitted"])]
     if small := [n for n in sizes if n < SMALL_SAMPLE]:
         where = next(iter(ranked)) if len(ranked) == 1 else f"{len(small)} of {len(ranked)} pools"
         message = f"{where}: plcc_fitted on n={min(small)} images is inflated by the fit; compare it with plcc and srcc"

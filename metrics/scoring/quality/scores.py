@@ -82,13 +82,10 @@ class Correlations:
     n: int
     undefined: Mapping[str, Sequence[str]]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The scores with their intervals, for results."""
-        intervals = {
-            f"{name}_ci95": interval_or_nan(values)
-            for name, values in zip(("srcc", "plcc"), self.replicates, strict=True)
-        }
-        return {**self.scores, **intervals, "n": self.n}
+    def listed(self, names: Sequence[str] = SCORES) -> dict[str, Any]:
+        """Scores with their intervals, for results."""
+        srcc, plcc = map(interval_or_nan, self.replicates)
+        return {**{name: self.scores[name] for name in names}, "srcc_ci95": srcc, "plcc_ci95": plcc}
 
 
 def quality_scores(
@@ -136,9 +133,10 @@ def quality_scores(
     else:
         whole = _mean(list(parts[settings.average_over].values()))
     by_group = {
-        f"by_{name}": {value: part.as_dict() for value, part in values.items()} for name, values in parts.items()
+        f"by_{name}": {value: part.listed() | {"n": part.n} for value, part in values.items()}
+        for name, values in parts.items()
     }
-    return {**whole.as_dict(), **by_group, **settings.applying()}
+    return {**whole.listed(), "n": whole.n, **by_group, **settings.applying()}
 
 
 def _mean(parts: Sequence[Correlations]) -> Correlations:

@@ -7,7 +7,6 @@ factor for few units, n / (n - 1), and Student's t with n - 1 degrees of freedom
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,33 +15,16 @@ from scipy.stats import t as student
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.intervals import LEVEL
-
-
-@dataclass(frozen=True)
-class DyadicTest:
-    """A comparison of two models' scores on the same pairs of images.
-
-    Attributes:
-        difference: Mean score of the first model less that of the second.
-        interval: 95 % interval of the difference.
-        p_value: Two-sided; 0 where all pairs differ alike, of which a variance says nothing.
-        n: Number of pairs.
-        n_images: Number of images.
-    """
-
-    difference: float
-    interval: tuple[float, float]
-    p_value: float
-    n: int
-    n_images: int
+from eyechart.metrics.scoring.statistics.significance import PairedTest
 
 
 def dyadic_mean_difference(
     first: ArrayLike, second: ArrayLike, first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]
-) -> DyadicTest:
+) -> PairedTest:
     """The difference of two means over pairs of images, which may share images.
 
-    The variance is no smaller than that of independent pairs: its estimate can be, and even negative, by chance.
+    The variance is no smaller than that of independent pairs: its estimate can be, and even negative, by chance. The
+    p-value is 0 where all pairs differ alike, of which a variance says nothing.
 
     Args:
         first: What the first model got for each pair, shape (n,); 0 and 1 for wrong and right.
@@ -58,8 +40,8 @@ def dyadic_mean_difference(
         >>> images = [(i, j) for i in range(12) for j in range(i)]
         >>> right = [(i + j) % 3 > 0 for i, j in images]
         >>> found = dyadic_mean_difference(right, [False] * 66, *zip(*images))
-        >>> found.n, found.n_images, round(found.difference, 3), found.p_value < 0.001
-        (66, 12, 0.667, True)
+        >>> found.n, round(found.difference, 3), found.p_value < 0.001
+        (66, 0.667, True)
     """
     one, other = check_numbers("first", first), check_numbers("second", second)
     n = check_lengths(first=one, second=other, first_ids=first_ids, second_ids=second_ids)
@@ -81,4 +63,4 @@ def dyadic_mean_difference(
     freedom = n_images - 1
     margin = float(deviation * student.ppf((1 + LEVEL) / 2, freedom))
     p_value = 1.0 if mean == 0 else 0.0 if deviation == 0 else float(2 * student.sf(abs(mean) / deviation, freedom))
-    return DyadicTest(mean, (mean - margin, mean + margin), p_value, n, n_images)
+    return PairedTest(mean, p_value, n, (mean - margin, mean + margin))

@@ -9,6 +9,7 @@ Steiger, "Tests for comparing elements of a correlation matrix", Psychological B
 Scandinavian Journal of Statistics, 1979.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,59 +30,25 @@ from eyechart.metrics.scoring.statistics.intervals import (
 
 
 @dataclass(frozen=True)
-class McNemar:
-    """A comparison of two models' right and wrong answers to the same items.
-
-    Attributes:
-        difference: Accuracy of the first model less that of the second, in [-1, 1].
-        p_value: Two-sided, exact.
-        only_first: Items that only the first model answers right.
-        only_second: Items that only the second model answers right.
-        n: Number of items.
-    """
-
-    difference: float
-    p_value: float
-    only_first: int
-    only_second: int
-    n: int
-
-
-@dataclass(frozen=True)
-class CorrelationTest:
-    """A comparison of two models' correlations with the same opinion scores.
-
-    Attributes:
-        difference: Correlation of the first model less that of the second, in [-2, 2].
-        statistic: Williams' t; positive where the first model correlates more.
-        p_value: Two-sided.
-        n: Number of items.
-    """
-
-    difference: float
-    statistic: float
-    p_value: float
-    n: int
-
-
-@dataclass(frozen=True)
-class BootstrapTest:
-    """A comparison of two models' scores on the same resamples.
+class PairedTest:
+    """A comparison of two models on the same items.
 
     Attributes:
         difference: Score of the first model less that of the second.
-        interval: 95 % percentile interval of the difference.
-        p_value: Two-sided: twice the share of resamples on the rarer side of 0, each side counted with one more.
+        p_value: Two-sided.
         n: Number of items.
+        interval: 95 % interval of the difference; nan where the test gives none.
+        statistic: Williams' t, positive where the first model correlates more; nan for other tests.
     """
 
     difference: float
-    interval: tuple[float, float]
     p_value: float
     n: int
+    interval: tuple[float, float] = (math.nan, math.nan)
+    statistic: float = math.nan
 
 
-def mcnemar(first_correct: ArrayLike, second_correct: ArrayLike) -> McNemar:
+def mcnemar(first_correct: ArrayLike, second_correct: ArrayLike) -> PairedTest:
     """McNemar's test, in its exact form at any size: items that both or neither get right say nothing.
 
     Args:
@@ -96,15 +63,15 @@ def mcnemar(first_correct: ArrayLike, second_correct: ArrayLike) -> McNemar:
 
     Examples:
         >>> found = mcnemar([True] * 9 + [False], [False] * 8 + [True, True])
-        >>> found.only_first, found.only_second, round(found.p_value, 4), found.difference
-        (8, 1, 0.0391, 0.7)
+        >>> round(found.p_value, 4), found.difference, found.n
+        (0.0391, 0.7, 10)
     """
     first, second = _flags("first_correct", first_correct), _flags("second_correct", second_correct)
     n = check_lengths(first_correct=first, second_correct=second)
     only_first, only_second = int(np.sum(first & ~second)), int(np.sum(second & ~first))
     discordant = only_first + only_second
     p_value = float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
-    return McNemar((only_first - only_second) / n, p_value, only_first, only_second, n)
+    return PairedTest((only_first - only_second) / n, p_value, n)
 
 
 def _flags(argument: str, values: ArrayLike) -> NDArray[np.bool_]:
@@ -116,7 +83,7 @@ def _flags(argument: str, values: ArrayLike) -> NDArray[np.bool_]:
     return numbers == 1
 
 
-def williams(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> CorrelationTest:
+def williams(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> PairedTest:
     """Williams' test of two Pearson correlations with the same variable; t with n - 3 degrees of freedom.
 
     Args:
@@ -142,7 +109,7 @@ def williams(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> Corr
     return williams_from_correlations(plcc(x, opinions), plcc(y, opinions), plcc(x, y), n)
 
 
-def williams_from_correlations(r_first: float, r_second: float, r_between: float, n: int) -> CorrelationTest:
+def williams_from_correlations(r_first: float, r_second: float, r_between: float, n: int) -> PairedTest:
     """Williams' test from the correlations, T2 in Eq. 7 of Steiger (1980).
 
     Args:
@@ -159,7 +126,8 @@ def williams_from_correlations(r_first: float, r_second: float, r_between: float
     mean = (r_first + r_second) / 2
     spread = 2 * (n - 1) / (n - 3) * determinant + mean**2 * (1 - r_between) ** 3
     statistic = (r_first - r_second) * np.sqrt((n - 1) * (1 + r_between) / spread)
-    return CorrelationTest(r_first - r_second, float(statistic), float(2 * student.sf(abs(statistic), n - 3)), n)
+    p_value = float(2 * student.sf(abs(statistic), n - 3))
+    return PairedTest(r_first - r_second, p_value, n, statistic=float(statistic))
 
 
 def _check_correlations(r_first: float, r_second: float, r_between: float, n: int) -> float:
@@ -180,7 +148,7 @@ def _check_correlations(r_first: float, r_second: float, r_between: float, n: in
 
 def bootstrap_srcc_difference(
     first: ArrayLike, second: ArrayLike, references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> BootstrapTest:
+) -> PairedTest:
     """Paired bootstrap of the difference of two SRCC, both computed on the same resampled items.
 
     Args:
@@ -205,12 +173,12 @@ def bootstrap_srcc_difference(
     replicates = bootstrap_srcc_pairs(first, second, references, rng, resamples)
     differences = replicates[0] - replicates[1]
     interval = percentile_interval(differences)
-    return BootstrapTest(difference, interval, _two_sided(differences), len(np.asarray(references)))
+    return PairedTest(difference, _two_sided(differences), len(np.asarray(references)), interval)
 
 
 def bootstrap_mean_difference(
     first: ArrayLike, second: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> BootstrapTest:
+) -> PairedTest:
     """Paired bootstrap of the difference of two means over the same items.
 
     Args:
@@ -230,10 +198,11 @@ def bootstrap_mean_difference(
     one, other = check_numbers("first", first), check_numbers("second", second)
     n = check_lengths(first=one, second=other)
     differences = bootstrap_mean(one - other, rng, resamples)
-    return BootstrapTest(float(np.mean(one - other)), percentile_interval(differences), _two_sided(differences), n)
+    return PairedTest(float(np.mean(one - other)), _two_sided(differences), n, percentile_interval(differences))
 
 
 def _two_sided(differences: FloatArray) -> float:
+    """Twice the share of resamples on the rarer side of 0, each side counted with one more."""
     defined = differences[~np.isnan(differences)]
     rarer = min(int(np.sum(defined <= 0)), int(np.sum(defined >= 0)))
     return min(1.0, 2 * (rarer + 1) / (len(defined) + 1))

@@ -10,7 +10,7 @@ from eyechart.datasets_scripts import left_out, load_dataset, mini
 from eyechart.datasets_scripts.aesbench.aesbench import GROUPS_FILE
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS, image_source, question_type
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError
-from eyechart.evaluators.tasks.aes_bench import PERCEPTION
+from eyechart.evaluators.tasks.aes_bench import choice_prompt
 
 Entry = dict[str, dict[str, Any]]
 Release = Callable[..., Path]
@@ -146,7 +146,7 @@ def test_options_count_by_their_place(
     data_dir = release({NAMES[0]: entry(AesP={"Options": options, "Answer": answer})})
     row = load_dataset("aesbench", data_dir=data_dir, split="test", images="skip")[0]
     assert (row["options"], row["answer"], row["released_options"]) == (read, letter, options)
-    shown, _ = PERCEPTION.prompt(row)
+    shown, _ = choice_prompt(row)
     assert shown.startswith(f"{row['question']} Choose one from the following options:\n{options}\n")
 
 

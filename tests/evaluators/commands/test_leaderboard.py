@@ -3,6 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from eyechart.datasets_scripts import load_dataset
 from eyechart.evaluators.cli import app
 from eyechart.hub_cards.recomputing import NO_PREDICTIONS
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
@@ -42,6 +43,32 @@ def test_build_tells_what_it_rejected_and_replaced_and_ends_with_one(tmp_path):
     assert [one["entry"] for one in written["rejected"]] == ["bad"]
     assert len(written["rejected"][0]["reasons"]) == 2
     assert len(written["replaced"]) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_entry_on_the_authors_pairs_is_recomputed_and_compared_with_them(tmp_path, reference):
+    """Precomputed predictions on a whole split of 2AFC, and the same with another score."""
+    data = f"two_afc={reference / 'two-afc'}"
+    rows = load_dataset("two_afc", "fine_levels", split="test", data_dir=reference / "two-afc", images="skip")
+    lines = [
+        {"id": row["id"], "pass": name, "text": "A" if (row["first_quality"] > row["second_quality"]) == main else "B"}
+        for row in rows
+        for name, main in (("main", True), ("reversed", False))
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    entry = tmp_path / "in" / "run"
+    made = ["score", "two_afc/fine_levels", "--predictions", tmp_path / "answers.jsonl", "--data-dir", data]
+    done = CliRunner().invoke(app, [*map(str, made), "--out", str(entry), "--model", "org/a"])
+    assert done.exit_code == 0, done.output
+    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data)
+    assert done.exit_code == 0 and "1 accepted, 0 replaced, 0 rejected" in done.output, done.output
+    (row,) = json.loads((tmp_path / "space/results/boards/two_afc-fine_levels.json").read_text())["rows"]
+    assert (row["values"][0][0], row["precomputed"], row["unchecked"], row["release"]) == (1.0, True, "", True)
+    results = json.loads((entry / "results.json").read_text())
+    results["tasks"][0]["scores"]["accuracy_all"] = 0.5
+    (entry / "results.json").write_text(json.dumps(results))
+    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data)
+    assert done.exit_code == 1 and "scores.accuracy_all is 0.5; its predictions give 1.0" in done.output
 
 
 def test_a_run_on_mini_data_is_rejected_for_that(tmp_path):

@@ -24,7 +24,7 @@ from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.quality.pooling import pool
-from tests.evaluators.finished_runs import answer, evaluated, write
+from tests.evaluators.finished_runs import answer, dimension, evaluated, write
 
 OPTIONS = ["Good", "Fair", "Poor"]
 
@@ -59,7 +59,7 @@ def descriptions(scores: Sequence[Sequence[float | None]], **changes: Any) -> An
         answer(f"i{place}", reference="dark", rounds=[[1]] * 3, **dict(zip(names, of_image, strict=True)))
         for place, of_image in enumerate(scores)
     ]
-    means = {name: {"score": 1.0} for name in names} | {"sum": 3.0, "template": "q_bench", "judge": "acme/judge"}
+    means = {name: dimension(1.0) for name in names} | {"sum": 3.0, "template": "q_bench", "judge": "acme/judge"}
     made = {"predictions": rows, "scores": means | changes, "settings": {"protocol": "description"}}
     return evaluated("q_bench/description", "lldescribe", "test", **made)
 

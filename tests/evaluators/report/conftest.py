@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from eyechart.evaluators.report.paper_tables import PaperTable, paper_tables
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
 
@@ -148,6 +148,6 @@ def scored(task: str, dataset: str, scores: dict[str, Any] | None, **changes: An
 
 
 def accuracies(names: Sequence[str], values: Sequence[float], guesses: Sequence[float]) -> dict[str, dict[str, Any]]:
-    """Accuracy and random guess, given in percent, of each value of a group."""
+    """Accuracy and chance level, given in percent, of each value of a group."""
     found = zip(names, values, guesses, strict=True)
     return {name: {"accuracy": value / 100, "random_guess": guess / 100, "n": 9} for name, value, guess in found}

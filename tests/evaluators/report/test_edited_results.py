@@ -14,9 +14,9 @@ from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
 from eyechart.evaluators.report.page import render
 from eyechart.evaluators.report.paper_tables import paper_tables
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.samples import Samples
 from eyechart.evaluators.report.task_charts import task_charts
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.tasks import get_task
 

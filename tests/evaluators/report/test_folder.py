@@ -24,7 +24,7 @@ def test_figures_and_tables_are_files_too(make_run):
     folder = make_run(PERCEPTION)
     write_report([folder])
     names = {path.name for path in (folder / "report_files").iterdir()}
-    figure = "q_bench_perception_llvisionqa_dev_accuracy_minus_random_guess"
+    figure = "q_bench_perception_llvisionqa_dev_accuracy_minus_chance_level"
     tables = [f"q_bench_perception_llvisionqa_dev_table_{number}" for number in (7, 8)]
     written = [
         f"{figure}.svg",

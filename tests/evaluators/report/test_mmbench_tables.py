@@ -12,8 +12,8 @@ from PIL import Image
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.task_charts import task_charts
+from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import NONE, scored
 
 WITHOUT = "without blind-solvable questions"
@@ -76,7 +76,7 @@ def test_mmbench_table_4_has_models_across(tables):
     table = by_place(tables(one, other=mmbench(model="MiniGPT-4", variants=marked(0.224, 2.74))))["MMBench, Table 4"]
     assert table.columns == ("Model", "LLaVA-v1.5", "MiniGPT-4")
     assert table.rows == (("Accuracy", "33.6%", "22.4%"), ("Average score (1 to 5)", "2.75", "2.74"))
-    assert table.note.endswith("Marked by gpt-3.5.")
+    assert table.note.endswith("Graded by gpt-3.5.")
 
 
 def test_blind_runs_are_in_appendix_b_and_in_no_other_table(tables):
@@ -170,7 +170,7 @@ def answers(messages):
 
 
 def judge(messages, n):
-    """Reads crimson as the letter B; marks 4 of 5."""
+    """Reads crimson as the letter B; grades 4 of 5."""
     return ["B" if "crimson" in messages[-1]["content"] and "Options" in messages[-1]["content"] else "Score: 4"] * n
 
 

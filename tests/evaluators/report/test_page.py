@@ -93,7 +93,7 @@ def test_of_very_many_warnings_the_first_are_shown(make_run, read_page):
     assert page.holds("4,980 more warnings are in the results.")
 
 
-def test_task_and_subset_of_an_edited_file_name_no_other_file(make_run, tmp_path):
+def test_task_and_dataset_of_an_edited_file_name_no_other_file(make_run, tmp_path):
     folder = make_run(PERCEPTION)
     file = folder / "results.json"
     raw = json.loads(file.read_text())
@@ -244,7 +244,7 @@ def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page)
 
 
 def test_a_result_of_many_scores_is_a_small_page(make_run, read_page):
-    scores = ",".join(f'"{image:0160}.png": {image / 7}' for image in range(60_000))
+    scores = ",".join(f'"{image:0160}.png": {image / 700}' for image in range(60_000))
     folder = make_run(PERCEPTION)
     file = folder / "results.json"
     file.write_text(file.read_text().replace('"scores": {', f'"scores": {{"scores": {{{scores}}},', 1))

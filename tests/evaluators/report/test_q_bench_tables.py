@@ -15,10 +15,11 @@ from eyechart.evaluators.backends.predictions.backend import PredictionsFileBack
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import NONE, accuracies, scored
 
 DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k", "average")
-HEADS = ("KONiQ-10k", "SPAQ", "LIVE-FB", "LIVE-itw", "CGIQA-6K", "AGIQA-3K", "KADID-10k", "Average")
+HEADS = ("KonIQ-10k", "SPAQ", "LIVE-FB", "LIVE-itw", "CGIQA-6K", "AGIQA-3K", "KADID-10k", "Average")
 
 
 def perception(**changes):
@@ -43,12 +44,12 @@ def test_q_bench_table_2(tables):
         *("Distortion", "Other", "In-context Distortion", "In-context Other", "Overall"),
     )
     assert table.rows == (
-        ("random guess", "50.00%", "28.48%", "33.30%", "37.24%", "38.50%", "39.13%", "37.10%", "37.94%"),
+        ("chance level", "50.00%", "28.48%", "33.30%", "37.24%", "38.50%", "39.13%", "37.10%", "37.94%"),
         ("LLaVA-v1.5", "64.60%", "59.22%", "55.76%", "47.98%", "67.30%", "58.90%", "73.76%", "60.07%"),
     )
 
 
-def test_the_dev_split_is_table_7_with_its_own_random_guess(tables):
+def test_the_dev_split_is_table_7_with_its_own_chance_level(tables):
     groups = ("yes-or-no", "what", "how"), ("distortion", "other", "in-context distortion", "in-context other")
     scores = {
         **{"accuracy": 0.5866, "random_guess": 0.3780},
@@ -58,7 +59,7 @@ def test_the_dev_split_is_table_7_with_its_own_random_guess(tables):
     (table,) = tables(perception(split="dev", scores=scores))
     assert table.title.startswith("Q-Bench, Table 7: perception (")
     assert table.rows == (
-        ("random guess", "50.00%", "27.86%", "33.31%", "37.89%", "38.48%", "38.28%", "35.82%", "37.80%"),
+        ("chance level", "50.00%", "27.86%", "33.31%", "37.89%", "38.48%", "38.28%", "35.82%", "37.80%"),
         ("LLaVA-v1.5", "66.36%", "58.19%", "50.51%", "49.42%", "65.74%", "54.61%", "70.61%", "58.66%"),
     )
 
@@ -78,12 +79,12 @@ def test_q_bench_table_5_tells_closed_set_inference_from_the_normal_one(tables):
     main, table = tables(perception(), closed=closed)
     assert table.title.startswith("Q-Bench, Table 5")
     assert [row[0] for row in table.rows] == [
-        "random guess",
+        "chance level",
         "LLaVA-v1.5 (run) (normal)",
         "LLaVA-v1.5 (closed) (close-set)",
     ]
     assert main.title.startswith("Q-Bench, Table 2")
-    assert [row[0] for row in main.rows] == ["random guess", "LLaVA-v1.5 (run)"]
+    assert [row[0] for row in main.rows] == ["chance level", "LLaVA-v1.5 (run)"]
     assert [table.title[:16] for table in tables(closed)] == ["Q-Bench, Table 5"]
 
 
@@ -106,20 +107,20 @@ def test_q_bench_table_8_has_all_questions_between_the_two_answers(tables):
         "de-biased #",
     )
     assert table.rows == (
-        ("random guess", "50.00%", "50.00%", "50.00%", "50.00%", NONE),
+        ("chance level", "50.00%", "50.00%", "50.00%", "50.00%", NONE),
         ("LLaVA-v1.5", "65.33%", "75.00%", "50.00%", "62.50%", "1"),
         ("other", "100.00%", "100.00%", NONE, NONE, NONE),
     )
 
 
 def test_q_bench_table_3(tables):
-    def dimension(p0, p1, p2, score):
-        return {"p0": p0 / 100, "p1": p1 / 100, "p2": p2 / 100, "score": score, "n": 9}
+    def judged(p0, p1, p2, score):
+        return dimension(score, p0=p0 / 100, p1=p1 / 100, p2=p2 / 100)
 
     scores = {
-        "relevance": dimension(10.85, 60.34, 28.81, 1.18),
-        "completeness": dimension(27.48, 54.74, 17.78, 0.903),
-        "preciseness": dimension(30.51, 26.04, 43.45, 1.1294),
+        "relevance": judged(10.85, 60.34, 28.81, 1.18),
+        "completeness": judged(27.48, 54.74, 17.78, 0.903),
+        "preciseness": judged(30.51, 26.04, 43.45, 1.1294),
         "sum": 3.2123,
         "judge": "gpt-4",
     }
@@ -133,7 +134,7 @@ def test_q_bench_table_3(tables):
 
 
 def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
-    """A model that always says A, against counts from the release; the paper's random guess is truncated."""
+    """A model that always says A, against counts from the release; the paper's chance level is truncated."""
     rows = json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text(encoding="utf-8"))
     data = load_data(get_task("q_bench/perception"), data_dir=reference / "llvisionqa", images="skip")
     answers = tmp_path / "answers.jsonl"
@@ -196,14 +197,14 @@ def test_databases_outside_the_paper_have_no_table_4(tables):
 
 def test_q_bench_table_9_has_argmax_above_softmax(tables):
     # Table 9, mPLUG-Owl; it leaves CGIQA-6K out.
-    argmax = "0.111/0.154 0.463/0.469 0.081/0.123 0.169/0.237 9/9 0.410/0.466 0.203/0.204 9/9"
-    softmax = "0.409/0.427 0.634/0.644 0.241/0.271 0.437/0.487 9/9 0.687/0.711 0.466/0.486 9/9"
+    argmax = "0.111/0.154 0.463/0.469 0.081/0.123 0.169/0.237 0.9/0.9 0.410/0.466 0.203/0.204 0.9/0.9"
+    softmax = "0.409/0.427 0.634/0.644 0.241/0.271 0.437/0.487 0.9/0.9 0.687/0.711 0.466/0.486 0.9/0.9"
     _, table = tables(*on_databases(softmax, {"argmax": argmax}))
     assert table.title.startswith("Q-Bench, Table 9: argmax and softmax")
     assert table.columns == ("Model / Dataset", "Strategy", *HEADS[:4], *HEADS[5:7])
     assert table.rows == (
-        ("LLaVA-v1.5", "argmax", *argmax.replace("9/9", "").split()),
-        ("LLaVA-v1.5", "softmax", *softmax.replace("9/9", "").split()),
+        ("LLaVA-v1.5", "argmax", *argmax.replace("0.9/0.9", "").split()),
+        ("LLaVA-v1.5", "softmax", *softmax.replace("0.9/0.9", "").split()),
     )
     assert table.note == "Of the logits of good↔poor."
 

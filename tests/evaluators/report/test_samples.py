@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from eyechart.evaluators.report.runs import read_runs
 from eyechart.evaluators.report.samples import collect_samples
 from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import PERCEPTION, choice
 
 

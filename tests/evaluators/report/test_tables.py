@@ -14,6 +14,7 @@ from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report.paper_tables import PaperTable
 from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import NONE, PERCEPTION, accuracies, scored
 
 KAPPA, ALPHA, RHO = "\N{GREEK SMALL LETTER KAPPA}", "\N{GREEK SMALL LETTER ALPHA}", "\N{GREEK SMALL LETTER RHO}"
@@ -47,7 +48,7 @@ def test_aes_bench_tables(tables):
     sources = accuracies(["natural", "artistic", "AI-generated"], [75.67, 72.58, 65.82], [31, 32, 33])
     dimensions = accuracies(["content", "composition", "technical quality"], [65.57, 71.72, 69.02], [30, 30, 30])
     scores = {"accuracy": 0.7208, "random_guess": 0.35, "by_image_source": sources, "by_dimension": dimensions}
-    texts = {"relevance": {"score": 1.385}, "precision": {"score": 1.151}, "completeness": {"score": 1.366}}
+    texts = {"relevance": dimension(1.385), "precision": dimension(1.151), "completeness": dimension(1.366)}
     found = tables(
         scored("aes_bench/perception", "aesbench", scores),
         scored("aes_bench/empathy", "aesbench", scores),

@@ -1,6 +1,5 @@
 """Runs as the papers did them: what that changes, and that the result says so."""
 
-import inspect
 import json
 
 import pytest
@@ -15,18 +14,15 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
-from eyechart.evaluators.protocols.options import TaskOptions, option_names
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import check_judging, make_plan
 from eyechart.evaluators.runs.suite_file import read_suite
 from eyechart.evaluators.tasks import TASKS, get_task
-from eyechart.evaluators.tasks.as_published import published_data_options
+from eyechart.evaluators.tasks.as_published import published_data_options, published_settings
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.checks import misfits
 from eyechart.metrics.scoring.choices.reading import random_choice
-
-PUBLISHED = TaskOptions(as_published=True)
 
 
 class Judge:
@@ -44,23 +40,24 @@ def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def run(task, model, data, judge=None, **options):
-    loaded = data if isinstance(data, LoadedData) else LoadedData(data, "own data", "given", "given")
-    made = evaluator(task, settings=dict(**{"as_published": True, **options}), judge=judge)
+def load(dataset):
+    return LoadedData(dataset, "own data", "given", "given")
+
+
+def run(task, model, data, judge=None, *, as_published=True, **settings):
+    loaded = data if isinstance(data, LoadedData) else load(data)
+    made = evaluator(task, settings=settings, judge=judge, as_published=as_published)
     return made.run(model if hasattr(model, "answer") else FunctionBackend(model), loaded)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_the_defaults_that_results_name_are_those_in_force(task):
-    own = evaluator(task.name).settings()
-    compute = inspect.signature(metrics.load(task.metric, task.metric_config)._compute).parameters
+def test_the_papers_settings_differ_from_the_defaults_and_are_in_force(task):
     for one in task.published:
         if one.of_data:
-            assert options_in_force(task.subsets[0], task.config)[one.name] != one.value
-        elif one.name in option_names():
-            assert own[one.name] == one.default != one.value
+            assert options_in_force(task.data.datasets[0], task.data.config)[one.name] != one.value
         else:
-            assert compute[one.name].default == one.default != one.value
+            assert getattr(task.protocol, one.name) != one.value
+            assert getattr(evaluator(task.name, as_published=True).protocol, one.name) == one.value
 
 
 def test_what_each_paper_did_otherwise():
@@ -94,7 +91,7 @@ def test_the_judge_reads_every_reply_five_times(questions):
     }
     assert " ".join(found.caveats).startswith("As published: judge_reads=all (default unmatched).")
     default, idle = Judge("Score: 1"), None
-    idle = run("q_bench/perception", lambda messages: "C. Poor", questions, default, as_published=None)
+    idle = run("q_bench/perception", lambda messages: "C. Poor", questions, default, as_published=False)
     assert idle.scores["accuracy"] == pytest.approx(1 / 3) and not default.asked
     assert "as_published" not in idle.settings and "judge_reads" not in idle.scores
 
@@ -149,7 +146,7 @@ def test_ql_bench_needs_no_judge():
     assert found.scores["score_rc"] == 100.0 and found.scores["unreadable_forced"] == "wrong"
     said[False] = ""
     assert run("ql_bench/single", model, rows).scores["score_rc"] == 100.0
-    assert run("ql_bench/single", model, rows, as_published=None).scores["score_rc"] == 0.0
+    assert run("ql_bench/single", model, rows, as_published=False).scores["score_rc"] == 0.0
 
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
@@ -196,7 +193,7 @@ def test_ties_are_ranked_as_the_released_code_does(tmp_path, reference):
         for place, name in enumerate(rows["id"])
     ]
     answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    loaded = load_data(get_task("q_bench/assessment"), subset="kadis700k", data_dir=folder, images="skip")
+    loaded = load_data(get_task("q_bench/assessment"), dataset="kadis700k", data_dir=folder, images="skip")
     found = run("q_bench/assessment", PredictionsFileBackend(answers), loaded)
     assert found.scores["ties"] == found.settings["ties"] == "released" and "ties=exact" in found.variants
     assert found.settings["as_published"]["ties"]["default"] == "exact"
@@ -209,7 +206,7 @@ def test_ties_are_ranked_as_the_released_code_does(tmp_path, reference):
 def test_a_paper_that_had_a_judge_is_not_repeated_without_one(questions):
     with pytest.raises(UsageError, match=r"as_published needs a judge for q_bench/perception.*Give --judge"):
         run("q_bench/perception", lambda messages: "A", questions)
-    plan = make_plan(["ql_bench/single", "mmbench/en"], options=PUBLISHED)
+    plan = make_plan(["ql_bench/single", "mmbench/en"], as_published=True)
     with pytest.raises(UsageError, match="as_published needs a judge for mmbench/en"):
         check_judging(plan, is_judged=False)
     check_judging(plan, is_judged=True)
@@ -226,22 +223,20 @@ def test_a_paper_that_had_a_judge_is_not_repeated_without_one(questions):
         ("q_bench/perception", {"shuffle_seed": 1}, "as_published and shuffle_seed=1 are both given"),
         ("q_bench/assessment", {"temperature": 1.0}, r"as_published and temperature=1\.0 are both given"),
         ("two_afc/coarse", {"aggregator": "trueskill"}, "as_published and aggregator='trueskill' are both given"),
-        ("q_bench/perception", {"inference": "closed-set"}, "as_published=True is about replies"),
     ],
 )
 def test_what_the_paper_decides_cannot_be_given_too(task, options, message):
     with pytest.raises(UsageError, match=message):
-        evaluator(task, settings=dict(as_published=True, **options))
+        evaluator(task, settings=options, as_published=True)
 
 
 def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
     task = get_task("two_afc/fine_mos")
-    assert published_data_options(task, PUBLISHED, {"mm21_dir": "x"}) == {"pairing": "released", "mm21_dir": "x"}
+    assert published_data_options(task, {"mm21_dir": "x"}) == {"pairing": "released", "mm21_dir": "x"}
     with pytest.raises(UsageError, match="as_published and the data option rounds=3 are both given"):
-        published_data_options(task, PUBLISHED, {"rounds": 3})
-    assert published_data_options(task, TaskOptions(), {"rounds": 3}) == {"rounds": 3}
+        published_data_options(task, {"rounds": 3})
     with pytest.raises(UsageError, match="as_published and the data option pairing='random' are both given"):
-        make_plan([task.name], data_options={"pairing": "random"}, options=PUBLISHED)
+        make_plan([task.name], data_options={"pairing": "random"}, as_published=True)
     loaded = load_data(task, data_dir=reference / "two-afc", images="skip")
     scores = tmp_path / "scores.csv"
     names = {*loaded.dataset["first_id"], *loaded.dataset["second_id"]}
@@ -257,22 +252,24 @@ def test_settings_without_an_effect_are_not_listed(photographs):
     assert " ".join(found.caveats).startswith("As published: no setting differs from the defaults.")
 
 
-def test_an_evaluator_is_made_again_from_its_options():
-    """As a run does that has a judge."""
-    made = evaluator("mmbench/en", options=PUBLISHED)
-    assert evaluator("mmbench/en", options=made.options, judge=Judge("A")).options == made.options
+def test_closed_set_inference_has_no_judge_to_repeat(questions):
+    made = evaluator("q_bench/perception", settings={"inference": "closed-set"}, as_published=True)
+    assert published_settings(get_task("q_bench/perception"), made.protocol, "given", {}) == {}
+    assert not made.protocol.is_judged
 
 
 def test_a_suite_file_runs_as_published_too(tmp_path):
     path = tmp_path / "suite.yaml"
-    path.write_text("tasks:\n  - task: two_afc/fine_types\n    options: {as_published: true}\n")
+    path.write_text("tasks:\n  - task: two_afc/fine_types\n    as_published: true\n")
     _, (planned,) = read_suite(path)
-    assert planned.options.as_published and planned.data_options == {"pairing": "released"}
+    assert planned.as_published and planned.data_options == {"pairing": "released"}
 
 
 def test_compute_loads_the_papers_pairs():
-    default = evaluator("two_afc/fine_types").load_data("mini:two_afc", subset="fine_types")
-    published = evaluator("two_afc/fine_types", options=PUBLISHED).load_data("mini:two_afc", subset="fine_types")
+    default, published = (
+        evaluator("two_afc/fine_types", as_published=flag).load_data("mini:two_afc", subset="fine_types")
+        for flag in (False, True)
+    )
     assert list(default["first_id"]) != list(published["first_id"])
 
 

@@ -7,16 +7,19 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.choice.blind_run import read_blind_run
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.protocols.choice.passes import passes_of
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.finished_runs import answer, evaluated, write
 from tests.evaluators.scripted_server import PATH, completion, json_response
 
 CONFIGS = ("en", "cn", "en_v11", "cn_v11", "cc")
@@ -133,6 +136,18 @@ def test_precomputed_predictions_are_scored(tmp_path):
     assert task.scores["circular_accuracy"] == pytest.approx(1 - 1 / len(rows))
     assert task.scores["vanilla_accuracy"] == pytest.approx(1 - 1 / len(rows))
     assert task.diagnostics["extractor_agreement"]["all"]["agreement"] == 1.0
+
+
+def test_a_blind_run_of_two_versions_tells_of_each_what_it_solved_there(tmp_path):
+    made = [
+        evaluated(name, "mmbench", settings={"blind": True}, predictions=[answer("dev-1", circular_correct=is_solved)])
+        for name, is_solved in (("mmbench/en", True), ("mmbench/en_v11", False))
+    ]
+    found = read_blind_run(write(tmp_path / "blind", made))
+    assert found.of_task("mmbench/en").settings()["solved"] == 1
+    assert found.of_task("mmbench/en_v11").settings()["solved"] == 0
+    with pytest.raises(UsageError, match="no scores of mmbench/cn without images, but of: mmbench/en, mmbench/en_v11"):
+        found.of_task("mmbench/cn")
 
 
 def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):

@@ -41,7 +41,7 @@ def test_the_tiny_model_perceives(tmp_path):
     assert sum(part["n"] for part in scores["by_question_type_by_concern"].values()) == scores["n"] == 36
     assert scores["yes_no"]["n_yes"] + scores["yes_no"]["n_no"] == 12
     assert result.diagnostics["prompt_failure"]["by_question_type"]["how"]["n"] == 12
-    assert "yes/no, unbiased mean" in output and "in-context other: accuracy" in output
+    assert "balanced yes/no accuracy" in output and "in-context other: accuracy" in output
     assert "what, in-context other" not in output and "by two groups at once are in the results" in output
 
 

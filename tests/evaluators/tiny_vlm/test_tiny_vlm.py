@@ -80,7 +80,9 @@ def test_it_describes_an_image_in_one_sentence(backend):
 def test_good_and_poor_are_what_it_says_after_the_prefilled_reply(backend):
     images = [sample.image for i in range(40) for sample in draw_samples(HELD_OUT_SEED + 8, i)]
     requests = [
-        Request(str(i), ASSESSMENT.prompt({}), (image,), prefill=ASSESSMENT.prefill, max_new_tokens=1)
+        Request(
+            str(i), ASSESSMENT.protocol.prompt_of({}), (image,), prefill=ASSESSMENT.protocol.prefill, max_new_tokens=1
+        )
         for i, image in enumerate(images)
     ]
     said = [response.text for response in backend.answer(requests)]

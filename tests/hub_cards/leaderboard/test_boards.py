@@ -58,7 +58,8 @@ def test_settings_that_change_a_score_are_in_force():
         find_board("two_afc/coarse", "two_afc", "test"),
         find_board("ql_bench/single", "llsavisionqa", "dev"),
     )
-    assert two_afc.settings["data.options.rounds"] == (12,) and two_afc.settings["orders"] == (["main", "reversed"],)
+    assert two_afc.settings["data.options.rounds"] == (12,) and two_afc.settings["data.options.seed"] == (0,)
+    assert two_afc.settings["orders"] == (["main", "reversed"],)
     assert refusals.settings["data.options.refusal_position"] == ("last",)
 
 

@@ -21,7 +21,7 @@ from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.model_card.publication import ENTRIES
 from eyechart.hub_cards.model_card.section import markdown
-from tests.evaluators.finished_runs import ACCURACY, MODEL, evaluated, write
+from tests.evaluators.finished_runs import ACCURACY, MODEL, answer, evaluated, write
 from tests.hub_stand_in import TOKEN, StandIn
 
 CARD = """\
@@ -104,6 +104,13 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
         *("--source-url", "https://example.org/run"),
     )
     assert "Nothing to change" in again
+
+
+def test_results_that_their_predictions_contradict_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    run = write(tmp_path / "run", [evaluated(predictions=[answer("q1", options=["x", "y"], answer="A")])])
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", code=2)
+    assert "scores.accuracy is 0.75; its predictions give 1.0" in shown and "more of this kind" in shown
 
 
 def test_precomputed_predictions_are_said_to_be(tmp_path: Path) -> None:

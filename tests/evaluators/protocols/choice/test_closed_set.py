@@ -93,7 +93,7 @@ def test_shuffled_options_change_letters_and_no_score(questions):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "sum"}, "loss='sum' has no effect on q_bench/perception beside its other settings"),
+        ({"loss": "sum"}, "loss='sum' has no effect on q_bench/perception with its other settings"),
         ({"inference": "top-token"}, "inference='top-token': .*expected options | closed-set"),
         ({"inference": "closed-set", "prompt": "answer-mark"}, "prompt='answer-mark' has no effect"),
         ({"inference": "closed-set", "max_new_tokens": 8}, "max_new_tokens=8 has no effect"),

@@ -193,7 +193,7 @@ def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs
 
 
 def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
-    with pytest.raises(UsageError, match=r"unknown value of words 'good/por'; did you mean 'good/poor'\?"):
+    with pytest.raises(UsageError, match=r"unknown value of word_pair 'good/por'; did you mean 'good/poor'\?"):
         evaluator(TASK, settings=dict(word_pair="good/por"))
 
 

@@ -1,6 +1,5 @@
-"""Finished runs as a report needs them: results by task, and the answers behind them."""
+"""Finished runs: results by task, and the answers behind them."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 _KEYS = ("task", "dataset", "split")
-
-
-Scored = list[tuple[str, TaskResult]]
-"""The results of one task that have scores, each with the label of its run."""
 
 
 class TaskKey(NamedTuple):
@@ -132,24 +127,6 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
 def merged_keys(runs: Sequence[Run]) -> list[TaskKey]:
     """The tasks of all runs, each once, in the order of the first run that has it."""
     return list(dict.fromkeys(key for run in runs for key in run.tasks))
-
-
-def number(scores: Mapping[str, Any] | None, *path: str) -> float:
-    """A score by the names on the way to it; nan where it is absent or undefined."""
-    value: Any = scores
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-
-
-def interval(scores: Mapping[str, Any] | None, *path: str) -> tuple[float, float] | None:
-    """A 95 % interval, likewise; None where it is absent or undefined."""
-    value: Any = scores
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    if not isinstance(value, Sequence) or len(value) != 2 or not all(isinstance(end, int | float) for end in value):
-        return None
-    return float(value[0]), float(value[1])
 
 
 def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:

@@ -1,0 +1,35 @@
+"""The tables of a task of one's own, which no paper has."""
+
+from collections.abc import Iterator
+
+from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, table
+from eyechart.evaluators.report.scores import group_values, interval, number
+from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.results.results_file import with_nan
+from eyechart.metrics.scores import specs_in
+
+
+def scores(key: TaskKey, results: Results) -> Iterator[PaperTable]:
+    """All scores with their intervals, then the headline by each group; models down."""
+    specs = [spec for spec in specs_in(with_nan(results[0][1].scores)) if spec.in_table]
+    columns = [head for spec in specs for head in (spec.label, "95 % interval")[: 2 if spec.interval else 1]]
+    rows = []
+    for label, result in results:
+        cells = []
+        for spec in specs:
+            own = result.scores or {}
+            cells.append(spec.shown(number(own, *spec.key.split("."))))
+            if spec.interval:
+                bounds = interval(own, *spec.interval.split("."))
+                cells.append("" if bounds is None else " to ".join(map(spec.shown, bounds)))
+        rows.append((label, *cells))
+    yield table(key, "scores", "Scores", ("Model", *columns), rows)
+    headlines = [spec for spec in specs if spec.headline]
+    for group, names in group_values(results).items() if headlines else ():
+        path = headlines[0].key.split(".")
+        cells_by_run = [
+            (label, *(headlines[0].shown(number(result.scores, f"by_{group}", name, *path)) for name in names))
+            for label, result in results
+        ]
+        title = f"{headlines[0].label} by {group}"
+        yield table(key, f"scores_by_{group}", title, ("Model", *names), cells_by_run)

@@ -1,0 +1,26 @@
+"""Folders of releases as they are given on the command line."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+
+
+def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "data set") -> dict[str, str]:
+    """Data set or configuration to folder; "" is the key of a folder given without one.
+
+    Raises:
+        UsageError: Unknown name, or one given twice.
+    """
+    folders: dict[str, str] = {}
+    for value in values:
+        name, equals, path = value.partition("=")
+        # A path may itself hold a "=".
+        if not equals or Path(value).exists():
+            name, path = "", value
+        elif name not in names:
+            raise unknown_name(f"{kind} in --data-dir", name, names)
+        if name in folders:
+            raise UsageError(f"--data-dir is given twice for {name or f'all {kind}s'}: {folders[name]} and {path}")
+        folders[name] = path
+    return folders
