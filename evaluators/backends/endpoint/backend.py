@@ -42,7 +42,6 @@ class OpenAIBackend(Backend):
         self._base_url = resolve_address(self._options)
         read_key()
         self._record = ServerRecord()
-        self._lock = threading.Lock()
         self._ways: dict[OutputType, Way] = {}
         self._several_tokens: dict[tuple[str, str], bool] = {}
 
@@ -76,7 +75,9 @@ class OpenAIBackend(Backend):
             ModelError: The server refuses the key or the model, cannot be reached, or does not give what is wanted.
         """
         with ChatClient(self._model, self._options, self._record) as client:
-            yield from map_unordered(partial(self._respond, client), requests, self._options.concurrency)
+            # A lock of its own: where all stops, threads that still wait for an answer may hold it for long.
+            respond = partial(self._respond, client, threading.Lock())
+            yield from map_unordered(respond, requests, self._options.concurrency)
 
     def settings(self) -> dict[str, Any]:
         """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
@@ -96,11 +97,11 @@ class OpenAIBackend(Backend):
             "asked": self._record.totals(),
         }
 
-    def _respond(self, client: ChatClient, request: Request) -> Response:
+    def _respond(self, client: ChatClient, lock: threading.Lock, request: Request) -> Response:
         self.check(request.output_type)
         try:
             messages = to_chat_messages(request)
-            question = _Question(client, request, messages, self._way(client, request, messages))
+            question = _Question(client, lock, request, messages, self._way(client, lock, request, messages))
             if request.words:
                 return self._score(question)
             completion = question.ask(max_tokens=request.max_new_tokens)
@@ -119,7 +120,7 @@ class OpenAIBackend(Backend):
             # Without a prefilled reply there is no place to put the word.
             if question.way is None:
                 return False
-            with self._lock:
+            with question.lock:
                 key = (request.prefill, word)
                 if key not in self._several_tokens:
                     longer = question.ask(f" {word}", max_tokens=1)
@@ -135,12 +136,12 @@ class OpenAIBackend(Backend):
         )
         return question.respond(completion, logits=logits, upper_bound_words=upper_bound_words)
 
-    def _way(self, client: ChatClient, request: Request, messages: Messages) -> Way | None:
+    def _way(self, client: ChatClient, lock: threading.Lock, request: Request, messages: Messages) -> Way | None:
         """How the server goes on with a given beginning of a reply; None where there is none."""
         if not request.prefill:
             return None
         # One request tries it out while the others wait.
-        with self._lock:
+        with lock:
             if request.output_type not in self._ways:
                 top_logprobs = self._options.top_logprobs if request.output_type is OutputType.LOGITS else None
                 self._ways[request.output_type] = find_way(client, messages, top_logprobs)
@@ -152,6 +153,7 @@ class _Question:
     """A request as it is put to a server."""
 
     client: ChatClient
+    lock: threading.Lock
     request: Request
     messages: Messages
     way: Way | None

@@ -128,6 +128,24 @@ def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, ma
     assert len(script.bodies) <= 6, "with its retries, each of three would have been asked thrice by now"
 
 
+def test_what_is_left_of_a_stopped_call_does_not_hold_up_the_next(script, backend):
+    def answer(request):
+        if b"first" in request.data and len(script.bodies) > 1:
+            time.sleep(3)
+        return refusal(401)
+
+    script.say(answer)
+    model = backend(concurrency=2, max_retries=0)
+    for call in ("first", "second"):
+        requests = [Request(str(i), (call,), (), prefill="The", words=("good", "poor")) for i in range(2)]
+        start = time.perf_counter()
+        with pytest.raises(ModelError):
+            list(model.answer(requests))
+    assert time.perf_counter() - start < 2, (
+        "threads of the first call wait for an answer, and hold no lock of the second"
+    )
+
+
 def test_a_missing_key_is_named_where_it_may_be_the_cause(script, ask):
     script.say(refusal(401))
     with pytest.raises(ModelError, match="Set the environment variable OPENAI_API_KEY"):
