@@ -12,7 +12,7 @@ from eyechart.evaluators import list_tasks
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.runs.suite_file import read_suite
-from eyechart.evaluators.tasks import TASKS
+from eyechart.evaluators.tasks import TASKS, find_tasks
 from tests.evaluators.scripted_server import Script, always
 from tests.evaluators.tasks.test_q_bench_assessment import PUBLISHED
 
@@ -43,13 +43,21 @@ def test_the_python_examples_run(tmp_path, monkeypatch):
 
 
 def test_the_suite_file_can_be_run(tmp_path):
-    (text,) = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
+    text, _ = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
     (tmp_path / "data" / "LLVisionQA").mkdir(parents=True)
     path = tmp_path / "nightly.yaml"
     path.write_text(text, encoding="utf-8")
     suite, plan = read_suite(path)
     assert suite.name == "nightly"
     assert [planned.task.name for planned in plan] == ["q_bench/perception", "mmbench/en"]
+
+
+def test_the_task_file_is_one(tmp_path):
+    _, text = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "mmstar.yaml").write_text(text, encoding="utf-8")
+    (task,) = find_tasks(str(tmp_path / "mmstar.yaml"))
+    assert (task.name, task.metric, task.data.path) == ("mmstar", "circular_eval", "Lin-Chen/MMStar")
+    assert len(text.splitlines()) <= 15
 
 
 def test_every_task_is_listed():
