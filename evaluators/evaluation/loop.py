@@ -60,7 +60,7 @@ def evaluate_rows(
         UsageError: The data were loaded with other settings than the paper's.
     """
     # Data that are not the paper's are refused before a model is asked about them.
-    published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else {}
+    published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else None
     backend.check(protocol.output_type)
     backend = backend.for_data(loaded.name)
     protocol = _for_run(task, protocol, backend, loaded, skip_bad)
@@ -75,27 +75,17 @@ def evaluate_rows(
         scored = protocol.score(answered)
     except ScoringError as error:
         raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
-    seconds = {"model_seconds": asked - start, "metric_seconds": time.perf_counter() - asked}
-    settings = {**protocol.settings(), **scored.settings, "limit": limit, "data": loaded.describe()}
-    if as_published:
-        # The answers may leave a setting nothing to act on, as scores leave pooling.
-        in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
-        settings["as_published"] = in_force
-    settings |= _judge_settings(protocol)
-    settings["model"] = {**backend.settings(), **model_settings(answered)}
-    scores = scored.scores
-    unusable = [
-        left_out_item(one.row, scored.left_out[one.row["id"]]) for one in answered if one.row["id"] in scored.left_out
-    ]
+    model_seconds, metric_seconds = asked - start, time.perf_counter() - asked
+    settings = _settings(protocol, backend, loaded, limit, answered, scored, published)
+    unusable = [left_out_item(one.row, why) for one in answered if (why := scored.left_out.get(one.row["id"]))]
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
-    count_public = len(answered) - len(private)
-    judge = settings.get("judge", {})
-    incomplete = (unusable_caveat(unusable, count_public), unjudged_caveat(judge))
+    scores, judge = scored.scores, settings.get("judge", {})
+    incomplete = [unusable_caveat(unusable, len(answered) - len(private)), unjudged_caveat(judge)]
     caveats = (
         published_caveat(settings.get("as_published")),
         *incomplete,
         failed_caveat(scores or {}, judge),
-        "" if count_public else private_caveat(loaded, len(answered)),
+        private_caveat(loaded, len(answered)) if len(private) == len(answered) else "",
         task.note if scores is not None else "",
         unmatched_caveat(scores or {}),
         *scored.caveats,
@@ -114,15 +104,34 @@ def evaluate_rows(
         diagnostics=scored.diagnostics,
         files=scored.files,
         timings={
-            **seconds,
+            "model_seconds": model_seconds,
+            "metric_seconds": metric_seconds,
             **getattr(protocol.judge, "timings", dict)(),
-            "items_per_second": len(answered) / seconds["model_seconds"] if seconds["model_seconds"] else 0.0,
+            "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
             "answers_from_store": float(sum(response.stored for one in answered for response in one.responses)),
         },
         caveats=[line for line in caveats if line],
         complete=scored.complete and not any(incomplete) and not count_unscored(scores or {}),
     )
     return evaluation, answered
+
+
+def _settings(
+    protocol: Protocol,
+    backend: Backend,
+    loaded: LoadedData,
+    limit: int | None,
+    answered: Sequence[RowResponses],
+    scored: Scored,
+    published: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Every setting that defines the scores."""
+    settings = {**protocol.settings(), **scored.settings, "limit": limit, "data": loaded.describe()}
+    if published is not None:
+        # The answers may leave a setting nothing to act on, as scores leave pooling.
+        in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
+        settings["as_published"] = in_force
+    return {**settings, **_judge_settings(protocol), "model": {**backend.settings(), **model_settings(answered)}}
 
 
 def _judge_settings(protocol: Protocol) -> dict[str, Any]:
