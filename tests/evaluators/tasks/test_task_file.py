@@ -106,7 +106,8 @@ def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
     assert done.exit_code == 0 and "CircularEval" in done.output
     done = invoke("report", one, other, "--out", tmp_path / "report")
     assert done.exit_code == 0 and (tmp_path / "report" / "report.html").is_file()
-    assert "my_questions" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "my_questions" in page and "data:image" in page, "the images are found again by the columns in the results"
 
 
 def test_tasks_prints_an_own_task_in_full(own):
