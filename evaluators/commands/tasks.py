@@ -24,8 +24,12 @@ def list_tasks(
     if name is None:
         output.print(_table(("task", "what it measures", "data sets", "splits", "metric"), [_row(t) for t in TASKS]))
         return
-    for task in checked(lambda: find_tasks(name)):
-        _print_task(task, output)
+
+    def print_tasks() -> None:
+        for task in find_tasks(name):
+            _print_task(task, output)
+
+    checked(print_tasks)
 
 
 def _row(task: "Task") -> tuple[str, ...]:

@@ -66,6 +66,9 @@ class Protocol(ABC):
     columns: ClassVar[tuple[str, ...]]
     """Columns that the data must have: the id, the image or images, the label, then others."""
 
+    has_groups: ClassVar[bool] = True
+    """Whether its scores are broken down by groups."""
+
     prompts: Definition[Mapping[str, PromptFunction]]
     """Prompts by name; `DEFAULT` is the task's own."""
     prompt_id: Definition[str]

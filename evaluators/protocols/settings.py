@@ -35,7 +35,20 @@ def list_settings(protocol: Protocol) -> list[Setting]:
 
 
 def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
-    """The protocol with other settings.
+    """The protocol with other settings, as `with_values`, each of which must have an effect.
+
+    Raises:
+        UsageError: A name or value that the protocol does not have, or a setting without effect.
+    """
+    changed = with_values(protocol, given, task)
+    for name in changed.unused_settings():
+        if name in given:
+            raise UsageError(f"{name}={given[name]!r} has no effect on {task} with its other settings; leave it out")
+    return changed
+
+
+def with_values(protocol: P, given: Mapping[str, Any], task: str) -> P:
+    """The protocol with other settings, some of which may have no effect.
 
     Args:
         protocol: The task's own.
@@ -43,20 +56,16 @@ def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
         task: The task's name, for errors.
 
     Raises:
-        UsageError: A name or value that the protocol does not have, or a setting without effect.
+        UsageError: A name or value that the protocol does not have.
     """
     known = setting_fields(type(protocol))
     for name in given:
         if name not in known:
             raise unknown_name(f"setting of {task}", name, known)
     try:
-        changed = replace(protocol, **given)
+        return replace(protocol, **given)
     except ValidationError as error:
         raise _explained(error, protocol, given) from error
-    for name in changed.unused_settings():
-        if name in given:
-            raise UsageError(f"{name}={given[name]!r} has no effect on {task} with its other settings; leave it out")
-    return changed
 
 
 def _explained(error: ValidationError, protocol: Protocol, given: Mapping[str, Any]) -> UsageError:

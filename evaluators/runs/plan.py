@@ -8,7 +8,7 @@ from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
-from eyechart.evaluators.protocols.settings import with_settings
+from eyechart.evaluators.protocols.settings import with_settings, with_values
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 from eyechart.evaluators.tasks import TASKS, find_tasks
 from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
@@ -96,6 +96,7 @@ def make_plan(
             planned = plan_task(task, chosen, split, folders.get(chosen, folders.get("")), limit=limit)
             is_synthetic = is_mini and planned.data_dir is None and task.data.path is None
             plan.append(replace(planned, is_mini=is_synthetic, as_published=as_published))
+    check_distinct(plan)
     chosen_names = {planned.dataset for planned in plan}
     if "" in folders and len(chosen_names) > 1:
         raise UsageError(
@@ -106,10 +107,12 @@ def make_plan(
         raise UsageError(
             f"--data-option is for one data set, and several are to be run: {', '.join(sorted(chosen_names))}"
         )
+    for planned in plan:
+        check_own_data(planned, data_options or {})
     for planned in plan if data_options else ():
         options_in_force(planned.dataset, planned.task.data.config, data_options)
     plan = [replace(planned, data_options=dict(data_options or {})) for planned in plan]
-    return [_with_published_data(planned) for planned in distribute_settings(plan, settings or {})]
+    return [with_published_data(planned) for planned in distribute_settings(plan, settings or {})]
 
 
 def plan_task(
@@ -134,7 +137,7 @@ def plan_task(
 
 
 def distribute_settings(plan: Sequence[TaskRun], settings: Mapping[str, Any]) -> list[TaskRun]:
-    """Give each setting to the tasks whose protocol has it, and check the values.
+    """Give each setting to the tasks on which it has an effect, and check the values.
 
     Raises:
         UsageError: No task has a setting, or a value is not allowed.
@@ -144,17 +147,57 @@ def distribute_settings(plan: Sequence[TaskRun], settings: Mapping[str, Any]) ->
     for name in settings:
         if name not in known:
             raise unknown_name(f"setting of {', '.join(fields)}", name, known)
-    found = []
+    found, unused = [], []
     for planned in plan:
         own = {name: value for name, value in settings.items() if name in fields[planned.task.name]}
         found.append(replace(planned, settings=own))
-    for planned in found:
-        planned.protocol()
+        unused.append(with_values(planned.task.protocol, own, planned.task.name).unused_settings())
+    # A setting goes to the tasks on which it has an effect; one that has none on any is an error.
+    used = {name for planned, idle in zip(found, unused, strict=True) for name in planned.settings if name not in idle}
+    for place, (planned, idle) in enumerate(zip(found, unused, strict=True)):
+        kept = {name: value for name, value in planned.settings.items() if name not in used or name not in idle}
+        found[place] = replace(planned, settings=kept)
+        found[place].protocol()
     return found
 
 
-def _with_published_data(planned: TaskRun) -> TaskRun:
-    if not planned.as_published or planned.task.data.path is not None:
+def check_distinct(plan: Sequence[TaskRun]) -> None:
+    """Refuse a plan in which a task runs on the same data twice.
+
+    Raises:
+        UsageError: It does.
+    """
+    names = [(planned.task.name, planned.dataset) for planned in plan]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"{name[0]} on {name[1]} is listed {names.count(name)} times; results are told apart by these two"
+            )
+
+
+def check_own_data(planned: TaskRun, data_options: Mapping[str, Any]) -> None:
+    """Refuse what is for eyechart's own data sets and tasks where data of one's own are run on.
+
+    Raises:
+        UsageError: There are settings of a data set, or the paper's settings are asked for.
+    """
+    if planned.task.data.path is None:
+        return
+    if data_options:
+        raise UsageError(
+            f"{planned.task.name} runs on data of your own, which have no settings; leave out data options"
+        )
+    if planned.as_published:
+        raise UsageError(f"as_published is for the tasks of papers, and {planned.task.name} is your own; leave it out")
+
+
+def with_published_data(planned: TaskRun) -> TaskRun:
+    """The same with the paper's settings of the data set, where these are to be in force.
+
+    Raises:
+        UsageError: A setting is given that the paper's settings decide.
+    """
+    if not planned.as_published:
         return planned
     return replace(planned, data_options=published_data_options(planned.task, planned.data_options))
 

@@ -15,20 +15,18 @@
         limit: 500
 """
 
-from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.loading import load_builder
-from eyechart.evaluators.runs.plan import TaskRun, plan_task
+from eyechart.evaluators.runs.plan import TaskRun, check_distinct, check_own_data, plan_task, with_published_data
 from eyechart.evaluators.tasks import TASK_FILES, find_tasks
-from eyechart.evaluators.tasks.as_published import published_data_options
 from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.tasks.yaml_file import read_yaml
 
 _PATHS = ("exclude_blind_solved", "human_labels")
 """Settings that name a file or folder."""
@@ -85,55 +83,18 @@ def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[
             data twice; the message names the place.
     """
     path = Path(path)
-    suite = _parse(path)
+    suite = read_yaml(path, Suite, "suite file")
     plan: list[TaskRun] = []
     for number, entry in enumerate(suite.tasks, start=1):
         try:
             plan += _plan_entry(entry, suite, path.parent, is_mini)
         except EyechartError as error:
             raise UsageError(f"{path}, task {number} ({entry.task}): {error}") from error
-    names = [(planned.task.name, planned.dataset) for planned in plan]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(
-                f"{path}: {name[0]} on {name[1]} is listed {names.count(name)} times; results are told apart by these "
-                "two, so put other settings into another suite file"
-            )
+    try:
+        check_distinct(plan)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}; put other settings into another suite file") from error
     return suite, plan
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses equal keys, of which PyYAML keeps the last without a word."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """The mapping.
-
-        Raises:
-            ConstructorError: A key is there twice.
-        """
-        seen = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                problem = f"found the key {key.value!r} for the second time"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def _parse(path: Path) -> Suite:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the suite file {path} cannot be read: {error}") from error
-    try:
-        return Suite.model_validate(yaml.load(text, Loader=_Loader))
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {error}") from error
-    except RecursionError as error:
-        raise UsageError(f"{path} is too deeply nested for a suite file") from error
-    except ValidationError as error:
-        problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()]
-        raise UsageError(f"{path} is not a suite file. " + "; ".join(problems)) from error
 
 
 def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path, is_mini: bool) -> list[TaskRun]:
@@ -157,18 +118,18 @@ def _plan_one(task: Task, entry: SuiteTask, suite: Suite, folder: Path, is_mini:
     found = []
     for name in names:
         planned = plan_task(task, name, entry.split, where, limit=entry.limit or suite.limit)
-        options = published_data_options(task, entry.data_options) if entry.as_published else entry.data_options
         planned = replace(
             planned,
-            data_options=options,
+            data_options=entry.data_options,
             is_mini=said and data_dir is None and data.path is None,
             settings=_with_paths(entry.settings, folder),
             as_published=entry.as_published,
         )
+        check_own_data(planned, entry.data_options)
         planned.protocol()
         if data.path is None:
             load_builder(planned.dataset, data.config, data_dir=planned.data_dir, options=planned.data_options)
-        found.append(planned)
+        found.append(with_published_data(planned))
     return found
 
 

@@ -1,7 +1,9 @@
 """The tasks, one file per paper and one explicit table."""
 
+import re
 from pathlib import Path
 
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
@@ -43,6 +45,14 @@ def get_task(name: str) -> Task:
     raise unknown_name("task", name, [task.name for task in TASKS])
 
 
+def _check_name(task: str, file: str) -> None:
+    """Refuse a name of one's own task that is taken, or that cannot name a folder of a run."""
+    if known_task(task) is not None or task in DATASETS:
+        raise UsageError(f"{file}: {task!r} is the name of one of eyechart's own tasks or data sets; choose another")
+    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", task):
+        raise UsageError(f"{file}: name {task!r} is not allowed; use letters, digits, '_', '-', '.', parted by '/'")
+
+
 def known_task(name: str) -> Task | None:
     """The task of that name among ours; None for one of a user's own."""
     return next((task for task in TASKS if task.name == name), None)
@@ -57,8 +67,7 @@ def find_tasks(name: str) -> list[Task]:
     if Path(name).suffix in TASK_FILES:
         found = read_tasks(Path(name))
         for task in found:
-            if known_task(task.name) is not None:
-                raise UsageError(f"{name}: {task.name!r} is the name of one of eyechart's own tasks; choose another")
+            _check_name(task.name, name)
         return found
     return [get_task(name)]
 

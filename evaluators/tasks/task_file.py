@@ -14,20 +14,22 @@ r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(
 import hashlib
 import runpy
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from string import Formatter, ascii_uppercase
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
+from eyechart.datasets_scripts.own_sources import FILES
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.task import Task, TaskData
+from eyechart.evaluators.tasks.yaml_file import read_yaml
 
 TASK_FILES = (".yaml", ".yml", ".py")
 """How files of tasks end."""
@@ -49,7 +51,7 @@ class _File(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: str = Field(min_length=1, pattern=r"^[\w./-]+$")
+    name: str = Field(min_length=1)
     protocol: str
     data: _Data
     prompt: str = Field(min_length=1)
@@ -84,14 +86,17 @@ def prompt_function(template: str) -> PromptFunction:
             and so on), `{options}` (one a line, lettered) and `{column}` for any other column; `{{` is a brace.
 
     Raises:
-        UsageError: The braces do not match.
+        UsageError: The braces do not match, or hold something else than the name of a column.
 
     Examples:
         >>> prompt_function("{image} {question}")({"question": "Which?", "images": [0]})
         (<ImagePlace.IMAGE: 'image'>, ' Which?')
     """
     try:
-        parts = [(text, name) for text, name, _, _ in Formatter().parse(template)]
+        parsed = list(Formatter().parse(template))
+        if any(name == "" or form or conversion for _, name, form, conversion in parsed):
+            raise ValueError("a field is {column} and nothing else; {{ and }} are braces")
+        parts = [(text, name) for text, name, _, _ in parsed]
     except ValueError as error:
         raise UsageError(f"prompt {template!r} is not a template: {error}") from error
 
@@ -111,7 +116,7 @@ def _filled(name: str, row: Row) -> list[Any]:
         return [IMAGE]
     if name == "images":
         return [IMAGE] * len(row["images"] if "images" in row else [row["image"]])
-    if name == "options":
+    if name == "options" and name in row:
         return ["\n".join(f"{letter}. {one}" for letter, one in zip(ascii_uppercase, row["options"], strict=False))]
     if name not in row:
         raise DataError(f"its prompt needs the column {name!r}; found: {', '.join(map(str, row))}")
@@ -130,13 +135,7 @@ def _joined(parts: Iterable[Any]) -> list[Any]:
 
 
 def _from_yaml(path: Path) -> Task:
-    try:
-        file = _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"the task file {path} cannot be read: {error}") from error
-    except ValidationError as error:
-        problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()]
-        raise UsageError(f"{path} is not a task file. " + "; ".join(problems)) from error
+    file = read_yaml(path, _File, "task file")
     try:
         return _task(file, path.parent)
     except UsageError as error:
@@ -146,8 +145,7 @@ def _from_yaml(path: Path) -> Task:
 def _task(file: _File, folder: Path) -> Task:
     if file.protocol not in PROTOCOLS:
         raise unknown_name("protocol", file.protocol, PROTOCOLS)
-    beside = folder / file.data.path
-    where = str(beside) if beside.exists() or Path(file.data.path).suffix else file.data.path
+    _check_prompt(file)
     digest = hashlib.sha256(file.prompt.encode()).hexdigest()[:8]
     given: dict[str, Any] = {"prompts": {DEFAULT: prompt_function(file.prompt)}, "prompt_id": f"{file.name}/{digest}"}
     if file.prefill:
@@ -165,7 +163,7 @@ def _task(file: _File, folder: Path) -> Task:
             (file.name,),
             (file.data.split or "test",),
             file.data.config,
-            path=where,
+            path=_place(file.data.path, folder),
             split=file.data.split,
             columns=file.columns,
         ),
@@ -177,20 +175,51 @@ def _task(file: _File, folder: Path) -> Task:
     )
 
 
+def _check_prompt(file: _File) -> None:
+    """Refuse a prompt, or groups, that do not go with the protocol.
+
+    Raises:
+        UsageError: Options are shown where there are none or missing where there are, or groups have no effect.
+    """
+    protocol = PROTOCOLS[file.protocol]
+    shows_options = "{options}" in file.prompt
+    if shows_options != (protocol.kind == "multiple choice"):
+        wanted = "must show {options}" if not shows_options else "cannot show {options}, which its data do not have"
+        raise UsageError(f"prompt: a prompt of {file.protocol} {wanted}")
+    if file.groups and not protocol.has_groups:
+        raise UsageError(f"groups: {file.protocol} is broken down by the column 'pool' alone; leave groups out")
+
+
+def _place(path: str, folder: Path) -> str:
+    """Where data are: a path starts at the task file; what is neither there nor has a file's ending is a Hub id."""
+    found = folder / Path(path).expanduser()
+    return str(found) if found.exists() or found.suffix in FILES else path
+
+
 def _word_pair(text: str) -> WordPair:
     positive, slash, negative = text.partition("/")
-    if not (positive and slash and negative):
-        raise UsageError(f"word_pairs: {text!r} is not a pair such as good/poor or good+fine/poor+bad")
-    return WordPair(tuple(positive.split("+")), tuple(negative.split("+")))
+    words = [part.strip() for part in (*positive.split("+"), *negative.split("+"))]
+    if not (slash and all(words)) or len(set(words)) < len(words):
+        raise UsageError(
+            f"word_pairs: {text!r} is not a pair of different words such as good/poor or good+fine/poor+bad"
+        )
+    n_positive = positive.count("+") + 1
+    return WordPair(tuple(words[:n_positive]), tuple(words[n_positive:]))
 
 
 def _from_python(path: Path) -> list[Task]:
     try:
         found = runpy.run_path(str(path))
+        tasks = [*found.get("TASKS", []), *([found["TASK"]] if "TASK" in found else [])]
     # Whatever the file does, the user has to know where.
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"the task file {path} cannot be run: {type(error).__name__}: {error}") from error
-    tasks = [*found.get("TASKS", []), *([found["TASK"]] if "TASK" in found else [])]
-    if not tasks or not all(isinstance(task, Task) for task in tasks):
+    if not tasks or not all(isinstance(task, Task) and isinstance(task.protocol, Protocol) for task in tasks):
         raise UsageError(f"the task file {path} holds no TASK = Task(...) and no TASKS = [...] of these")
-    return tasks
+    return [_with_place(task, path.parent) for task in tasks]
+
+
+def _with_place(task: Task, folder: Path) -> Task:
+    if task.data.path is None:
+        return task
+    return replace(task, data=replace(task.data, path=_place(task.data.path, folder)))

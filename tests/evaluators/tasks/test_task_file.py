@@ -190,7 +190,14 @@ def test_templates_become_prompts(template, row, expected):
     ("changes", "message"),
     [
         ({"protocol": "circular"}, "unknown protocol 'circular'; did you mean 'circular_eval'?"),
-        ({"prompt": "{images"}, "is not a template"),
+        (
+            {
+                "prompt": "{images} {options} {",
+            },
+            "is not a template",
+        ),
+        ({"prompt": "{images} {options} {0!r}"}, "is not a template"),
+        ({"prompt": "{images} {question}"}, "a prompt of circular_eval must show {options}"),
         ({"prompt": None}, "prompt: Field required"),
         ({"metric": "x"}, "metric: Extra inputs are not permitted"),
         ({"settings": {"erly_stop": True}}, "unknown setting of my_questions 'erly_stop'; did you mean 'early_stop'?"),

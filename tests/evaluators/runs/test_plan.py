@@ -1,0 +1,54 @@
+"""What is refused before anything starts, and which settings go to which tasks."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.runs.plan import make_plan
+
+PAIRS = Path(__file__).parents[3] / "docs/examples/pairs.yaml"
+
+
+def test_a_setting_goes_to_the_tasks_on_which_it_has_an_effect():
+    names = ["q_bench/perception", "q_bench/assessment", "aes_bench/interpretation"]
+    settings = {"inference": "closed-set", "max_new_tokens": 64}
+    with pytest.raises(UsageError, match="inference='closed-set': .*expected logits . top-token"):
+        make_plan(names, settings=settings)
+    perception, interpretation = make_plan([names[0], names[2]], settings=settings)
+    # Where the options' likelihoods decide, nothing is generated.
+    assert perception.settings == {"inference": "closed-set"}
+    assert interpretation.settings == {"max_new_tokens": 64}
+
+
+def test_a_task_runs_once_on_the_same_data(tmp_path):
+    shutil.copy(PAIRS, tmp_path)
+    assert len(make_plan(["mmbench/en", "mmbench/en"])) == 1
+    with pytest.raises(UsageError, match="my_pairs on my_pairs is listed 2 times"):
+        make_plan([str(PAIRS), str(tmp_path / PAIRS.name)])
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "message"),
+    [
+        ([], {"settings": {"temprature": 2.0}}, "did you mean 'temperature'"),
+        ([], {"settings": {"temperature": -1.0}}, "temperature=-1.0: Input should be greater than 0"),
+        (["q_bench/assessment"], {"settings": {"max_new_tokens": 4}}, "max_new_tokens=4 has no effect"),
+        ([str(PAIRS)], {"data_options": {"version": 1}}, "data of your own, which have no settings"),
+        ([str(PAIRS)], {"as_published": True}, "as_published is for the tasks of papers"),
+    ],
+)
+def test_plans_that_cannot_be_meant_are_refused(names, options, message):
+    with pytest.raises(UsageError, match=message):
+        make_plan(names, **options)
+
+
+@pytest.mark.parametrize("name", ["llvisionqa", "mmbench/en", "../outside", "a b", "/root", "a//b"])
+def test_names_that_cannot_name_results_are_refused(tmp_path, name):
+    shutil.copy(PAIRS, tmp_path)
+    path = tmp_path / PAIRS.name
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"name: {name}", *(line for line in lines if not line.startswith("name:"))]))
+    with pytest.raises(UsageError, match=r"pairs\.yaml: .*(choose another|is not allowed)"):
+        make_plan([str(path)])
