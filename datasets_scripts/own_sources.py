@@ -51,8 +51,7 @@ def open_source(path: str, config: str | None, split: str | None, cache_dir: str
     if suffix in FILES and not os.path.isdir(path):
         if config is not None:
             raise UsageError(f"config {config!r} has no effect: {path} is one file")
-        if not os.path.isfile(path):
-            raise MissingFileError("the file is not there", path=path)
+        check_file(path)
         if suffix in _DELIMITERS:
             return _open_table(path, split or "test", _DELIMITERS[suffix])
         if suffix == ".jsonl":
@@ -62,6 +61,16 @@ def open_source(path: str, config: str | None, split: str | None, cache_dir: str
     dataset = _load(path, config, split, cache_dir)
     own_name = "test" if suffix in FILES else str(dataset.split or "test")
     return _of_dataset(dataset, path, split or own_name)
+
+
+def check_file(path: str) -> None:
+    """Refuse a path that names a file, by its ending, which is not there.
+
+    Raises:
+        MissingFileError: It is not there.
+    """
+    if os.path.splitext(path)[1].lower() in FILES and not os.path.exists(path):
+        raise MissingFileError("the file is not there", path=path)
 
 
 def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:

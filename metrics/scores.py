@@ -128,9 +128,14 @@ def _dimension(name: str) -> tuple[ScoreSpec, ...]:
 
 def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...]:
     """Shares of replies by the step that decided them."""
-    steps = {"exact": "by exact matching", "judge": "by a judge", "random": "at random", "unmatched": "not at all"}
+    steps = {
+        "exact": "parsed by exact matching",
+        "judge": "parsed by a judge",
+        "random": "replaced by a random choice",
+        "unmatched": "that could not be parsed",
+    }
     return tuple(
-        ScoreSpec(f"{mapping}.{step}", f"{label} read {how}", modules, higher_is_better=None, in_table=False)
+        ScoreSpec(f"{mapping}.{step}", f"{label} {how}", modules, higher_is_better=None, in_table=False)
         for step, how in steps.items()
     )
 

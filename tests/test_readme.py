@@ -3,13 +3,18 @@
 import re
 from pathlib import Path
 
+import datasets
 import pytest
+from PIL import Image
 from pytest_httpserver import HTTPServer
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import DATASETS, load_builder
 from eyechart.evaluators import list_tasks
+from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.runs.suite_file import read_suite
 from eyechart.evaluators.tasks import TASKS, find_tasks
@@ -52,12 +57,21 @@ def test_the_suite_file_can_be_run(tmp_path):
     assert [planned.task.name for planned in plan] == ["q_bench/perception", "mmbench/en"]
 
 
-def test_the_task_file_is_one(tmp_path):
+def test_the_task_file_runs_on_a_table_like_the_one_on_the_hub(tmp_path):
     _, text = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
-    (tmp_path / "mmstar.yaml").write_text(text, encoding="utf-8")
-    (task,) = find_tasks(str(tmp_path / "mmstar.yaml"))
-    assert (task.name, task.metric, task.data.path) == ("mmstar", "circular_eval", "Lin-Chen/MMStar")
-    assert len(text.splitlines()) <= 15
+    assert len(text.splitlines()) <= 15 and "path: lmms-lab/SEED-Bench, split: test" in text
+    # The columns of SEED-Bench's Parquet files, without those of its videos.
+    words = ("red", "green", "blue", "black")
+    row = {"answer": "A", **{f"choice_{letter}": word for letter, word in zip("abcd", words, strict=True)}}
+    row |= {"data_type": "image", "question": "Which colour is it?", "question_id": "101669"}
+    row["image"] = [Image.new("RGB", (32, 32), "red")]
+    features = datasets.Features({**dict.fromkeys(row, datasets.Value("string")), "image": [datasets.Image()]})
+    datasets.Dataset.from_list([row], features=features).to_parquet(tmp_path / "seed.parquet")
+    path = tmp_path / "seed_bench.yaml"
+    path.write_text(text.replace("path: lmms-lab/SEED-Bench", "path: seed.parquet"), encoding="utf-8")
+    (task,) = find_tasks(str(path))
+    found = Evaluator(task).run(FunctionBackend(lambda messages: "A. red"), load_data(task))
+    assert found.scores["accuracy"] == 1.0 and set(found.scores["by_data_type"]) == {"image"}
 
 
 def test_every_task_is_listed():

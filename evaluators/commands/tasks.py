@@ -1,10 +1,11 @@
 """`eyechart tasks`: what there is to run, or one task in full."""
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.evaluators.runs.console import checked, console
+from eyechart.evaluators.runs.console import checked, console, print_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,32 +40,42 @@ def _row(task: "Task") -> tuple[str, ...]:
 def _print_task(task: "Task", output: "Console") -> None:
     from rich.markup import escape
 
-    from eyechart.evaluators.evaluation.preview import example_prompts, how_to_get
+    from eyechart.datasets_scripts.common.errors import DataError
+    from eyechart.evaluators.evaluation.preview import example_requests, how_to_get
     from eyechart.evaluators.protocols.settings import list_settings
     from eyechart.evaluators.tasks import headline_of
+    from eyechart.metrics.scores import DIMENSIONS as ALL_DIMENSIONS
     from eyechart.metrics.scores import Unit, specs_of
+    from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
     lines = [f"[bold]{escape(task.name)}[/bold]  {escape(task.description)}"]
     lines += [escape(line) for line in (task.paper, task.note) if line]
     output.print("\n".join(lines))
-    for named, text in example_prompts(task).items():
-        output.print(f"\n[bold]prompt[/bold] {escape(named)}, as a model sees it ({task.protocol.prompt_id}):")
-        output.print(escape(text))
+    try:
+        requests = example_requests(task)
+    except DataError as error:
+        requests = {"once the data are there": str(error)}
+    for setting, text in requests.items():
+        output.print(f"\n[bold]what a model sees[/bold], {escape(setting)}", highlight=False)
+        print_line(output, text)
     output.print("\n[bold]data[/bold]")
     for dataset in task.data.default_datasets:
-        output.print(escape(f"{dataset}: {how_to_get(task, dataset)}"))
+        print_line(output, f"{dataset}: {how_to_get(task, dataset)}")
     others = [name for name in task.data.datasets if name not in task.data.default_datasets]
     if others:
-        output.print(escape(f"also runs on: {', '.join(others)}"))
+        print_line(output, f"also runs on: {', '.join(others)}")
     config = f"configuration: {task.data.config}; " if task.data.config else ""
-    output.print(f"{config}splits: {', '.join(task.data.splits)}")
+    print_line(output, f"{config}splits: {', '.join(task.data.splits)}")
     rows: list[tuple[str, ...]] = [
         (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.protocol)
     ]
     output.print("\n[bold]settings[/bold], given with --set NAME=VALUE")
     output.print(_table(("setting", "values", "default", "meaning"), rows))
-    output.print(f"\n[bold]scores[/bold] of {task.metric}; * stands for the task where one number has to")
+    output.print(f"\n[bold]scores[/bold] of {task.metric}, the headline with *")
     specs = [one for one in specs_of(task.metric) if one.unit is not Unit.COUNT]
+    template = getattr(task.protocol, "template", None)
+    other_dimensions = set(ALL_DIMENSIONS).difference(DIMENSIONS[template]) if template else set()
+    specs = [one for one in specs if one.key.partition(".")[0] not in other_dimensions]
     chosen = headline_of(task)
     scores: list[tuple[str, ...]] = [
         (f"{one.key} *" if one.key == chosen.key else one.key, one.label, one.unit.value, _range(one), _best(one))
@@ -78,7 +89,7 @@ def _shown(value: Any) -> str:
 
 
 def _range(spec: Any) -> str:
-    return f"{spec.low:g} to {spec.high:g}"
+    return f"{spec.low:g} or more" if math.isinf(spec.high) else f"{spec.low:g} to {spec.high:g}"
 
 
 def _best(spec: Any) -> str:

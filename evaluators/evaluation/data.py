@@ -1,6 +1,7 @@
 """From what the user gave to the rows to evaluate: a release, a mini release, a named data set or a `Dataset`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -130,6 +131,18 @@ def load_data(
     options = datasets_scripts.options_in_force(name, config, options)
     source = MINI if is_mini else OFFICIAL if data_dir is None else str(data_dir)
     return LoadedData(rows, name, split, source, left_out, config, options)
+
+
+@contextmanager
+def without_progress_bars() -> Iterator[None]:
+    """Load data without the bars of `datasets`, one for each data set."""
+    were_on = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if were_on:
+            datasets.enable_progress_bars()
 
 
 def _load_own(

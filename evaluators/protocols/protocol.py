@@ -68,6 +68,8 @@ class Protocol(ABC):
 
     has_groups: ClassVar[bool] = True
     """Whether its scores are broken down by groups."""
+    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    """Settings other than `prompt` under which something else is asked, for tasks that have prompts for them."""
 
     prompts: Definition[Mapping[str, PromptFunction]]
     """Prompts by name; `DEFAULT` is the task's own."""

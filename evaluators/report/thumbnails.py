@@ -3,8 +3,7 @@
 import base64
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ def add_images(
     Returns:
         The places of each item's images, None for one that cannot be read; and why there are none, "" if there are.
     """
-    from eyechart.evaluators.evaluation.data import undecoded_rows
+    from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
 
     settings = result.settings.get("data")
     settings = settings if isinstance(settings, dict) else {}
@@ -74,7 +73,7 @@ def add_images(
     if source not in (MINI, OFFICIAL) and not Path(source).exists():
         return {}, f"the data are not where the run found them: {source!r}"
     try:
-        with _without_bars():
+        with without_progress_bars():
             dataset = _load(key, settings)
         wanted = set(ids)
         places = [place for place, id in enumerate(dataset["id"]) if id in wanted]
@@ -107,20 +106,6 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
         skip_missing=True,
         skip_bad=True,
     ).dataset
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    """Without the bars of `datasets`, one for each task."""
-    import datasets
-
-    were_on = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if were_on:
-            datasets.enable_progress_bars()
 
 
 def _images(row: Mapping[str, Any]) -> list[Any]:

@@ -4,24 +4,27 @@ from collections.abc import Sequence
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import by_hand
+from eyechart.datasets_scripts.own_sources import check_file
 from eyechart.evaluators.runs.plan import TaskRun
 
 
 def check_mini(plan: Sequence[TaskRun]) -> None:
-    """Refuse `--mini` where every data set has a folder, so that it would have no effect.
+    """Refuse `--mini` where all that is run has a folder or is data of one's own, so that it would have no effect.
 
     Raises:
         UsageError: Nothing runs on a mini release.
     """
     if plan and not any(planned.is_mini for planned in plan):
         names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
+        if all(planned.task.data.path is not None for planned in plan):
+            raise UsageError(f"--mini has no effect, as there are no synthetic data of {names}; leave it out")
         raise UsageError(
             f"--mini has no effect, as --data-dir names a folder of all that is run, {names}; leave out one"
         )
 
 
 def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
-    """Refuse a plan with data sets that have no folder and cannot be downloaded, naming all of them at once.
+    """Refuse a plan without its data: those that cannot be downloaded, all of them named at once, and own files.
 
     Args:
         plan: What to run.
@@ -29,7 +32,11 @@ def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
 
     Raises:
         UsageError: There are such data sets; the message says what to get for each, and how to run without them.
+        MissingFileError: A file of one's own is not there.
     """
+    for planned in plan:
+        if planned.task.data.path is not None:
+            check_file(str(planned.data_dir or planned.task.data.path))
     lacking: dict[tuple[str, str], str] = {}
     others: dict[str, None] = {}
     for planned in plan:

@@ -128,6 +128,8 @@ ASSESSMENT = Task(
         prompt_id="q_bench_a3/2",
         prefill="The quality of the image is",
         word_pairs=WORD_PAIRS,
+        # CGIQA-6K's two halves: Q-Bench, A.2.3.
+        average_over="subset",
     ),
     groups=("subset", "distortion_type", "distortion_level"),
     published=(Published("ties", "released", "a3_assessment_all.py of the released code"),),

@@ -2,13 +2,13 @@ r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(
 
 ::
 
-    name: mmstar
-    protocol: circular_eval   # multiple_choice, self_awareness, description, quality_assessment, paired_comparison
-    data: {path: Lin-Chen/MMStar, split: val}    # a Hub id, folder, .parquet, .jsonl, .tsv or .csv
-    columns: {images: image, question: question, options: [A, B, C, D], answer: answer}
-    prompt: "{images}\n{question}\n{options}\nAnswer with the letter."
-    groups: [category]
-    settings: {max_new_tokens: 64}               # optional; `eyechart tasks FILE` lists them
+    name: seed_bench
+    protocol: multiple_choice    # circular_eval, self_awareness, description, quality_assessment, paired_comparison
+    data: {path: lmms-lab/SEED-Bench, split: test}   # a Hub id, folder, .parquet, .jsonl, .tsv or .csv
+    columns: {id: question_id, images: image, options: [choice_a, choice_b, choice_c, choice_d]}
+    prompt: "{images}\n{question}\n{options}\nAnswer with the letter of the right option."
+    groups: [data_type]
+    settings: {max_new_tokens: 64}   # optional; `eyechart tasks FILE` lists them
 """
 
 import hashlib

@@ -4,7 +4,7 @@ Each pass shows the options in another order. A pass without an answer leaves a 
 any other such question is an error, or is left out and counted where bad rows are skipped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
@@ -66,6 +66,7 @@ class CircularEval(Protocol):
     metric: ClassVar[str] = "circular_eval"
     kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
+    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True}, {"grade_open_answers": True})
 
     blind_prompt: Definition[PromptFunction | None] = None
     """The prompt without images."""

@@ -51,6 +51,7 @@ class MultipleChoice(Protocol):
     metric: ClassVar[str] = "choice_accuracy"
     kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
+    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"inference": CLOSED_SET},)
 
     prefill: Definition[str] = ""
     """How the reply begins, given to the model."""

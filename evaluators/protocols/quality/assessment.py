@@ -9,7 +9,7 @@
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -20,7 +20,6 @@ from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of, flat_items
 from eyechart.evaluators.protocols.quality.ratings import read_rating
 from eyechart.evaluators.protocols.quality.variants import (
-    AVERAGED,
     have_scores,
     large_groups,
     missing_words,
@@ -56,6 +55,8 @@ class QualityAssessment(Protocol):
     """How the reply begins, given to the model."""
     word_pairs: Definition[tuple[WordPair, ...]] = (WordPair(("good",), ("poor",)),)
     """Pairs of words or of word sets, positive before negative, the task's own first."""
+    average_over: Definition[str] = ""
+    """The group over whose values the scores are averaged; by default they are of all images at once."""
     max_new_tokens: Count = 32
     """The longest reply, in tokens, where a number is read."""
     inference: Literal["logits", "top-token"] = "logits"
@@ -147,7 +148,7 @@ class QualityAssessment(Protocol):
             return Scored(flat_items(answered), diagnostics=diagnostics, left_out=left_out, settings=settings)
         if given_scores:
             self._check_given_for_scores()
-        groups = large_groups(self._groups(used))
+        groups = self._large_groups(used)
         pooling = None if self.is_numerical or given_scores else PoolingSettings("softmax", self.temperature, self.ties)
         read = [one.responses[0].item for one in used]
         if all("rank_score" in item for item in read):
@@ -156,8 +157,7 @@ class QualityAssessment(Protocol):
             columns = read_scores([item["quality_score"] for item in read])
         else:
             columns = read_logits(pooled_logits(used, self._pair), pooling)
-        average_over = AVERAGED if AVERAGED in groups else None
-        scoring = QualitySettings(average_over=average_over, seed=self.seed, pooling=pooling)
+        scoring = QualitySettings(average_over=self._averaged(groups), seed=self.seed, pooling=pooling)
         references = [one.row["quality"] for one in used]
         scores = quality_scores(columns, references, groups, scoring)
         by_id = {
@@ -175,12 +175,12 @@ class QualityAssessment(Protocol):
         else:
             inputs = {"predictions": pooled_logits(answered, self._pair), "temperature": self.temperature}
             inputs["ties"] = self.ties
-        groups = large_groups(self._groups(answered))
+        groups = self._large_groups(answered)
         return {
             **inputs,
             "references": [one.row["quality"] for one in answered],
             "groups": groups or None,
-            "average_over": AVERAGED if AVERAGED in groups else None,
+            "average_over": self._averaged(groups),
             "seed": self.seed,
         }
 
@@ -213,11 +213,10 @@ class QualityAssessment(Protocol):
 
     def _variants(self, answered: Sequence[RowResponses], pooling: PoolingSettings) -> dict[str, dict[str, Any]]:
         """Every other pair of words that can be had, the argmax of Table 9, and the other way with ties."""
-        groups = self._groups(answered)
-        halves = {AVERAGED: groups[AVERAGED]} if AVERAGED in groups else {}
+        averaged = {name: values for name, values in self._groups(answered).items() if name == self.average_over}
         references = [one.row["quality"] for one in answered]
         ways = variant_ways(answered, self._pair, self.word_pairs, pooling)
-        return score_variants(ways, references, halves, seed=self.seed)
+        return score_variants(ways, references, averaged, seed=self.seed)
 
     def _diagnostics(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
         """Counts of tokens or numbers in replies; words without a logit; groups that are too small to score."""
@@ -231,14 +230,20 @@ class QualityAssessment(Protocol):
         missing = {} if have_scores(answered) else missing_words(answered, self.word_pairs)
         if missing:
             found["words_missing"] = missing
-        groups = self._groups(answered)
-        small = sorted(groups.keys() - large_groups(groups).keys())
+        small = sorted(self._groups(answered).keys() - self._large_groups(answered).keys())
         if small:
             found["groups_left_out"] = {name: f"a value has fewer than {SMALL_SAMPLE} images" for name in small}
         return found
 
     def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:
         return known_groups([one.row for one in answered], self.groups)
+
+    def _large_groups(self, answered: Sequence[RowResponses]) -> dict[str, Sequence[str]]:
+        return large_groups(self._groups(answered), self.average_over)
+
+    def _averaged(self, groups: Mapping[str, Sequence[str]]) -> str | None:
+        """The group whose scores are averaged, where the data have it."""
+        return self.average_over if self.average_over in groups else None
 
     def _suggested(self, answered: Sequence[RowResponses]) -> WordPair | None:
         return likeliest_pair(Counter(_first_word(one) for one in answered), self.word_pairs)

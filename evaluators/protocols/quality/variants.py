@@ -15,8 +15,6 @@ from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, ensemble_logits, read_logits
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
 
-AVERAGED = "subset"
-"""The column of CGIQA-6K's two halves, whose scores are averaged: Q-Bench, A.2.3."""
 VARIANT_RESAMPLES = 200
 """Bootstrap resamples of each variant, which its result tells; with all 1,000, seven variants of a score take six times
 as long as the score itself."""
@@ -34,12 +32,12 @@ def missing_words(answered: Sequence[RowResponses], pairs: Sequence[WordPair]) -
     return {word: count for word, count in counts.items() if count}
 
 
-def large_groups(groups: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+def large_groups(groups: Mapping[str, Sequence[str]], average_over: str) -> dict[str, Sequence[str]]:
     """The groups of which every value has enough images for a correlation, and the one whose scores are averaged."""
     return {
         name: values
         for name, values in groups.items()
-        if name == AVERAGED or min(Counter(values).values()) >= SMALL_SAMPLE
+        if name == average_over or min(Counter(values).values()) >= SMALL_SAMPLE
     }
 
 
@@ -85,7 +83,7 @@ def variant_ways(
 def score_variants(
     ways: Mapping[str, tuple[list[list[float]], PoolingSettings]],
     references: Sequence[float],
-    halves: Mapping[str, Sequence[str]],
+    averaged: Mapping[str, Sequence[str]],
     *,
     seed: int,
 ) -> dict[str, dict[str, Any]]:
@@ -94,7 +92,7 @@ def score_variants(
     Args:
         ways: From `variant_ways`.
         references: Opinion scores.
-        halves: The group whose scores are averaged; empty where there is none.
+        averaged: The group whose scores are averaged, by its name; empty where there is none.
         seed: Of the bootstrap.
 
     Returns:
@@ -107,12 +105,12 @@ def score_variants(
     found = {}
     for name, (logits, pooling) in ways.items():
         settings = QualitySettings(
-            average_over=AVERAGED if halves else None, resamples=VARIANT_RESAMPLES, seed=seed, pooling=pooling
+            average_over=next(iter(averaged), None), resamples=VARIANT_RESAMPLES, seed=seed, pooling=pooling
         )
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ScoringWarning)
-                found[name] = quality_scores(read_logits(logits, pooling), references, halves, settings)
+                found[name] = quality_scores(read_logits(logits, pooling), references, averaged, settings)
         # A small temperature leaves the range of the released arithmetic.
         except InputError as error:
             warnings.warn(f"variant {name} is left out: {error}", stacklevel=2)

@@ -1,6 +1,8 @@
 """A model that is named runs on the real data, unless synthetic data is asked for."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -94,6 +96,14 @@ def test_synthetic_data_and_a_folder_for_the_same_are_refused(command, tmp_path)
     name, *more = command
     shown = invoke(name, "q_bench/perception", *more, "--mini", "--data-dir", tmp_path)
     assert "--mini has no effect, as --data-dir names a folder of all that is run, llvisionqa; leave out one" in shown
+
+
+def test_own_data_are_looked_for_before_a_model_is_loaded(tmp_path):
+    shutil.copy(Path(__file__).parents[3] / "docs/examples/pairs.yaml", tmp_path)
+    shown = invoke("run", tmp_path / "pairs.yaml", *NAMED, "--out", tmp_path / "out", code=1)
+    assert "my_pairs.jsonl: the file is not there" in shown and not (tmp_path / "out").exists()
+    shown = invoke("run", tmp_path / "pairs.yaml", "--mini")
+    assert "--mini has no effect, as there are no synthetic data of my_pairs; leave it out" in shown
 
 
 def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp_path):

@@ -14,7 +14,7 @@ PAIRS = Path(__file__).parents[3] / "docs/examples/pairs.yaml"
 def test_a_setting_goes_to_the_tasks_on_which_it_has_an_effect():
     names = ["q_bench/perception", "q_bench/assessment", "aes_bench/interpretation"]
     settings = {"inference": "closed-set", "max_new_tokens": 64}
-    with pytest.raises(UsageError, match="inference='closed-set': .*expected logits . top-token"):
+    with pytest.raises(UsageError, match=r"inference='closed-set': .*expected logits . top-token"):
         make_plan(names, settings=settings)
     perception, interpretation = make_plan([names[0], names[2]], settings=settings)
     # Where the options' likelihoods decide, nothing is generated.

@@ -113,7 +113,7 @@ def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
 def test_tasks_prints_an_own_task_in_full(own):
     shown = invoke("tasks", own / "circular_tsv.yaml")
     assert shown.exit_code == 0, shown.output
-    for text in ("my_questions", "<image>", "A. Bright", "Answer with the letter", "early_stop", "circular_accuracy *"):
+    for text in ("my_questions", "<image>", "A. red", "Answer with the letter", "early_stop", "circular_accuracy *"):
         assert text in shown.output
 
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import datasets
 import numpy as np
@@ -10,7 +11,9 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
+from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
 
 TASK = "q_bench/assessment"
@@ -229,6 +232,15 @@ def test_the_two_halves_of_cgiqa_are_scored_apart_and_averaged(photographs):
     assert found.variants["high/low"]["srcc"] == pytest.approx(
         np.mean([part["srcc"] for part in found.variants["high/low"]["by_subset"].values()])
     )
+
+
+def test_other_tasks_may_have_a_group_of_that_name(photographs):
+    own = replace(get_task(TASK), protocol=replace(get_task(TASK).protocol, average_over=""))
+    halves = photographs.add_column("subset", ["game"] * 20 + ["movie"] * 20)
+    loaded = LoadedData(halves, "own", "given", "given")
+    scores = Evaluator(own).run(says(random_logits()), loaded).scores
+    assert scores["srcc"] == pytest.approx(run(says(random_logits()), photographs).scores["srcc"])
+    assert scores["average_over"] is None
 
 
 def test_groups_of_enough_images_are_scored_and_the_others_named(photographs):

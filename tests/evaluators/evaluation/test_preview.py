@@ -1,0 +1,47 @@
+"""`eyechart tasks NAME` shows what a model would be sent."""
+
+import pytest
+
+from eyechart.evaluators.evaluation.evaluator import Evaluator
+from eyechart.evaluators.evaluation.preview import example_requests, first_row, rendered
+from eyechart.evaluators.tasks import TASKS, get_task
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_the_default_is_what_a_run_asks(task):
+    shown = list(example_requests(task).values())
+    protocol = Evaluator(task).protocol
+    assert shown[0] == rendered(protocol.requests(first_row(task))[0])
+    assert len(set(shown)) == len(shown)
+    n_images = 1 + (task.name.endswith(("pairs", "pair")) or task.name.startswith("two_afc"))
+    assert all(text.count("<image>") == n_images for text in shown if "hallucinate the image" not in text)
+
+
+@pytest.mark.parametrize(
+    ("task", "ways"),
+    [
+        (
+            "q_bench/perception",
+            [
+                "prompt=default (q_bench_a1/2)",
+                "prompt=answer-mark (q_bench_a1/2/answer-mark)",
+                "inference=closed-set (q_bench_a1/2/closed-set)",
+            ],
+        ),
+        (
+            "mmbench/en",
+            ["prompt=default (mmbench/2)", "blind=true (mmbench/2/blind)", "grade_open_answers=true (mmbench/2)"],
+        ),
+    ],
+)
+def test_every_setting_that_changes_the_prompt_is_shown(task, ways):
+    assert list(example_requests(get_task(task))) == ways
+
+
+def test_what_follows_the_prompt_is_shown():
+    shown = example_requests(get_task("q_bench/assessment"))["prompt=default (q_bench_a3/2)"]
+    assert shown.splitlines() == [
+        "Rate the quality of the image.<image>",
+        "[reply begins with] The quality of the image is",
+        "[logits read of] good | poor | fine | bad | high | low",
+    ]
