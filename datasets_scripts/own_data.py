@@ -28,7 +28,13 @@ from eyechart.datasets_scripts.common.choice.columns import (
     multiple_choice_features,
 )
 from eyechart.datasets_scripts.common.description import description_features
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import (
+    BadAnnotationError,
+    DataError,
+    UsageError,
+    missing_column,
+    unknown_name,
+)
 from eyechart.datasets_scripts.common.files.base64_images import base64_problem, decode_base64, is_base64
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, number_field, text_field
@@ -159,9 +165,7 @@ def _used_columns(
         for name in names:
             if name not in source.columns:
                 what = f" (needed by {needed_by})" if name == role else f", which columns names for {role!r}"
-                raise BadAnnotationError(
-                    f"missing column {name!r}{what}; found: {', '.join(source.columns) or 'none'}", path=path
-                )
+                raise BadAnnotationError(missing_column(name, source.columns, what), path=path)
         if len(names) != 1 and role not in ("images", "options"):
             raise UsageError(f"columns names {list(names)} for {role!r}, which takes one column")
     return used

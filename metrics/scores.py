@@ -59,7 +59,7 @@ class ScoreSpec:
     headline: bool = False
     """Whether it stands for its metrics where one number has to."""
     in_table: bool = True
-    """Whether the printed table shows it; one within a mapping is shown for all items alone."""
+    """Whether the printed table shows it; one within a mapping is shown for all items, not by group."""
     part_of: str = ""
     """Key of the score that it is a part of, below which it is shown."""
 
@@ -246,19 +246,6 @@ NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
 }
 """Mappings of names, such as letters or ids of images, to numbers: the modules that return them, and the highest number
 that there can be; 0 is the lowest."""
-
-_ASKED = ("judge", "judge_template", "judge_template_version", "rounds")
-_RESAMPLED = ("resamples", "seed")
-SETTINGS: Mapping[str, tuple[str, ...]] = {
-    CHOICE: ("fallback", "seed", *_ASKED, "judge_reads"),
-    CIRCULAR: ("distribution_over", "missing", "fallback", "seed", *_ASKED),
-    AWARENESS: ("fallback", "seed", *_ASKED, "unreadable_forced"),
-    QUALITY: ("temperature", "strategy", "ties", "fit", "average_over", *_RESAMPLED),
-    DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds", *_RESAMPLED),
-    ANSWER: ("judge", "template", "template_version", "wording", "rounds", *_RESAMPLED),
-    PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *_RESAMPLED),
-}
-"""What each module returns that is no score: settings, and texts about them."""
 
 _BY_KEY: dict[str, ScoreSpec] = {}
 for _spec in SCORES:

@@ -20,7 +20,7 @@ error.
 `released_options` keeps the one string as it is, as the released prompts show it; some of its options lack the blank
 behind the bracket.
 
-What the release does not tell is told only where it is certain, and is "" elsewhere:
+What the release does not state is filled in only where it is certain, and is "" elsewhere:
 
 - `question_type`, from the wording: "yes-or-no" where the options are yes and no, else the question's first word where
   it is what, how or why;

@@ -138,7 +138,21 @@ def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError
         unknown split 'tset'; did you mean 'test'? Available: dev, test
     """
     names = list(allowed)
+    return UsageError(f"unknown {kind} {given!r}; {_hint(given, names)}Available: {', '.join(names) or 'none'}")
+
+
+def missing_column(name: str, found: Iterable[str], why: str = "") -> str:
+    """The message for data without a column.
+
+    Examples:
+        >>> missing_column("answer", ["id", "Answer"], " (needed by mmbench/en)")
+        "missing column 'answer' (needed by mmbench/en); did you mean 'Answer'? found: id, Answer"
+    """
+    names = list(found)
+    return f"missing column {name!r}{why}; {_hint(name, names)}found: {', '.join(names) or 'none'}"
+
+
+def _hint(given: object, names: Iterable[str]) -> str:
     by_lower_case = {name.lower(): name for name in names}
     close = difflib.get_close_matches(str(given).lower(), by_lower_case, n=1)
-    hint = f"did you mean '{by_lower_case[close[0]]}'? " if close else ""
-    return UsageError(f"unknown {kind} {given!r}; {hint}Available: {', '.join(names) or 'none'}")
+    return f"did you mean '{by_lower_case[close[0]]}'? " if close else ""

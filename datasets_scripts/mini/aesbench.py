@@ -1,7 +1,7 @@
 """The mini release of AesBench: `AesBench_evaluation.json` with answers, and `images/`.
 
 The aesthetic level is that of the distortion: high where it is barely visible, low where it is strong. Question types,
-image sources (told by the names) and levels meet each other.
+image sources (given by the names) and levels meet each other.
 """
 
 import json

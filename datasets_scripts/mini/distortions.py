@@ -45,12 +45,6 @@ def distort(image: Image.Image, distortion_type: str, level: int, rng: np.random
     return _DISTORTIONS[distortion_type](image.convert("RGB"), level - 1, rng)
 
 
-def psnr(image: Image.Image, reference: Image.Image) -> float:
-    """Peak signal-to-noise ratio of two 8-bit images of equal size, in dB; inf for equal images."""
-    error = np.mean((np.asarray(image, np.float64) - np.asarray(reference, np.float64)) ** 2)
-    return float("inf") if error == 0 else float(10 * np.log10(255**2 / error))
-
-
 def _to_image(values: np.ndarray) -> Image.Image:
     return Image.fromarray(np.clip(np.rint(values), 0, 255).astype(np.uint8))
 

@@ -20,7 +20,7 @@ app = typer.Typer(
 
 @app.command()
 def info() -> None:
-    """Say where the store is, what it holds, and whether it is whole."""
+    """Show the store's location, contents and integrity."""
     from rich.table import Table
 
     def read() -> None:

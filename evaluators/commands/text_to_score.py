@@ -137,7 +137,7 @@ def _print_table(scores: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _shown(what: str) -> "Iterator[Progress]":
-    """A bar on a terminal, which the progress given moves; warnings are told when the work is done."""
+    """A bar on a terminal, which the progress given moves; warnings are printed when the work is done."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from transformers.utils import logging
 

@@ -12,11 +12,11 @@ from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.tasks import get_task, known_task
 
 AVERAGED_SCORES = ("srcc", "plcc", "krcc", "plcc_fitted")
-"""Scores that mean the same on every database; errors are in the units of each."""
+"""Scores on one scale for all databases; the RMSE is on the scale of each database's opinion scores."""
 
 
 def with_averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """What was run, each average behind the last of the evaluations that it is made of; see `averages`."""
+    """The evaluations, with each average of several databases inserted after the last of these; see `averages`."""
     behind = {id(same[-1]): _average(same) for same in _several(evaluations)}
     found = []
     for evaluation in evaluations:
@@ -68,16 +68,16 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
     databases = get_task(same[0].task).data.run_on
     counts = Counter(evaluation.dataset for evaluation in same)
     by_database = {evaluation.dataset: evaluation for evaluation in same if evaluation.scores is not None}
-    lacking = [name for name in databases if name not in by_database]
+    missing = [name for name in databases if name not in by_database]
     repeated = [name for name in databases if counts[name] > 1]
     caveat = ""
-    if lacking:
-        caveat = f"There is no average over the {len(databases)} databases: no scores of {', '.join(lacking)}."
+    if missing:
+        caveat = f"There is no average over the {len(databases)} databases: no scores of {', '.join(missing)}."
     elif repeated:
         caveat = f"There is no average over the {len(databases)} databases: several scores of {', '.join(repeated)}."
     elif not all(evaluation.complete for evaluation in same):
         caveat = "The average holds scores that were made of less than was to be asked."
-    is_whole = not (lacking or repeated)
+    is_whole = not (missing or repeated)
     first = same[0]
     variants = [name for name in first.variants if all(name in evaluation.variants for evaluation in same)]
     return Evaluation(

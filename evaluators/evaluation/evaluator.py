@@ -15,10 +15,10 @@ from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, 
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.evaluation.loop import check_columns, evaluate_rows, usable_rows
+from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.waves import Progress
 from eyechart.evaluators.protocols.settings import with_settings
-from eyechart.evaluators.requests.types import Backend, Request, RowResponses
+from eyechart.evaluators.requests.types import Backend, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
 from eyechart.evaluators.results.sources import GIVEN, MINI
 from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
@@ -195,16 +195,6 @@ class Evaluator(evaluate.Evaluator):
     def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
         """The data set for what `compute` takes as `data`; None is the task's own official release."""
         return self._load(data, subset, split).dataset
-
-    def prepare_data(
-        self, data: Dataset, input_column: str | None = None, label_column: str | None = None
-    ) -> tuple[dict[str, Any], list[Request]]:
-        """The metric's references and the requests that a data set makes."""
-        loaded = self._rename(LoadedData(data, "own data", GIVEN, GIVEN), input_column, label_column)
-        check_columns(self.definition, self.protocol, loaded)
-        rows, _ = usable_rows(self.definition, self.protocol, undecoded_rows(loaded.dataset), needs_images=True)
-        references = [row[self.protocol.columns[2]] for row in rows]
-        return {"references": references}, [request for row in rows for request in self.protocol.requests(row)]
 
     def prepare_metric(
         self, metric: str | evaluate.EvaluationModule | None, metric_config: str | None = None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError, missing_column
 from eyechart.evaluators.evaluation.caveats import (
     count_unscored,
     failed_caveat,
@@ -64,8 +64,8 @@ def evaluate_rows(
     backend.check(protocol.output_type)
     backend = backend.for_data(loaded.name)
     protocol = _for_run(task, protocol, backend, loaded, skip_bad)
-    check_columns(task, protocol, loaded)
-    rows, malformed = usable_rows(task, protocol, undecoded_rows(loaded.dataset, limit), backend.needs_images)
+    _check_columns(task, protocol, loaded)
+    rows, malformed = _usable_rows(task, protocol, undecoded_rows(loaded.dataset, limit), backend.needs_images)
     if not rows:
         raise DataError("there are no rows to evaluate", path=loaded.source)
     start = time.perf_counter()
@@ -156,7 +156,7 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
     return replace(protocol, **decided)
 
 
-def check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
+def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
     """Refuse data without a column that the protocol needs.
 
     Raises:
@@ -164,11 +164,10 @@ def check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
     """
     for column in protocol.columns:
         if column not in loaded.dataset.column_names:
-            found = ", ".join(loaded.dataset.column_names)
-            raise UsageError(f"missing column {column!r} (needed by {task.name}); found: {found}")
+            raise UsageError(missing_column(column, loaded.dataset.column_names, f" (needed by {task.name})"))
 
 
-def usable_rows(
+def _usable_rows(
     task: Task, protocol: Protocol, rows: Sequence[Row], needs_images: bool
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """The rows that can be asked, and what is left out. Found first, so that no long run ends in an error.

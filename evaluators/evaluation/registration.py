@@ -2,13 +2,10 @@
 
 import importlib
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from eyechart.evaluators import evaluator
+from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.tasks import TASKS, get_task
-
-if TYPE_CHECKING:
-    from eyechart.evaluators.evaluation.evaluator import Evaluator
 
 MULTIPLE_CHOICE_PIPELINE = "image-text-to-text"
 """transformers' name of the pipeline; as a task of `evaluate`, multiple-choice questions in Q-Bench's wording."""
@@ -34,6 +31,6 @@ def register() -> None:
     module.SUPPORTED_EVALUATOR_TASKS.update(ours)
 
 
-def _make(name: str, task: str, default_metric_name: str) -> "Evaluator":
+def _make(name: str, task: str, default_metric_name: str) -> Evaluator:
     """What `evaluate.evaluator` calls, with the name and the metric that it found; both are our task's own."""
-    return evaluator(name)
+    return Evaluator(get_task(name))

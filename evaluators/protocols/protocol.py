@@ -38,7 +38,7 @@ class Scored:
     scores: dict[str, Any] | None = None
     """Exactly what the metric returns for the rows that can be scored; None where there are none."""
     variants: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The same answers scored in other ways, each as a metric returns it, by a name that says the way."""
+    """Alternative scorings of the same answers, each as a metric returns it, by name."""
     diagnostics: dict[str, Any] = field(default_factory=dict)
     """What else the answers show, such as the prompt-failure rate."""
     files: dict[str, bytes] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class TaskSummary:
     title: str
     is_mini: bool
     rows: list[ScoreRow]
-    notes: list[str]
+    caveats: list[str]
 
 
 @dataclass(frozen=True)
@@ -112,13 +112,13 @@ def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
         levels = list(dict.fromkeys(cells[3] for cells in found if cells[3]))
         values = [(value, between, n) for _, value, between, _, n in found]
         rows.append(ScoreRow(label, " / ".join(levels), values))
-    notes = []
+    caveats = []
     for run, result in zip(runs, results, strict=True):
         if result is not None:
             lead = f"{run.label}: " if len(runs) > 1 else ""
-            notes += [f"{lead}{line}" for line in _notes(result)]
+            caveats += [f"{lead}{line}" for line in _caveats(result)]
     is_mini = any(result is not None and _is_mini(result) for result in results)
-    return TaskSummary(key.title, is_mini, rows, list(dict.fromkeys(notes)))
+    return TaskSummary(key.title, is_mini, rows, list(dict.fromkeys(caveats)))
 
 
 def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:
@@ -129,7 +129,7 @@ def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]
         yield from score_rows(with_nan(own))
 
 
-def _notes(result: TaskResult) -> Iterator[str]:
+def _caveats(result: TaskResult) -> Iterator[str]:
     yield from result.caveats
     if result.scores is None and not result.caveats:
         yield "There is no score."

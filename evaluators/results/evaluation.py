@@ -25,7 +25,7 @@ class Evaluation:
     predictions: list[dict[str, Any]] = field(default_factory=list)
     """One record per response: the columns of `predictions.parquet`."""
     variants: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The same answers scored in other ways, each exactly what a metric returned, by a name that says the way."""
+    """Alternative scorings of the same answers, each exactly what a metric returned, by name."""
     diagnostics: dict[str, Any] = field(default_factory=dict)
     """What else the answers show, such as the prompt-failure rate."""
     files: dict[str, bytes] = field(default_factory=dict)

@@ -48,7 +48,7 @@ class TaskResult(BaseModel):
     """Exactly what the metric returned, undefined values as null; null itself where the answers are private."""
     settings: dict[str, Any]
     variants: dict[str, dict[str, Any]] = {}
-    """The same answers scored in other ways, each exactly what a metric returned."""
+    """Alternative scorings of the same answers, each exactly what a metric returned."""
     diagnostics: dict[str, Any] = {}
     """What else the answers show."""
     left_out: list[LeftOut]

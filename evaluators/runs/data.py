@@ -37,7 +37,7 @@ def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
     for planned in plan:
         if planned.task.data.path is not None:
             check_file(str(planned.data_dir or planned.task.data.path))
-    lacking: dict[tuple[str, str], str] = {}
+    to_get: dict[tuple[str, str], str] = {}
     others: dict[str, None] = {}
     for planned in plan:
         if planned.is_mini or planned.data_dir is not None or planned.task.data.path is not None:
@@ -45,18 +45,18 @@ def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
             continue
         how = by_hand(planned.dataset, planned.task.data.config, options=planned.data_options, images=images)
         if how:
-            lacking.setdefault((planned.dataset, how), planned.task.name)
+            to_get.setdefault((planned.dataset, how), planned.task.name)
         else:
             others[planned.dataset] = None
-    if not lacking:
+    if not to_get:
         return
-    first, *more = dict.fromkeys(dataset for dataset, _ in lacking)
-    lines = [f"- {dataset} (for {task}): {how}" for (dataset, how), task in lacking.items()]
+    first, *more = dict.fromkeys(dataset for dataset, _ in to_get)
+    lines = [f"- {dataset} (for {task}): {how}" for (dataset, how), task in to_get.items()]
     error = UsageError("\n".join([_cannot(first, more), *lines]))
     error.add_note(
         f"Name their folders: --data-dir {first}=PATH; the task then runs only on data sets whose folder is named."
     )
-    missing = {dataset for dataset, _ in lacking}
+    missing = {dataset for dataset, _ in to_get}
     if chosen := " ".join(f"--dataset {name}" for name in others if name not in missing):
         error.add_note(f"To run only on the others: {chosen}")
     error.add_note("--mini runs on synthetic data, to try things out.")

@@ -212,11 +212,11 @@ def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
     Raises:
         UsageError: `--judge` or `rounds` has no effect on any task, or a run as published lacks its judge.
     """
-    asking = [planned for planned in plan if planned.protocol().is_judged]
-    if is_judged and not asking:
+    judged = [planned for planned in plan if planned.protocol().is_judged]
+    if is_judged and not judged:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
         raise UsageError(f"--judge has no effect on what is run, {names}, which puts nothing to a judge; leave it out")
-    for planned in () if is_judged else asking:
+    for planned in () if is_judged else judged:
         if planned.as_published and planned.task.published_judge and not _is_private(planned):
             raise judge_needed(planned.task)
         if "rounds" in planned.settings:

@@ -27,7 +27,7 @@ from eyechart.evaluators.results.results_file import FailedTask, collect
 from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
-from eyechart.evaluators.runs.table import notes, score_table
+from eyechart.evaluators.runs.table import caveat_lines, score_table
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
@@ -117,7 +117,7 @@ def execute(
                 raise _unwritable(folder, error) from error
     output = console(quiet=not is_main)
     output.print(score_table(results, failed))
-    for line in [*notes(results), f"Results are in {folder}"]:
+    for line in [*caveat_lines(results), f"Results are in {folder}"]:
         print_line(output, line)
     if is_main:
         _write_report(folder, output, messages)
@@ -192,14 +192,14 @@ def _run_task(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         evaluation = _evaluate(planned, evaluator, loaded, backend, options, messages, judge)
-    told = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
+    texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     seconds, stored = evaluation.timings["model_seconds"], evaluation.timings["answers_from_store"]
     reused = f", {stored:.0f} of them from the store" if stored else ""
     answers = f"{len(evaluation.predictions)} answers in {seconds:.1f} s{reused}"
-    lines = [answers, *(f"warning: {text}" for text in told)]
+    lines = [answers, *(f"warning: {text}" for text in texts)]
     for line in lines:
         print_line(messages, f"{task.name}: {line}")
-    return replace(evaluation, warnings=list(told), model=options.name or evaluation.model)
+    return replace(evaluation, warnings=list(texts), model=options.name or evaluation.model)
 
 
 def _evaluator(planned: TaskRun, seed: int, judge: "Judge | None" = None) -> Evaluator:

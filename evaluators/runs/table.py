@@ -64,7 +64,7 @@ def _asked(evaluation: Evaluation) -> int:
     return len({answer["id"] for answer in evaluation.predictions})
 
 
-def notes(evaluations: Sequence[Evaluation]) -> list[str]:
+def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     """What the reader of the table has to know: private answers, items left out, mini data."""
     lines = [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
     if len(evaluations) > _WITH_BREAKDOWN:
@@ -79,7 +79,7 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
             "such scores are not comparable with published ones."
         )
     for evaluation in evaluations:
-        lines += _own_notes(evaluation)
+        lines += _task_lines(evaluation)
     if any(e.settings["data"]["is_mini"] for e in evaluations):
         lines.append(
             f"A {MINI} holds synthetic items, so these scores are not comparable with published ones. A run that names "
@@ -88,7 +88,7 @@ def notes(evaluations: Sequence[Evaluation]) -> list[str]:
     return lines
 
 
-def _own_notes(evaluation: Evaluation) -> list[str]:
+def _task_lines(evaluation: Evaluation) -> list[str]:
     """What there is to know of one task: what has no part in its scores, what people read, where its files are."""
     lines = []
     agreement = evaluation.diagnostics.get("extractor_agreement", {}).get("all")

@@ -6,7 +6,7 @@ authors' evaluation code (`ImageMCQDataset.build_prompt` in https://github.com/o
 only where there is one, and the same English frame around Chinese questions.
 
 The blind run (Appendix B) asks without the image, in the words printed there, line breaks included. The
-paper does not say what becomes of hints: they are text, so here they stand before the question. Appendix D.2 marks
+paper does not say what becomes of hints: they are text, so here they stand before the question. Appendix D.2 grades
 answers to open questions; for that the question is asked without its options, in no other words than its own.
 """
 
@@ -50,7 +50,7 @@ def blind_prompt(row: Row) -> Prompt:
 
 
 def open_prompt(row: Row) -> Prompt:
-    """Image, hint and question without the options, for answers that a judge marks: Appendix D.2."""
+    """Image, hint and question without the options, for answers that a judge grades: Appendix D.2."""
     return (IMAGE, _with_hint(row))
 
 

@@ -132,5 +132,5 @@ ASSESSMENT = Task(
         average_over="subset",
     ),
     groups=("subset", "distortion_type", "distortion_level"),
-    published=(Published("ties", "released", "a3_assessment_all.py of the released code"),),
+    published=(Published("ties", "paper-code", "a3_assessment_all.py of the released code"),),
 )

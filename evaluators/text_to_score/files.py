@@ -81,7 +81,7 @@ def read_texts(path: str | Path, task: str | None = None) -> Texts:
     Raises:
         MissingFileError: The file is not there.
         BadAnnotationError: It is malformed, or an id appears twice.
-        UsageError: The file's name ends otherwise, or the task is not told or not there.
+        UsageError: The file's name ends otherwise, or the task is not named or not in the run.
     """
     path = Path(path)
     if path.is_dir() or path.suffix == ".parquet":

@@ -129,8 +129,8 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
 def _matching(sample: Sample, rng: np.random.Generator) -> Conversation:
     """A question whose answer stands in the text, without an image: only the letter is to be found."""
     question = _question(sample, rng)
-    told = replace(question, question=f"{question.question} {question.answer}.")
-    return _choice_prompt(told, (), rng)
+    stated = replace(question, question=f"{question.question} {question.answer}.")
+    return _choice_prompt(stated, (), rng)
 
 
 def _open_question(sample: Sample, rng: np.random.Generator) -> Conversation:

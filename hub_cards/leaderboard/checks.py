@@ -9,7 +9,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import OFFICIAL
-from eyechart.hub_cards.leaderboard.boards import Board
+from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, judge_of
 from eyechart.metrics.scores import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL

@@ -14,7 +14,7 @@ from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
-from eyechart.hub_cards.leaderboard.boards import Board
+from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.recomputing import Check, judge_of
 from eyechart.metrics.scores import value_at
 

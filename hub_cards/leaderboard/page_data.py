@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
+from eyechart.hub_cards.leaderboard.boards import BOARDS
+from eyechart.hub_cards.leaderboard.boards.board import Board, Column
+from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
-from eyechart.hub_cards.leaderboard.ranking import Rank, ranks
 from eyechart.hub_cards.recomputing import judge_of
 
 INDEX = "results/index.json"

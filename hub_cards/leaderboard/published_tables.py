@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from eyechart.hub_cards.leaderboard.boards import Column
+from eyechart.hub_cards.leaderboard.boards.board import Column
 
 FOLDER = resources.files("eyechart.hub_cards") / "leaderboard" / "baselines"
 

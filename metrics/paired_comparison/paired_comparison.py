@@ -60,7 +60,7 @@ Returns:
     accuracy_consistent, accuracy_all (`float`): Share of right pairs among the consistent ones (the paper's Eq. 4) and
         among all (its tables), from 0 to 1; higher is better. Pairs of equal quality are left out.
     consistency_ci95, accuracy_consistent_ci95, accuracy_all_ci95 (`list` of two `float`): Their 95 % Wilson intervals.
-    first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the image shown first, second, or none.
+    first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the first image, the second, or none.
     unmatched, equal_quality, n_consistent, n_pairs, n_images (`int`): Pairs with a reply that prefers none, pairs of
         equal quality, consistent pairs, pairs, and images.
     srcc, plcc, krcc (`float`): Correlations of the images' scores with references, from -1 to 1; higher is better.

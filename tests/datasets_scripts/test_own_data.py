@@ -260,7 +260,10 @@ def test_an_empty_option_between_others(table: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, r"own\.tsv: missing column 'images' \(needed by mmstar\); found: index, question, A,"),
+        (
+            {},
+            r"own\.tsv: missing column 'images' \(needed by mmstar\); did you mean 'image'\? found: index",
+        ),
         (
             {"columns": CHOICE | {"answer": "key"}},
             "missing column 'key', which columns names for 'answer'; found: index",

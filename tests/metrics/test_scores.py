@@ -12,9 +12,15 @@ import eyechart.metrics
 from eyechart.metrics import space
 from eyechart.metrics.score_check import misfits
 from eyechart.metrics.scores import (
+    ANSWER,
+    AWARENESS,
+    CHOICE,
+    CIRCULAR,
+    DESCRIPTION,
     NAMED,
+    PAIRS,
+    QUALITY,
     SCORES,
-    SETTINGS,
     ScoreSpec,
     Unit,
     headline,
@@ -30,6 +36,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors
 
 MODULES = eyechart.metrics.list_metrics()
 BREAKDOWN = "by_"
+ASKED = ("judge", "judge_template", "judge_template_version", "rounds")
+RESAMPLED = ("resamples", "seed")
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    CHOICE: ("fallback", "seed", *ASKED, "judge_reads"),
+    CIRCULAR: ("distribution_over", "missing", "fallback", "seed", *ASKED),
+    AWARENESS: ("fallback", "seed", *ASKED, "unreadable_forced"),
+    QUALITY: ("temperature", "strategy", "ties", "fit", "average_over", *RESAMPLED),
+    DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds", *RESAMPLED),
+    ANSWER: ("judge", "template", "template_version", "wording", "rounds", *RESAMPLED),
+    PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *RESAMPLED),
+}
+"""What each module returns that is no score: settings, and texts about them."""
 
 
 def _keys(scores: Mapping[str, Any], module: str, prefix: str = "") -> Iterator[str]:

@@ -164,24 +164,24 @@ def read_question_table(path: str, *, images: bool) -> list[Row]:
     rows = read_table(path, images=images)
     for _, raw in rows:
         if ROW_ERROR not in raw:
-            told = _told(raw["columns"], unknown)
-            part = "AesA1" if raw["question"].casefold() == _ASSESSMENT else told.get("part", "")
-            told.pop("part", None)
-            raw |= {"_name": raw["name"], "part": part, "_groups": told}
+            groups = _groups_of(raw["columns"], unknown)
+            part = "AesA1" if raw["question"].casefold() == _ASSESSMENT else groups.get("part", "")
+            groups.pop("part", None)
+            raw |= {"_name": raw["name"], "part": part, "_groups": groups}
     warn_of_categories(path, unknown, "dimension")
     return rows
 
 
-def _told(columns: Mapping[str, str], unknown: set[str]) -> dict[str, str]:
+def _groups_of(columns: Mapping[str, str], unknown: set[str]) -> dict[str, str]:
     """What a row's columns say of its part and groups."""
     numbered = _INDEX.match(columns["index"])
     # Other toolkits' columns of these names may say other things.
     hints = [columns.get(name, "") for name in ("split", "source", "type")]
     texts = [text for text in hints if any(plain(text) in names for names in _KNOWN.values())]
     texts += [columns.get(name, "") for name in ("task", "category", "l2-category", "dimension")]
-    told = meanings([numbered[1] if numbered else "", *texts], _KNOWN, "dimension", unknown)
-    implied = [part for part, names in DIMENSIONS.items() if told.get("dimension") in names]
-    return {"part": implied[0], **told} if implied else told
+    found = meanings([numbered[1] if numbered else "", *texts], _KNOWN, "dimension", unknown)
+    implied = [part for part, names in DIMENSIONS.items() if found.get("dimension") in names]
+    return {"part": implied[0], **found} if implied else found
 
 
 def _value(column: str, cell: str, known: dict[str, str], path: str, number: int, task: str = "") -> str:

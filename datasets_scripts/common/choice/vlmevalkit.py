@@ -75,12 +75,12 @@ def meanings(
     found: dict[str, str] = {}
     for text in filter(None, texts):
         names = re.findall(any_name, plain(text))
-        told = {columns[name]: known[columns[name]][name] for name in names}
-        if len(told) < len(names) or re.search(r"\w", re.sub(any_name, " ", plain(text))):
+        named = {columns[name]: known[columns[name]][name] for name in names}
+        if len(named) < len(names) or re.search(r"\w", re.sub(any_name, " ", plain(text))):
             unknown.add(text)
             found.setdefault(column, text)
         else:
-            found |= told
+            found |= named
     return found
 
 

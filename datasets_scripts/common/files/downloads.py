@@ -50,10 +50,10 @@ def resumable_download(url: str, folder: str) -> str | None:
             return target
         files, place = url_to_fs(url)
         about = files.info(place)
-        told = about.get("ETag") or about.get("Last-Modified") or _last_changed(url)
-        if not (about.get("size") and told):
+        version_mark = about.get("ETag") or about.get("Last-Modified") or _last_changed(url)
+        if not (about.get("size") and version_mark):
             return None
-        version = hashlib.sha256(told.encode()).hexdigest()[:16]
+        version = hashlib.sha256(version_mark.encode()).hexdigest()[:16]
         part = f"{target}.{version}.incomplete"
         try:
             _append_rest(files, place, about["size"], part)

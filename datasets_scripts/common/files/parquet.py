@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, missing_column
 from eyechart.datasets_scripts.common.files.base64_images import base64_problem, decode_base64, is_base64
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import Row
@@ -63,7 +63,7 @@ def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) 
             found = file.schema_arrow.names
             for name in [*required, *image_columns]:
                 if name not in found:
-                    raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, found)}", path=path)
+                    raise BadAnnotationError(missing_column(name, found), path=path)
             plain = [name for name in found if name not in image_columns]
             images = {column: ParquetImages(path, column) for column in image_columns}
             rows = []

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, missing_column
 
 Row = tuple[int, dict[str, Any]]
 """A row number as a reader of the file would count it, and the row's fields."""
@@ -131,7 +131,7 @@ def check_header(path: str, header: Sequence[str], required: Sequence[str], *, r
         raise BadAnnotationError(f"columns {doubled} appear more than once", path=path, row=row)
     for name in required:
         if name not in header:
-            raise BadAnnotationError(f"a column is missing: {unknown_name('column', name, header)}", path=path, row=row)
+            raise BadAnnotationError(missing_column(name, header), path=path, row=row)
 
 
 def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str, empty: bool = False) -> str:

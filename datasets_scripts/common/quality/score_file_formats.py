@@ -74,7 +74,7 @@ class ScoreFormat:
 
     def for_columns(self, columns: Collection[str]) -> "ScoreFormat":
         """Return the format with the image in the column in which a file has it."""
-        # Waterloo's lists are told by their column alone.
+        # Waterloo's lists are recognized by their column alone.
         others = () if self.bare_name else _IMAGE_COLUMNS
         found = next((name for name in (self.image, *others) if name in columns), self.image)
         return replace(self, image=found)

@@ -20,6 +20,8 @@ from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of, flat_items
 from eyechart.evaluators.protocols.quality.ratings import read_rating
 from eyechart.evaluators.protocols.quality.variants import (
+    METRIC_TIES,
+    TieRule,
     have_scores,
     large_groups,
     missing_words,
@@ -65,8 +67,8 @@ class QualityAssessment(Protocol):
     """Words whose logits give the score, such as high/low; by default the task's first pair."""
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] = 100.0
     """What logits are divided by before the softmax."""
-    ties: Literal["exact", "released"] = "exact"
-    """How equal differences of logits are ranked: tied, or as the released code's rounding does."""
+    ties: TieRule = "exact"
+    """How equal differences of logits are ranked: tied, or as the rounding of the paper's code does."""
 
     def __post_init__(self) -> None:
         """Refuse a pair of words that the task does not have.
@@ -149,7 +151,7 @@ class QualityAssessment(Protocol):
         if given_scores:
             self._check_given_for_scores()
         groups = self._large_groups(used)
-        pooling = None if self.is_numerical or given_scores else PoolingSettings("softmax", self.temperature, self.ties)
+        pooling = None if self.is_numerical or given_scores else self._pooling
         read = [one.responses[0].item for one in used]
         if all("rank_score" in item for item in read):
             columns = columns_of(read, "quality_score", "rank_score")
@@ -174,7 +176,7 @@ class QualityAssessment(Protocol):
             inputs: dict[str, Any] = {"predictions": [one.responses[0].item["quality_score"] for one in answered]}
         else:
             inputs = {"predictions": pooled_logits(answered, self._pair), "temperature": self.temperature}
-            inputs["ties"] = self.ties
+            inputs["ties"] = METRIC_TIES[self.ties]
         groups = self._large_groups(answered)
         return {
             **inputs,
@@ -195,6 +197,10 @@ class QualityAssessment(Protocol):
     @property
     def _pair(self) -> WordPair:
         return find_pair(self.word_pair, self.word_pairs)
+
+    @property
+    def _pooling(self) -> PoolingSettings:
+        return PoolingSettings("softmax", self.temperature, METRIC_TIES[self.ties])
 
     @property
     def _prefill(self) -> str:

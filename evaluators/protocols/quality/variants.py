@@ -4,7 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySetting
 VARIANT_RESAMPLES = 200
 """Bootstrap resamples of each variant, which its result tells; with all 1,000, seven variants of a score take six times
 as long as the score itself."""
-_OTHER_TIES: dict[Ties, Ties] = {"exact": "released", "released": "exact"}
+TieRule = Literal["exact", "paper-code"]
+METRIC_TIES: dict[TieRule, Ties] = {"exact": "exact", "paper-code": "released"}
+"""What the metric calls the ways to rank ties."""
 
 
 def have_scores(answered: Sequence[RowResponses]) -> bool:
@@ -72,11 +74,12 @@ def variant_ways(
     missing = missing_words(answered, pairs)
     others = [pair for pair in pairs if pair != chosen and not missing.keys() & set(pair.words)]
     ways = {pair.name: (pooled_logits(answered, pair), pooling) for pair in others}
-    own, ties = pooled_logits(answered, chosen), _OTHER_TIES[pooling.ties]
+    own = pooled_logits(answered, chosen)
+    other_ties = {f"ties={rule}": ties for rule, ties in METRIC_TIES.items() if ties != pooling.ties}
     return {
         **ways,
         "argmax": (own, replace(pooling, strategy="argmax")),
-        f"ties={ties}": (own, replace(pooling, ties=ties)),
+        **{name: (own, replace(pooling, ties=ties)) for name, ties in other_ties.items()},
     }
 
 

@@ -77,9 +77,9 @@ def read_self_awareness(
         # What can be refused is refused before a judge is asked, whose replies may cost money.
         by_rule = read_choices(predictions, references, choices)
         _check_refusals(by_rule, refusals, forced_predictions, references, choices)
-    asking: Any = {"questions": questions, "judge": judge, "ids": ids}
-    first = read_choices(predictions, references, choices, settings, **asking)
-    return read_forced(first, forced_predictions, references, choices, refusals, settings, unreadable_forced, **asking)
+    shared: Any = {"questions": questions, "judge": judge, "ids": ids}
+    first = read_choices(predictions, references, choices, settings, **shared)
+    return read_forced(first, forced_predictions, references, choices, refusals, settings, unreadable_forced, **shared)
 
 
 def read_forced(

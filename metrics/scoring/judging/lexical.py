@@ -10,7 +10,7 @@ It is of no paper, and no stand-in for a language model: results name it. It rea
   for AesBench only.
 - choices: the option that exact matching finds, else the one whose statements or words agree best with the answer, or
   X; a yes or a no follows from whether the answer agrees with the question's statements, or repeats its words.
-- marking from 1 to 5: 5 where the answer is or names the correct one, 4 where its statements agree, 1 where they
+- grading from 1 to 5: 5 where the answer is or names the correct one, 4 where its statements agree, 1 where they
   contradict it, else by the share of common words.
 
 Where a text makes no statement, its content words stand in for statements; words cannot contradict.

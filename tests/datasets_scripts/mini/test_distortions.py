@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings, strategies
 from PIL import Image
 
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort, psnr
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort
 from eyechart.datasets_scripts.mini.scenes import draw_scene
+from tests.datasets_scripts.mini.psnr import psnr
 
 seeds = strategies.integers(0, 2**31)
 

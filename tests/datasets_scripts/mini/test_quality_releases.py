@@ -12,11 +12,12 @@ from PIL import Image
 
 from eyechart.datasets_scripts import DATASETS, load_dataset, mini
 from eyechart.datasets_scripts.common.quality.kadid import KADID_DISTORTIONS
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, psnr
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
 from eyechart.datasets_scripts.mini.layouts import LAYOUTS
 from eyechart.datasets_scripts.mini.quality import release_shots
 from eyechart.datasets_scripts.mini.score_files import write_mat, write_xlsx
 from eyechart.datasets_scripts.mini.shots import TYPE_CODES, scene_of
+from tests.datasets_scripts.mini.psnr import psnr
 
 every_database = pytest.mark.parametrize("name", sorted(LAYOUTS))
 

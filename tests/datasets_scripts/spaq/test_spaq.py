@@ -60,7 +60,7 @@ def test_the_workbook_saved_as_csv(spaq: Callable[..., Path]) -> None:
 
 def test_a_workbook_without_the_score_names_it(spaq: Callable[..., Path]) -> None:
     folder = spaq(rows=[["00001.jpg"]], image="img")
-    with pytest.raises(BadAnnotationError, match=r"scores\.xlsx, row 1: .*unknown column 'Image name'"):
+    with pytest.raises(BadAnnotationError, match=r"scores\.xlsx, row 1: .*missing column 'Image name'"):
         load_dataset("spaq", data_dir=folder)
 
 

@@ -112,7 +112,7 @@ SETTINGS = [
     ("q_bench/perception", {"inference": "closed-set", "loss": "sum"}),
     ("mmbench/en", {"fallback": "random", "grade_open_answers": True, "early_stop": True}),
     ("ql_bench/single", {"fallback": "random", "unreadable_forced": "wrong", "shuffle_seed": 1}),
-    ("q_bench/assessment", {"word_pair": "good+fine/poor+bad", "temperature": 1.0, "ties": "released"}),
+    ("q_bench/assessment", {"word_pair": "good+fine/poor+bad", "temperature": 1.0, "ties": "paper-code"}),
     ("q_bench/description", {"rounds": 1}),
     ("two_afc/coarse", {"aggregator": "perron", "undefined_pools": "zero"}),
 ]

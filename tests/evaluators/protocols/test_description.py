@@ -5,7 +5,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.runs.table import notes, score_table
+from eyechart.evaluators.runs.table import caveat_lines, score_table
 
 DIMENSIONS = ("completeness", "preciseness", "relevance")
 GOLDEN = ["The image is dark and noisy.", "A sharp image with vivid colors.", "It is blurry.", ""]
@@ -107,15 +107,15 @@ def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
     found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
     assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
     assert "in 5 of 45 rounds" in " ".join(found.caveats) and not found.complete
-    assert any("1 text without a readable reply of the judge in a dimension" in line for line in notes([found]))
+    assert any("1 text without a readable reply of the judge in a dimension" in line for line in caveat_lines([found]))
 
 
 def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):
     found = run(described)
     assert found.scores["judge"] == "lexical" and found.settings["judge"] == {"name": "lexical"}
-    assert any("judged by `lexical`" in line for line in notes([found]))
+    assert any("judged by `lexical`" in line for line in caveat_lines([found]))
     judged = run(described, judge=lambda messages, n: ["Score: 1"] * n)
-    assert not any("lexical" in line for line in notes([judged]))
+    assert not any("lexical" in line for line in caveat_lines([judged]))
 
 
 def test_the_table_shows_sum_and_dimensions(described):

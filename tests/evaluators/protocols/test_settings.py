@@ -37,7 +37,7 @@ def test_types_are_named_as_they_are_given():
         "inference": "logits | top-token",
         "word_pair": "text",
         "temperature": "number",
-        "ties": "exact | released",
+        "ties": "exact | paper-code",
     }
     assert found["temperature"] == Setting(
         "temperature", "number", 100.0, "What logits are divided by before the softmax."
@@ -112,7 +112,7 @@ def test_a_protocols_own_check_speaks_for_itself(task, given, message):
         # Even where it is the default: who writes it thinks that it matters.
         ("q_bench/perception", {"inference": "closed-set", "rounds": 5}, "rounds"),
         ("q_bench/assessment", {"max_new_tokens": 4}, "max_new_tokens"),
-        ("q_bench/assessment", {"prompt": "numerical", "ties": "released"}, "ties"),
+        ("q_bench/assessment", {"prompt": "numerical", "ties": "paper-code"}, "ties"),
         ("q_bench/assessment", {"inference": "top-token", "temperature": 2.0}, "temperature"),
     ],
 )

@@ -6,7 +6,7 @@ from rich.console import Console
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.console import print_line
-from eyechart.evaluators.runs.table import notes, score_rows, score_table
+from eyechart.evaluators.runs.table import caveat_lines, score_rows, score_table
 from tests.evaluators.finished_runs import ACCURACY, answer, evaluated
 
 HOSTILE = ["[red]", "[/red] and [/x]", "\x1b[2J\x07\x9b31m", "a\\", "a\\[b]", "[link=http://x]y[/link]"]
@@ -53,7 +53,7 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
     for expected in (f"{WITHOUT_BLIND}: accuracy", f"{GRADES}: mean", "exact match"):
         assert expected in lines
     assert "argmax" not in lines
-    below = notes([found])
+    below = caveat_lines([found])
     assert "mmbench/en: alternative scorings (argmax): see results.json." in below
     assert any(line.startswith("mmbench/en: judged by `lexical`") for line in below)
 
@@ -111,7 +111,7 @@ def test_a_private_split_counts_items_and_names_its_files():
     answers = [answer("1"), answer("1", **{"pass": "rotation:1"}), answer("2")]
     found = evaluated("mmbench/en", "mmbench", "test", scores=None, predictions=answers, files={"mmbench.xlsx": b""})
     assert next(row for row in printed(score_table([found], [])).splitlines() if "no score" in row).split()[-2] == "2"
-    assert "mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx" in notes([found])
+    assert "mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx" in caveat_lines([found])
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_private_split_counts_items_and_names_its_files():
 def test_a_file_that_cannot_be_submitted_is_said_to_be_one(fields, reason):
     found = evaluated("mmbench/en", "mmbench", "test", scores=None, files={"mmbench.xlsx": b""}, **fields)
     line = f"mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx; do not submit it: {reason}"
-    assert line in notes([found])
+    assert line in caveat_lines([found])
 
 
 def test_an_undefined_number_of_items_is_called_so():
@@ -135,5 +135,5 @@ def test_an_undefined_number_of_items_is_called_so():
 
 def test_the_agreement_with_human_letters_is_told():
     agreement = {"all": {"agreement": 0.875, "n": 16}, "after_exact": None, "unused": 2}
-    below = notes([evaluated("mmbench/en", "mmbench", diagnostics={"extractor_agreement": agreement})])
+    below = caveat_lines([evaluated("mmbench/en", "mmbench", diagnostics={"extractor_agreement": agreement})])
     assert "mmbench/en: the letters found are those that people read in 87.50 % of 16 replies." in below

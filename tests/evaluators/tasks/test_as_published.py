@@ -67,7 +67,7 @@ def test_what_each_paper_did_otherwise():
     assert found == {
         **{name: {"judge_reads": "all"} for name in ("q_bench/perception", "q_bench/perception_pairs")},
         "q_bench/description": {},
-        "q_bench/assessment": {"ties": "released"},
+        "q_bench/assessment": {"ties": "paper-code"},
         **{name: {"fallback": "random"} for name in found if name.startswith("mmbench/")},
         **{name: {"unreadable_forced": "wrong"} for name in ("ql_bench/single", "ql_bench/pair")},
         **{name: {} for name in found if name.startswith("aes_bench/")},
@@ -195,7 +195,10 @@ def test_ties_are_ranked_as_the_released_code_does(tmp_path, reference):
     answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
     loaded = load_data(get_task("q_bench/assessment"), dataset="kadis700k", data_dir=folder, images="skip")
     found = run("q_bench/assessment", PredictionsFileBackend(answers), loaded)
-    assert found.scores["ties"] == found.settings["ties"] == "released" and "ties=exact" in found.variants
+    assert (found.scores["ties"], found.settings["ties"]) == (
+        "released",
+        "paper-code",
+    ) and "ties=exact" in found.variants
     assert found.settings["as_published"]["ties"]["default"] == "exact"
     scores = tmp_path / "scores.csv"
     scores.write_text("image,score\n" + "".join(f"{name},{place}\n" for place, name in enumerate(rows["id"])))

@@ -39,7 +39,7 @@ def test_published_scores_come_out_of_released_logits(reference, model, database
     loaded = load_data(get_task(TASK), dataset=DATABASES[database], data_dir=reference / "q-bench-a3", images="skip")
     released = reference / "q-bench-a3-logits" / model / f"{database}.json"
     is_t5 = model == "instructblip_t5"
-    options = {"word_pair": "high/low" if is_t5 else None, "ties": "released"}
+    options = {"word_pair": "high/low" if is_t5 else None, "ties": "paper-code"}
     found = evaluator(TASK, settings=options).run(PredictionsFileBackend(released), loaded)
     assert printed(found.scores) == published
     assert found.settings["model"]["format"] == "q-bench-logits" and "repeat" not in " ".join(found.caveats)
@@ -59,7 +59,7 @@ def test_the_command_takes_the_released_file_even_with_its_first_object_twice(re
     """As the files of InstructBLIP-Vicuna have it; also as data, since each object holds its opinion score."""
     text = (reference / "q-bench-a3-logits" / "idefics" / "agi.json").read_text()
     (tmp_path / "agi.json").write_text(text[: text.index("}") + 1] + text)
-    command = ["score", TASK, "--dataset", "agiqa3k", "--set", "ties=released"]
+    command = ["score", TASK, "--dataset", "agiqa3k", "--set", "ties=paper-code"]
     folders = [
         "--predictions",
         tmp_path / "agi.json",

@@ -16,7 +16,7 @@ from eyechart.evaluators.backends.predictions.backend import PredictionsFileBack
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.runs.table import notes
+from eyechart.evaluators.runs.table import caveat_lines
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.two_afc import distortion_level, distortion_type
 from eyechart.metrics.scoring.errors import ScoringWarning
@@ -87,7 +87,7 @@ def test_a_result_of_the_label_file_alone_says_that_mm21s_qualities_are_bitrates
     assert observed.settings["mm21_quality"] == "bitrate"
     (caveat,) = observed.caveats
     assert caveat.startswith("MM21 is scored against bitrates") and "mm21_dir" in caveat
-    assert any(line == f"two_afc/coarse: {caveat}" for line in notes([observed]))
+    assert any(line == f"two_afc/coarse: {caveat}" for line in caveat_lines([observed]))
     assert observed.complete and observed.left_out == []
 
 

@@ -145,7 +145,7 @@ def test_undefined_correlations_are_null_in_the_file_and_told(descriptions, sett
     ("name", "text", "code", "message"),
     [
         ("pairs.txt", "", 2, "expected a CSV (.csv) or JSON Lines (.jsonl) file"),
-        ("pairs.csv", "id,description\na,good\n", 1, "a column is missing: unknown column 'score'"),
+        ("pairs.csv", "id,description\na,good\n", 1, "missing column 'score'"),
         ("pairs.csv", "id,description,score\na,good,high\n", 1, "row 2: field 'score' must be a number, found 'high'"),
         ("pairs.csv", "id,description,score\na,,1\n", 1, "row 2: field 'description' is empty"),
         ("pairs.csv", "id,description,score\na,good\n", 1, "row 2: 2 field(s) where the header has 3"),

@@ -37,7 +37,7 @@ def test_csv_rows_carry_line_numbers_and_any_line_ending(tmp_path: Path) -> None
     ("content", "reason"),
     [
         ("", "the file is empty"),
-        ("image,score\n", "unknown column 'mos'; Available: image, score"),
+        ("image,score\n", "missing column 'mos'; found: image, score"),
         ("image,mos_\n", "did you mean 'mos_'"),
         ("image,mos,mos\n", "appear more than once"),
         (b"image,mos\n\xff\xfe,1\n", "not UTF-8"),

@@ -81,7 +81,7 @@ def test_the_image_column_can_be_left_unread(tmp_path: Path) -> None:
     assert read_tsv_rows(path, ["index"], images=False) == [(2, {"index": "1"})]
     path = write(tmp_path, "index\n1\n")
     assert read_tsv_rows(path, ["index"], images=False) == [(2, {"index": "1"})]
-    with pytest.raises(BadAnnotationError, match=r"table\.tsv, row 1: a column is missing: unknown column 'image'"):
+    with pytest.raises(BadAnnotationError, match=r"table\.tsv, row 1: missing column 'image'"):
         read_tsv_rows(path, ["index"])
 
 

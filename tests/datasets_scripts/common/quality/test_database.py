@@ -113,7 +113,7 @@ def test_missing_images(release_of: Folder, name: str) -> None:
 @every_database
 def test_missing_columns_and_files(release_of: Folder, name: str, tmp_path: Path) -> None:
     folder = release_of({"mos.csv": "image,moss\na.png,1\n"})
-    with pytest.raises(BadAnnotationError, match=r"mos\.csv, row 1: .*unknown column 'mos'; did you mean 'moss'"):
+    with pytest.raises(BadAnnotationError, match=r"mos\.csv, row 1: .*missing column 'mos'; did you mean 'moss'"):
         load_dataset(name, data_dir=folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(MissingFileError, match=r"empty: the folder holds no .*mos\.csv.*https://.*data_dir"):

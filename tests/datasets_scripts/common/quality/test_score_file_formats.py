@@ -69,14 +69,14 @@ def test_forms_are_told_apart(tmp_path: Path, content: str, name: str, expected:
     ("content", "reason"),
     [
         ("", r"the file is empty; expected a header line\. Scores of your own are a CSV with the columns image,mos: "),
-        ("a.png,3.5\nb.png,2\n", r"unknown column 'image'; .*Available: a\.png, 3\.5\. Scores of your own"),
+        ("a.png,3.5\nb.png,2\n", r"missing column 'image'; .*found: a\.png, 3\.5\. Scores of your own"),
         ("image;mos\na.png;1\n", r"row 1: .*Scores of your own are a CSV with the columns image,mos: image names, and"),
-        ("image,score\na,1\n", r"row 1: .*unknown column 'mos'.*Scores of your own"),
-        ("image,moss\na,1\n", r"row 1: .*unknown column 'mos'; did you mean 'moss'\? Available: image, moss"),
-        ("name,dmos,sd\na,1,2\n", r"row 1: .*unknown column 'std'"),
-        ("dis_img_path,dis_type\na,b\n", r"row 1: .*unknown column 'score'"),
+        ("image,score\na,1\n", r"row 1: .*missing column 'mos'.*Scores of your own"),
+        ("image,moss\na,1\n", r"row 1: .*missing column 'mos'; did you mean 'moss'\? found: image, moss"),
+        ("name,dmos,sd\na,1,2\n", r"row 1: .*missing column 'std'"),
+        ("dis_img_path,dis_type\na,b\n", r"row 1: .*missing column 'score'"),
         # Four columns of which the last is no number are no row of a file without a header.
-        ("reference,image,bitrate,MOS\na,b,1,2\n", r"row 1: .*unknown column 'mos'; did you mean 'MOS'"),
+        ("reference,image,bitrate,MOS\na,b,1,2\n", r"row 1: .*missing column 'mos'; did you mean 'MOS'"),
     ],
 )
 def test_files_of_no_form_get_the_error_of_the_nearest(tmp_path: Path, content: str, reason: str) -> None:

@@ -21,7 +21,7 @@ from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.requests.types import Response
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.runs.table import notes
+from eyechart.evaluators.runs.table import caveat_lines
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
 
@@ -274,7 +274,7 @@ def test_right_passes_without_the_others_are_an_error_or_dropped(tmp_path, data)
     assert (done.scores["vanilla_accuracy"], done.scores["n_vanilla"]) == (1.0, 3)
     assert done.settings["missing"] == "drop"
     assert not done.complete
-    assert any("1 question without answers to all passes" in line for line in notes([done]))
+    assert any("1 question without answers to all passes" in line for line in caveat_lines([done]))
 
 
 def test_a_question_without_any_answer_is_an_error_or_left_out(tmp_path, data):

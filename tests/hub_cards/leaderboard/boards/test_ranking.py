@@ -1,7 +1,7 @@
 import random
 
-from eyechart.hub_cards.leaderboard.boards import Column
-from eyechart.hub_cards.leaderboard.ranking import ranks
+from eyechart.hub_cards.leaderboard.boards.board import Column
+from eyechart.hub_cards.leaderboard.boards.ranking import ranks
 from eyechart.metrics.scores import spec
 
 ACCURACY = Column(spec("accuracy"), "Accuracy")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.hub_cards.leaderboard.boards import Column
+from eyechart.hub_cards.leaderboard.boards.board import Column
 
 
 @dataclass(frozen=True)
