@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import by_hand
-from eyechart.datasets_scripts.own_sources import check_file
+from eyechart.datasets_scripts.own_data.sources import check_file
 from eyechart.evaluators.runs.plan import TaskRun
 
 

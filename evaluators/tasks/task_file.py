@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
-from eyechart.datasets_scripts.own_sources import FILES
+from eyechart.datasets_scripts.own_data.sources import FILES
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair

@@ -1,0 +1,131 @@
+"""Data of one's own: any table or data set of images, brought into the documented columns.
+
+`load_own("photos.csv", "quality", columns={"image": "file", "quality": "mos"})` reads a TSV, CSV, JSON Lines or Parquet
+file, a folder (of images with their metadata, of shards, or written by `save_to_disk`) or a data set on the Hub. It is
+checked row by row as the benchmarks' own releases are: errors name the file, the column and the row.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+import datasets
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError, missing_column, unknown_name
+from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
+from eyechart.datasets_scripts.own_data.rows import KINDS, Kind, OwnData
+from eyechart.datasets_scripts.own_data.sources import OwnSource, open_source
+
+
+def load_own(
+    path: str | PathLike[str],
+    kind: str,
+    *,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    config: str | None = None,
+    split: str | None = None,
+    needs: Iterable[str] = (),
+    needed_by: str | None = None,
+    skip_missing: bool = False,
+    skip_bad: bool = False,
+    images: str = "load",
+    cache_dir: str | PathLike[str] | None = None,
+) -> datasets.Dataset:
+    """Load data that have no loading script.
+
+    Args:
+        path: A .tsv, .csv, .jsonl or .parquet file; a folder that `datasets.load_dataset` or `load_from_disk` reads; or
+            the id of a data set on the Hub.
+        kind: The kind of columns wanted: "multiple choice", "quality", "pairs" or "description".
+        columns: Names in the data by documented name; a documented name that is left out stands for itself. Several
+            names make one list, as `{"options": ["A", "B", "C", "D"]}` or `{"images": ["left", "right"]}`. A key that
+            is not documented renames a group.
+        config: Configuration of a folder or a data set on the Hub.
+        split: Split of the same, needed where there are several; a file has none and is called so, or "test".
+        needs: Further columns that must be there, such as groups.
+        needed_by: Whose need of a column errors name; the kind's by default.
+        skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.
+        skip_bad: Leave out malformed rows instead of raising; see `left_out`.
+        images: "load", or "skip" for the annotations alone with an empty image column.
+        cache_dir: Folder of prepared data sets; that of `datasets` by default.
+
+    Returns:
+        The documented columns of the kind that are in the data, then every other column that holds a text, number or
+        date in each row, as text ("" where empty), for groups. Always there are `id` (by default the row's number, from
+        1); of multiple choice also `question_id` (the id), `rotation` (0) and `hint` (""); of pairs also `first_id` and
+        `second_id` (the file names of the images).
+
+        - Images are bytes, `datasets.Image`s, base64, data URLs, the `index` of another row (as in VLMEvalKit's tables)
+          or paths relative to the file.
+        - Options are a list, a text that writes one (as '["red", "blue"]'), or several columns, the last ones empty
+          where a question has fewer.
+        - Answers are letters of options, or the texts of options if more rows have that; all empty, they are private.
+        - Numbers may be written as text.
+
+    Raises:
+        UsageError: Unknown kind, configuration or split.
+        DataError: The data are not there or cannot be read, a column is missing, or a row is malformed.
+    """
+    if kind not in KINDS:
+        raise unknown_name("kind of data", kind, KINDS)
+    if split is not None and not re.fullmatch(r"\w+(\.\w+)*", split):
+        raise UsageError(f"split {split!r} is not the name of a split; --limit takes the first rows of one")
+    path = os.path.expanduser(fspath(path))
+    # Any other path is the id of a data set on the Hub.
+    path = os.path.abspath(path) if os.path.exists(path) else path
+    cache = None if cache_dir is None else fspath(cache_dir)
+    source = open_source(path, config, split, cache)
+    used = _used_columns(columns or {}, KINDS[kind], [*KINDS[kind].required, *needs], source, path, needed_by or kind)
+    builder = OwnData(
+        config_name="default",
+        hash=source_fingerprint(*sorted(Path(__file__).parent.glob("*.py"))),
+        cache_dir=cache,
+        path=path,
+        fingerprint=source.fingerprint,
+        kind=kind,
+        used=used,
+        groups=_groups(used, KINDS[kind], source),
+        split=source.split,
+        skip_missing=skip_missing,
+        skip_bad=skip_bad,
+        images=images,
+    )
+    builder.source = source
+    builder.download_and_prepare()
+    return builder.as_dataset(split=source.split)
+
+
+def _used_columns(
+    given: Mapping[str, str | Sequence[str]],
+    kind: Kind,
+    needed: Sequence[str],
+    source: OwnSource,
+    path: str,
+    needed_by: str,
+) -> dict[str, tuple[str, ...]]:
+    """Return the data's columns by documented name, those of renamed groups included."""
+    chosen = {role: (names,) if isinstance(names, str) else tuple(names) for role, names in given.items()}
+    known = [name for name in (*kind.features(), *needed) if name in source.columns or name in needed]
+    used = {role: (role,) for role in known if role not in chosen} | chosen
+    for role, names in used.items():
+        for name in names:
+            if name not in source.columns:
+                what = f" (needed by {needed_by})" if name == role else f", which columns names for {role!r}"
+                raise BadAnnotationError(missing_column(name, source.columns, what), path=path)
+        if len(names) != 1 and role not in ("images", "options"):
+            raise UsageError(f"columns names {list(names)} for {role!r}, which takes one column")
+    return used
+
+
+def _groups(used: Mapping[str, tuple[str, ...]], kind: Kind, source: OwnSource) -> dict[str, str]:
+    """Return the data's columns by the names that they get as groups."""
+    documented = kind.features()
+    taken = {name for names in used.values() for name in names}
+    renamed = {role: names[0] for role, names in used.items() if role not in documented}
+    for role, name in renamed.items():
+        if name not in source.group_columns:
+            raise UsageError(f"column {name!r} cannot be {role!r}: it does not hold one text or number in each row")
+    others = [name for name in source.group_columns if name not in taken and name not in (*documented, *renamed)]
+    return renamed | {name: name for name in others}

@@ -1,0 +1,210 @@
+"""The rows of a source as rows of documented columns."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import datasets
+
+from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
+from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
+from eyechart.datasets_scripts.common.description import description_features
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.files.base64_images import base64_problem, decode_base64, is_base64
+from eyechart.datasets_scripts.common.files.image_cells import ImageCell
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, number_field, text_field
+from eyechart.datasets_scripts.common.pairs.columns import pair_features
+from eyechart.datasets_scripts.common.quality.database import quality_features
+from eyechart.datasets_scripts.own_data.choices import AnswerForm, find_answer_form, read_answer, read_options
+from eyechart.datasets_scripts.own_data.sources import OwnSource
+
+_IMAGES = ("image", "images")
+_SIDES = ("first_id", "second_id")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The documented columns of one kind of data."""
+
+    features: Callable[[], datasets.Features]
+    required: tuple[str, ...]
+    always: tuple[str, ...]
+    """Columns that are in the result even if they are not in the data."""
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "multiple choice": Kind(
+            lambda: multiple_choice_features([]),
+            ("images", "question", "options", "answer"),
+            ("id", "question_id", "rotation", "hint"),
+        ),
+        "quality": Kind(quality_features, ("image", "quality"), ("id",)),
+        "pairs": Kind(pair_features, ("images", "first_quality", "second_quality"), ("id", *_SIDES)),
+        "description": Kind(description_features, ("image", "description"), ("id",)),
+    }
+)
+
+
+@dataclass
+class OwnDataConfig(BenchmarkConfig):
+    """What `load_own` found out."""
+
+    path: str = ""
+    fingerprint: str = ""
+    kind: str = "quality"
+    used: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+    split: str = "test"
+
+
+@dataclass(frozen=True)
+class _Base64Text(ImageCell):
+    """A base64 image that was read as text."""
+
+    text: str
+
+    @property
+    def problem(self) -> str:  # type: ignore[override]
+        return base64_problem(self.text)
+
+    def load(self) -> dict[str, Any]:
+        return {"bytes": decode_base64(self.text), "path": None}
+
+
+class OwnData(BenchmarkBuilder):
+    """Turns the rows of a source into rows of documented columns."""
+
+    BUILDER_CONFIG_CLASS = OwnDataConfig
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [OwnDataConfig(name="default")]
+    source: OwnSource
+
+    @property
+    def _kind(self) -> Kind:
+        return KINDS[self.config.kind]
+
+    def _info(self) -> datasets.DatasetInfo:
+        kept = {*self.config.used, *self._kind.always}
+        documented = {name: feature for name, feature in self._kind.features().items() if name in kept}
+        groups = dict.fromkeys(self.config.groups, datasets.Value("string"))
+        return datasets.DatasetInfo(features=datasets.Features(documented | groups))
+
+    def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
+        return [Annotation(self.config.split, (self.config.path,), self.source.folders)]
+
+    def _read(self, path: str) -> list[Row]:
+        return self._all_rows
+
+    @cached_property
+    def _all_rows(self) -> list[Row]:
+        images = [name for role in _IMAGES for name in self.config.used.get(role, ())]
+        further = [name for names in self.config.used.values() for name in names if name not in images]
+        rows = self.source.read(images, further)
+        return [(number, raw | {"_row": row}) for row, (number, raw) in enumerate(rows, 1)]
+
+    def _good_rows(self) -> list[dict[str, Any]]:
+        return [raw for _, raw in self._all_rows if ROW_ERROR not in raw]
+
+    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
+        features = self.info.features
+        names = [
+            name for name in self.config.used if name in self._kind.features() and name not in ("options", "answer")
+        ]
+        example: dict[str, Any] = {"id": str(raw["_row"])}
+        try:
+            example |= {name: self._value(name, features[name], raw, path, number) for name in names}
+            for name, column in self.config.groups.items():
+                example[name] = "" if raw.get(column) is None else str(raw[column])
+        except ValueError as error:
+            raise BadAnnotationError(str(error), path=path, row=number) from error
+        if self.config.kind == "multiple choice":
+            used = self.config.used
+            options = read_options(raw, used["options"], path=path, number=number)
+            answer = read_answer(raw.get(used["answer"][0]), options, self._answer_form, path=path, number=number)
+            own = {"question_id": example["id"], "rotation": 0, "hint": "", "options": options, "answer": answer}
+            example = own | example
+        if self.config.kind == "pairs":
+            example = self._ids_of_pair(example, path, number)
+        return example
+
+    def _value(self, name: str, feature: Any, raw: Mapping[str, Any], path: str, number: int) -> Any:
+        if name in _IMAGES:
+            return self._images(name, raw)
+        (column,) = self.config.used[name]
+        value = raw.get(column)
+        is_empty = value is None or (isinstance(value, str) and not value.strip())
+        if is_empty and name not in (*self._kind.required, "id"):
+            return "" if feature.dtype == "string" else None
+        if feature.dtype == "float64":
+            return number_field(raw, column, path=path, number=number)
+        if feature.dtype == "int32":
+            found = number_field(raw, column, path=path, number=number)
+            if not found.is_integer():
+                raise ValueError(f"field {column!r} must be a whole number, found {value!r}")
+            return int(found)
+        # Ids and names of groups may be numbers.
+        if isinstance(value, int) and not isinstance(value, bool) and name not in self._kind.required:
+            return str(value)
+        return text_field(raw, column, path=path, number=number, empty=name == "description")
+
+    def _images(self, name: str, raw: Mapping[str, Any]) -> Any:
+        """The images of a row: paths, cells, or None for one that is missing."""
+        columns = self.config.used[name]
+        values = [raw.get(column) for column in columns]
+        if len(columns) == 1 and isinstance(values[0], list):
+            values = values[0]
+        found = [self._image(value, raw) for value in values]
+        if self.config.kind == "pairs" and len(found) != 2:
+            raise ValueError(f"expected two images, found {len(found)}")
+        if name == "image":
+            if len(found) != 1:
+                raise ValueError(f"expected one image, found {len(found)}")
+            return found[0]
+        # Questions on several images leave the further columns empty.
+        present = [image for image in found if image is not None]
+        return found if self.config.kind == "pairs" else present or [None]
+
+    def _image(self, value: Any, raw: Mapping[str, Any]) -> str | ImageCell | None:
+        if value is None or isinstance(value, ImageCell):
+            return value
+        if not isinstance(value, str):
+            raise ValueError(f"an image must be bytes, base64 or a path, found {value!r:.80}")
+        text = value if is_base64(value) else clean_text(value)
+        if not text:
+            return None
+        if is_base64(text):
+            return _Base64Text(text)
+        return self._images_by_index.get(text, text)
+
+    @cached_property
+    def _images_by_index(self) -> dict[str, ImageCell]:
+        """Images by the `index` of the row that holds them, which other rows may name (VLMEvalKit's tables)."""
+        column = next((names[0] for role in _IMAGES if len(names := self.config.used.get(role, ())) == 1), None)
+        rows = self._good_rows() if "index" in self.source.columns else []
+        found = {clean_text(str(raw.get("index"))): raw.get(column or "") for raw in rows}
+        return {index: cell for index, cell in found.items() if isinstance(cell, ImageCell)}
+
+    @cached_property
+    def _answer_form(self) -> AnswerForm:
+        used = self.config.used
+        return find_answer_form(self._good_rows(), used["answer"][0], used["options"], self.config.path)
+
+    def _ids_of_pair(self, example: dict[str, Any], path: str, number: int) -> dict[str, Any]:
+        """Add the file names of the images as their ids, where the data have no others."""
+        for name, image in zip(_SIDES, example["images"], strict=True):
+            if name in example:
+                continue
+            if not isinstance(image, str):
+                reason = f"missing column {name!r}: images that are not files have no names to tell them apart by"
+                raise BadAnnotationError(reason, path=path, row=number)
+            example[name] = image
+        return example
+
+    def _check_images(self, example: dict[str, Any], path: str, number: int) -> None:
+        # Paths in a file of one's own may lead anywhere.
+        images = example["images"] if "images" in example else [example["image"]]
+        for image in images:
+            if isinstance(image, ImageCell) and image.problem:
+                raise BadAnnotationError(image.problem, path=path, row=number)
