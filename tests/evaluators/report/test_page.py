@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
+from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import PERCEPTION, choice
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
@@ -121,6 +122,11 @@ def test_runs_of_the_same_model_are_told_apart_by_their_folders(make_run, read_p
     runs = [make_run(PERCEPTION), make_run(PERCEPTION, name="again")]
     page = read_page(write_report(runs, tmp_path / "both"))
     assert page.samples["runs"] == ["some/model (run)", "some/model (again)"]
+
+
+def test_runs_in_folders_of_the_same_name_are_told_apart_by_their_place(make_run):
+    found = read_runs([make_run(PERCEPTION, name="first/run"), make_run(PERCEPTION, name="second/run")])
+    assert [run.label for run in found] == ["some/model (run), run 1", "some/model (run), run 2"]
 
 
 def test_a_run_without_a_task_has_a_report(make_run, read_page):

@@ -115,6 +115,8 @@ def test_tasks_prints_an_own_task_in_full(own):
     assert shown.exit_code == 0, shown.output
     for text in ("my_questions", "<image>", "A. red", "Answer with the letter", "early_stop", "circular_accuracy *"):
         assert text in shown.output
+    # It has no prompts for these settings.
+    assert shown.output.count("what a model sees") == 1
 
 
 def test_a_benchmark_that_is_in_no_example_is_one_short_file(tmp_path):
