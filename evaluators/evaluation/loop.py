@@ -205,6 +205,8 @@ def _records(protocol: Protocol, answered: Sequence[RowResponses], scored: Score
             "pass": response.request.pass_name,
             "question": row.get("question"),
             "text": response.text,
+            "reasoning": response.reasoning,
+            "finish_reason": response.finish_reason,
             "error": None if response.error is None else str(response.error),
             "logits": None if response.logits is None else dict(response.logits),
             "upper_bound_words": list(response.upper_bound_words) or None,

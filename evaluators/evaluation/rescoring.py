@@ -131,6 +131,8 @@ def _response(row: Mapping[str, Any], is_score: bool) -> Response:
     return Response(
         Request(row["id"], (), (), options=options, pass_name=row["pass"]),
         text=row["text"],
+        reasoning=row["reasoning"],
+        finish_reason=row["finish_reason"],
         logits=None if row["logits"] is None else dict(row["logits"]),
         score=row["quality_score"] if is_score else None,
         losses=None if row["losses"] is None else tuple(map(Loss, row["losses"], row["loss_tokens"])),

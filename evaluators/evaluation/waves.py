@@ -6,7 +6,8 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
 from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
+from eyechart.evaluators.requests.types import REASONING, Backend, Request, Response, Row, RowResponses
+from eyechart.metrics.scoring.reasoning import split_reasoning
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
@@ -83,7 +84,7 @@ def ask_rows(
 
 def _receive(response: Response, state: _State, skip_bad: bool) -> None:
     request = response.request
-    state.responses[request.id][request.pass_name] = response
+    state.responses[request.id][request.pass_name] = _split(response)
     state.answered += 1
     if response.error is None:
         return
@@ -92,6 +93,22 @@ def _receive(response: Response, state: _State, skip_bad: bool) -> None:
     spared = (MissingPredictionError, EndpointError) if skip_bad else MissingPredictionError
     if not (isinstance(response.error, spared) and request.optional):
         _fail(request.id, response.error, state, skip_bad)
+
+
+def _split(response: Response) -> Response:
+    """The same with the reasoning split from the answer, and with what that says of how the text ended."""
+    if response.text is None:
+        return response
+    found = split_reasoning(response.text)
+    reasoning = "\n".join(part for part in (response.reasoning, found.reasoning) if part) or None
+    answer = found.answer.strip() if reasoning else response.text
+    ends_in_reasoning = reasoning is not None and not answer
+    return replace(
+        response,
+        text=answer,
+        reasoning=reasoning,
+        finish_reason=REASONING if ends_in_reasoning else response.finish_reason,
+    )
 
 
 def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:

@@ -140,7 +140,7 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
             sendable, n, max_tokens=options.max_tokens, temperature=options.temperature
         ):
             replies = [choice.message for choice in completion.choices]
-            texts += [reply.refusal if reply.content is None else reply.content for reply in replies]
+            texts += [reply.text for reply in replies]
             served += [completion.model] * len(replies)
             counted = completion.usage
             if counted is None or not counted.prompt_tokens:

@@ -27,6 +27,8 @@ def predictions_schema() -> "Schema":
     return pyarrow.schema(
         {
             **dict.fromkeys(("task", "dataset", "split", "model", "id", "pass", "question", "text", "error"), text),
+            # What a reasoning model wrote before its answer, and how the text ended.
+            **dict.fromkeys(("reasoning", "finish_reason"), text),
             "groups": pyarrow.map_(text, text),
             "logits": pyarrow.map_(text, number),
             "upper_bound_words": pyarrow.list_(text),

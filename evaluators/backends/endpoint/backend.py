@@ -105,7 +105,13 @@ class OpenAIBackend(Backend):
             if request.words:
                 return self._score(question)
             completion = question.ask(max_tokens=request.max_new_tokens)
-            return question.respond(completion, text=completion.choices[0].text.strip())
+            (choice, *_) = completion.choices
+            return question.respond(
+                completion,
+                text=choice.text.strip(),
+                reasoning=choice.message.reasoning or None,
+                finish_reason=choice.ended,
+            )
         except DataError as error:
             return Response(request, error=error)
 

@@ -1,8 +1,9 @@
 """What a server sends back for a chat completion, as far as it is used, and checked before it is."""
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.evaluators.requests.types import REFUSAL
 
 
 class TopLogprob(BaseModel):
@@ -36,6 +37,15 @@ class Message(BaseModel):
     content: str | None = None
     refusal: str | None = None
     """What a model says instead of a reply, where the server separates the two."""
+    reasoning: str | None = Field(default=None, validation_alias=AliasChoices("reasoning", "reasoning_content"))
+    """What it wrote before, where the server separates the two: `reasoning_content` of DeepSeek, SGLang, llama.cpp and
+    older versions of vLLM, `reasoning` of newer ones."""
+
+    @property
+    def text(self) -> str | None:
+        """The reply, or the refusal; "" where there is reasoning alone. None where there is nothing."""
+        found = self.refusal if self.content is None else self.content
+        return "" if found is None and self.reasoning else found
 
 
 class Choice(BaseModel):
@@ -52,10 +62,15 @@ class Choice(BaseModel):
         Raises:
             EndpointError: There is none, for example because a filter took it.
         """
-        text = self.message.refusal if self.message.content is None else self.message.content
+        text = self.message.text
         if text is None:
             raise EndpointError(f"the server's reply has no text (finish_reason {self.finish_reason!r})")
         return text
+
+    @property
+    def ended(self) -> str | None:
+        """Why the reply ended, a refusal told from an answer."""
+        return REFUSAL if self.message.content is None and self.message.refusal is not None else self.finish_reason
 
     @property
     def tokens(self) -> list[Token]:

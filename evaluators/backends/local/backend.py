@@ -226,12 +226,10 @@ class TransformersBackend(Backend):
 
     def _make_engine(self) -> None:
         tokenizer = self._processor.tokenizer
-        ends = self._model.generation_config.eos_token_id
         try:
             self._engine = Engine(
                 self._model,
                 pad_token_id=tokenizer.pad_token_id,
-                end_token_ids=ends if isinstance(ends, list) else [] if ends is None else [ends],
                 decode=lambda ids: tokenizer.decode(ids, skip_special_tokens=True).strip(),
                 feature_bytes=_FEATURE_BYTES,
             )

@@ -1,7 +1,7 @@
 """Runs whole sequences on a model, shared prefixes once: greedy text, next-token logits, losses of continuations."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,7 +17,18 @@ from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.types import Loss, OutputType
 
 _Item = TypeVar("_Item")
-Found = tuple[int, str | list[float] | Loss]
+
+
+@dataclass(frozen=True)
+class GeneratedText:
+    """What a model wrote."""
+
+    text: str
+    is_cut: bool
+    """Whether it was as long as allowed and had not ended."""
+
+
+Found = tuple[int, GeneratedText | list[float] | Loss]
 """Index of a sequence, and its text, its logits or its loss."""
 
 
@@ -46,7 +57,6 @@ class Engine:
     Args:
         model: The model.
         pad_token_id: Token to pad with.
-        end_token_ids: Tokens that end a text.
         decode: From the tokens of a text to the text.
         feature_bytes: Bytes of image features to keep for later sequences.
     """
@@ -56,7 +66,6 @@ class Engine:
         model: PreTrainedModel,
         *,
         pad_token_id: int,
-        end_token_ids: Iterable[int],
         decode: Callable[[list[int]], str],
         feature_bytes: int,
     ) -> None:
@@ -68,7 +77,7 @@ class Engine:
         self.reader = Reader(model, pad_token_id)
         self.positions = Positions(model)
         self.features = ImageFeatures(model, capacity=feature_bytes)
-        self.ends = frozenset(end_token_ids)
+        self.ends = end_tokens(model)
         self.decode = decode
 
     def run(self, job: Job, plan: Plan, batch_size: int) -> list[Found]:
@@ -146,8 +155,8 @@ class _Run:
         elif self._job.output_type is OutputType.LOSSES:
             yield from zip(indices, map(continuation_loss, prompts, logits), strict=True)
         else:
-            texts = self._generate(read, logits[:, -1], chunks)
-            yield from zip(indices, map(self._engine.decode, texts), strict=True)
+            for index, tokens in zip(indices, self._generate(read, logits[:, -1], chunks), strict=True):
+                yield index, GeneratedText(self._engine.decode(tokens), len(tokens) == self._job.max_new_tokens)
 
     def _generate(self, kv_cache: KVCache, logits: torch.Tensor, chunks: Sequence[Chunk]) -> list[list[int]]:
         """Greedy continuations, without the token that ends them."""
@@ -186,6 +195,12 @@ class _Run:
             types=None if prompt.types is None else prompt.types[start:end],
             images=[key for key, begin in places if start <= begin < end],
         )
+
+
+def end_tokens(model: PreTrainedModel) -> frozenset[int]:
+    """The tokens that end a text."""
+    ends = model.generation_config.eos_token_id
+    return frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
 
 
 def continuation_loss(prompt: Prompt, logits: torch.Tensor) -> Loss:

@@ -15,7 +15,7 @@ from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.recovery import model_failure
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.keys import image_digest
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import LENGTH, STOP, OutputType, Request, Response
 
 _MOST_BYTES = 2**30
 
@@ -186,7 +186,7 @@ def respond(prompt: Prompt, found: Any, window: PreparedRequests, words: Sequenc
         images_downscaled=None if None in reduced else sum(map(bool, reduced)),
     )
     if request.output_type is OutputType.TEXT:
-        return replace(response, text=found)
+        return replace(response, text=found.text, finish_reason=LENGTH if found.is_cut else STOP)
     if request.output_type is OutputType.LOSSES:
         totals = [loss.total for loss in found]
         if not all(map(math.isfinite, totals)):

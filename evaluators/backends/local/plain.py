@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedModel, ProcessorMixin
 
 from eyechart.evaluators.backends.chat import decode_image
-from eyechart.evaluators.backends.local.engine import Found, Job, continuation_loss
+from eyechart.evaluators.backends.local.engine import Found, GeneratedText, Job, continuation_loss, end_tokens
 from eyechart.evaluators.backends.local.rendering import Prompt
 from eyechart.evaluators.requests.types import Loss, OutputType
 
@@ -49,7 +49,7 @@ class PlainRunner:
 
     def _answers(
         self, job: Job, batch: Sequence[int], inputs: dict[str, torch.Tensor]
-    ) -> "list[str] | list[list[float]] | list[Loss]":
+    ) -> "list[GeneratedText] | list[list[float]] | list[Loss]":
         if job.output_type is OutputType.TEXT:
             return self._generate(inputs, job.max_new_tokens)
         if _takes_plain_positions(self._model):
@@ -61,12 +61,17 @@ class PlainRunner:
             return logits[:, -1, list(job.tokens)].float().tolist()
         return [continuation_loss(prompt, row) for prompt, row in zip(prompts, logits, strict=True)]
 
-    def _generate(self, inputs: dict[str, torch.Tensor], max_new_tokens: int) -> list[str]:
+    def _generate(self, inputs: dict[str, torch.Tensor], max_new_tokens: int) -> list[GeneratedText]:
         tokenizer = self._processor.tokenizer
+        ends = end_tokens(self._model)
         with _plain_greedy(self._model, tokenizer.pad_token_id):
             output = self._model.generate(**inputs, max_new_tokens=max_new_tokens)
-        texts = tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-        return [text.strip() for text in texts]
+        written = output[:, inputs["input_ids"].shape[1] :]
+        texts = tokenizer.batch_decode(written, skip_special_tokens=True)
+        return [
+            GeneratedText(text.strip(), len(tokens) == max_new_tokens and ends.isdisjoint(tokens))
+            for text, tokens in zip(texts, written.tolist(), strict=True)
+        ]
 
     def _inputs(self, prompts: Sequence[Prompt], sources: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         bos = self._processor.tokenizer.bos_token

@@ -2,7 +2,7 @@
 
 | format | file | columns or keys |
 |---|---|---|
-| `eyechart` | `.jsonl` | `id`, and `text`, `logits` ({word: value}) or `score`; `pass` ("main" if absent), `options` |
+| `eyechart` | `.jsonl` | `id`, and `text`, `logits` ({word: value}) or `score`; more in `predictions.json_lines` |
 | `vlmevalkit` | `.xlsx`, `.tsv`, `.json` | `index`, `prediction`; `question`, `A`, `B`, ... as shown, `thinking` |
 | `lmms-eval` | `.jsonl` | `doc_id`, `filtered_resps` (or `resps`), `doc` |
 | `llava-mmbench` | `.jsonl` | `question_id`, `round_id`, `text`, `options`; `prompt` |
@@ -30,7 +30,7 @@ What becomes of rows and items that are not as they should be:
   characters, so answers that long are counted (`cut_at_cell_limit`);
 - numbers and truth values in place of text: their text, as a sheet shows it. A formula: an answer that begins with "=".
   A date: an error of that item, which names the row;
-- reasoning in the column `thinking`: no part of the answer, counted (`with_thinking`);
+- reasoning in a column of its own: no part of the answer, counted (`with_thinking`);
 - options that are not those of the question: an error of that item, which names the row. An empty cell stands for an
   option such as "N/A" or "None", which pandas takes for one;
 - no Unicode text, no JSON, a row without its columns, a folder, an empty file: an error that names the file and row.
@@ -144,8 +144,8 @@ class PredictionsFileBackend(Backend):
             settings["predictions_repeated"] = len(self._predictions) - distinct
         if self._has_scores:
             settings["lower_is_better"] = self._lower_is_better
-        if any(prediction.has_thinking for prediction in self._predictions):
-            settings["with_thinking"] = sum(prediction.has_thinking for prediction in self._predictions)
+        if any(prediction.reasoning for prediction in self._predictions):
+            settings["with_thinking"] = sum(bool(prediction.reasoning) for prediction in self._predictions)
         if self._path.suffix.lower() == XLSX:
             lengths = (len(prediction.text or "") for prediction in self._predictions)
             settings["cut_at_cell_limit"] = sum(length >= CELL_LIMIT for length in lengths)
@@ -177,7 +177,13 @@ class PredictionsFileBackend(Backend):
                 return self._number(request, prediction)
             if prediction.text is None:
                 raise ValueError("no text")
-            return Response(request, text=prediction.text, options=_shown(request, prediction))
+            return Response(
+                request,
+                text=prediction.text,
+                reasoning=prediction.reasoning,
+                finish_reason=prediction.finish_reason,
+                options=_shown(request, prediction),
+            )
         except ValueError as error:
             raise DataError(str(error), **place) from error
 

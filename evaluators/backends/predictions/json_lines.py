@@ -1,7 +1,8 @@
 """Our own predictions: JSON Lines, one object for each item and pass.
 
 `id` is the row's id, `pass` is "main" if absent, and there are `text`, `logits` ({word: value}) or `score`. `options`
-are the options as they were shown; a letter without `options` means the release's order.
+are the options as they were shown; a letter without `options` means the release's order. `reasoning` is what the model
+wrote before its answer, `finish_reason` how the text ended: "length" where it was cut off.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,9 @@ def parse(row: Mapping[str, Any]) -> Prediction:
         raise ValueError(f"'text' is {brief(text)}; expected a string")
     if options is not None and not (isinstance(options, list) and all(map(_is_text, options))):
         raise ValueError(f"'options' is {brief(options)}; expected a list of strings")
+    for name in ("reasoning", "finish_reason"):
+        if row.get(name) is not None and not _is_text(row[name]):
+            raise ValueError(f"'{name}' is {brief(row[name])}; expected a string")
     if all(row.get(name) is None for name in ANSWERS):
         raise ValueError("neither 'text' nor 'logits' nor 'score' is there")
     return Prediction(
@@ -35,6 +39,8 @@ def parse(row: Mapping[str, Any]) -> Prediction:
         logits=None if row.get("logits") is None else _logits(row["logits"]),
         score=None if row.get("score") is None else number_of(row["score"], "'score'"),
         options=None if options is None else tuple(options),
+        reasoning=row.get("reasoning") or None,
+        finish_reason=row.get("finish_reason") or None,
     )
 
 

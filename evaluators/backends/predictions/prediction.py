@@ -31,8 +31,10 @@ class Prediction:
     """The question, where the file has it."""
     place: int | None = None
     """The tool's number of the item, which grows as the tool's data do; None where it has none."""
-    has_thinking: bool = False
-    """Whether the model's reasoning was split off the answer."""
+    reasoning: str | None = None
+    """The model's reasoning, where the file has it in a column of its own."""
+    finish_reason: str | None = None
+    """How the text ended, where the file says so."""
     problem: str = ""
     """Why the answer cannot be used; "" if it can."""
     failure: str = ""

@@ -32,7 +32,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
         options=lettered_options(row),
         question=text_of(row.get("question")),
         place=base,
-        has_thinking=bool(text_of(row.get("thinking"))),
+        reasoning=text_of(row.get("thinking")) or None,
         problem=problem,
         failure=text.strip() if text.strip().startswith(_FAILED) else "",
     )

@@ -1,0 +1,105 @@
+r"""What a reasoning model wrote before its answer, split from the answer.
+
+Reasoning stands in blocks: `<think>...</think>` (also `thinking`, `thought`, `reasoning`, `seed:think`), `[THINK]...`
+of Mistral, `◁think▷...` of Kimi, and the Harmony channels of gpt-oss, of which `final` alone is the answer. What is in
+the answer's code (`` `<think>` ``) opens no block. A block that is not closed is reasoning to its end: the text was cut
+off, and nothing in it is an answer.
+"""
+
+import re
+from dataclasses import dataclass
+
+_NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
+_TAG = re.compile(
+    rf"(?P<close></{_NAMES}>|\[/THINK\]|◁/think▷)|<{_NAMES}>|\[THINK\]|◁think▷",
+    re.IGNORECASE,
+)
+_TAG_OR_CODE = re.compile(rf"(?P<code>```.*?```|`[^`\n]*`)|{_TAG.pattern}", re.IGNORECASE | re.DOTALL)
+_CHANNEL = re.compile(r"<\|channel\|>(?P<name>\w+)[^<]{0,64}<\|message\|>")
+_CHANNEL_END = re.compile(r"<\|(?:end|return|call|start)\|>")
+
+
+@dataclass(frozen=True)
+class SplitReply:
+    """A reply in its two parts.
+
+    Attributes:
+        answer: What is not reasoning.
+        reasoning: What is, without its tags; "" where there is none.
+        is_finished: Whether all reasoning was closed.
+    """
+
+    answer: str
+    reasoning: str = ""
+    is_finished: bool = True
+
+
+def split_reasoning(text: str) -> SplitReply:
+    """Split a reply's reasoning from its answer.
+
+    A closing tag without an opening one closes a block that the prompt opened: all before it is reasoning. Blocks may
+    be nested.
+
+    Args:
+        text: Any string.
+
+    Examples:
+        >>> split_reasoning("<think>A or B?</think>C")
+        SplitReply(answer='C', reasoning='A or B?', is_finished=True)
+        >>> split_reasoning("A or B?</think>C").answer
+        'C'
+        >>> split_reasoning("<think>Option B looks")
+        SplitReply(answer='', reasoning='Option B looks', is_finished=False)
+    """
+    if "<|channel|>" in text:
+        return _split_channels(text)
+    if "<" not in text and "◁" not in text and "[" not in text:
+        return SplitReply(text)
+    answer: list[str] = []
+    reasoning: list[str] = []
+    start = position = nested = block_end = 0
+    is_inside = seen_close = False
+    while found := (_TAG if is_inside else _TAG_OR_CODE).search(text, position):
+        position = found.end()
+        if not is_inside and found["code"]:
+            continue
+        part, start = text[start : found.start()], position
+        if found["close"] is None:
+            (reasoning if is_inside else answer).append(part)
+            nested = nested + 1 if is_inside else 0
+            is_inside = True
+            continue
+        if is_inside:
+            reasoning.append(part)
+            block_end, is_inside = len(answer), False
+        elif nested:
+            # The closing tag before was that of an inner block; what stands between the two is reasoning as well.
+            reasoning += [*answer[block_end:], part]
+            del answer[block_end:]
+            nested -= 1
+        elif not seen_close:
+            reasoning, answer = [*answer, *reasoning, part], []
+        else:
+            answer.append(part)
+        seen_close = True
+    (reasoning if is_inside else answer).append(text[start:])
+    return SplitReply("".join(answer), "".join(reasoning).strip(), not is_inside)
+
+
+def _split_channels(text: str) -> SplitReply:
+    """Of Harmony's channels, `final` is the answer; one that has no end is unfinished unless it is that."""
+    first = _CHANNEL.search(text)
+    if first is None:
+        return SplitReply("", text, False)
+    answer, reasoning, is_finished = [text[: first.start()]], [], True
+    found: re.Match[str] | None = first
+    while found:
+        end = _CHANNEL_END.search(text, found.end())
+        content = text[found.end() : end.start() if end else len(text)]
+        is_final = found["name"].lower() == "final"
+        (answer if is_final else reasoning).append(content)
+        is_finished = is_final or end is not None
+        found = _CHANNEL.search(text, end.end()) if end else None
+    return SplitReply(
+        re.sub(r"<\|\w+\|>(?:assistant)?", "", "".join(answer)), "\n".join(reasoning).strip(), is_finished
+    )
