@@ -1,9 +1,9 @@
 r"""What a reasoning model wrote before its answer, split from the answer.
 
 Reasoning stands in blocks: `<think>...</think>` (also `thinking`, `thought`, `reasoning`, `seed:think`), `[THINK]...`
-of Mistral, `◁think▷...` of Kimi, and the Harmony channels of gpt-oss, of which `final` alone is the answer. What is in
-the answer's code (`` `<think>` ``) opens no block. A block that is not closed is reasoning to its end: the text was cut
-off, and nothing in it is an answer.
+of Mistral, `◁think▷...` of Kimi, and the Harmony channels of gpt-oss, of which `final` alone is the answer. A tag that
+the answer quotes as code (`` `<think>` ``) opens no block. A block that is not closed is reasoning to its end: the text
+was cut off, and nothing in it is an answer.
 """
 
 import re
@@ -26,7 +26,7 @@ class SplitReply:
     Attributes:
         answer: What is not reasoning.
         reasoning: What is, without its tags; "" where there is none.
-        is_finished: Whether all reasoning was closed.
+        is_finished: Whether every block was closed.
     """
 
     answer: str
@@ -62,6 +62,8 @@ def split_reasoning(text: str) -> SplitReply:
     while found := (_TAG if is_inside else _TAG_OR_CODE).search(text, position):
         position = found.end()
         if not is_inside and found["code"]:
+            # A reply that stands in a code block as a whole is no quotation.
+            position = found.start() + 1 if found["code"] == text.strip() else position
             continue
         part, start = text[start : found.start()], position
         if found["close"] is None:
@@ -83,7 +85,7 @@ def split_reasoning(text: str) -> SplitReply:
             answer.append(part)
         seen_close = True
     (reasoning if is_inside else answer).append(text[start:])
-    return SplitReply("".join(answer), "".join(reasoning).strip(), not is_inside)
+    return SplitReply("".join(answer), "".join(reasoning).strip(), not is_inside and not nested)
 
 
 def _split_channels(text: str) -> SplitReply:

@@ -2,6 +2,8 @@
 
 import re
 
+from eyechart.metrics.scoring.reasoning import split_reasoning
+
 _NUMBER = r"\d+(?:[.,]\d+)?"
 # The scale itself, which replies often repeat: "from 1 to 5", "1-5", "out of 5", "/5".
 _RANGE = rf"\b{_NUMBER}\s*(?:-|\u2013|\u2014|to)\s*{_NUMBER}\b"
@@ -20,7 +22,7 @@ def read_rating(text: str, lowest: float = 1.0, highest: float = 5.0) -> float |
     """The number that a reply gives.
 
     Args:
-        text: The reply.
+        text: The reply; reasoning before it is passed over.
         lowest: The lowest number that was asked for.
         highest: The highest.
 
@@ -32,6 +34,7 @@ def read_rating(text: str, lowest: float = 1.0, highest: float = 5.0) -> float |
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")
         (4.0, 3.0, None)
     """
+    text = split_reasoning(text).answer
     if _LIST.match(text):
         return None
     left = _SCALE.sub(" ", text)

@@ -22,7 +22,6 @@ from string import ascii_uppercase
 from eyechart.metrics.scoring.choices.mentions import find_mentions
 from eyechart.metrics.scoring.choices.text import (
     comparison_key,
-    drop_reasoning,
     explicit_answers,
     normalise,
     option_phrase,
@@ -31,6 +30,7 @@ from eyechart.metrics.scoring.choices.text import (
     stripped_key,
 )
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.reasoning import split_reasoning
 
 _LONE_LETTER_WRAPPING = " \t\n*_`\"'()[]{}.,:;!"
 _CUE = r"(?:(?:the|my) )?(?:(?:final|correct|best|right) )?(?:answer|option|choice)(?: is)?(?:\s?[:=]|\s)[\s*]{0,4}"
@@ -91,9 +91,9 @@ def named_letters(text: str, options: Sequence[str]) -> str:
         >>> named_letters("C", ["officer", "athlete", "athlete"])
         'C'
     """
-    if "<" not in text and "boxed" not in text and "◁" not in text:
+    text = split_reasoning(text).answer
+    if "<" not in text and "boxed" not in text:
         return _one_named(text, options)
-    text = drop_reasoning(text)
     contained = explicit_answers(text)
     if not contained:
         return _one_named(text, options)

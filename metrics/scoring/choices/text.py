@@ -1,4 +1,4 @@
-r"""Text handling for choice extraction: reasoning blocks, explicit answers, Markdown, words.
+r"""Text handling for choice extraction: explicit answers, Markdown, words.
 
 Everything here is linear in the length of the text. Protocol: MMBench, Sec. 3.2, step 1 (exact matching).
 
@@ -25,7 +25,6 @@ _WORD = _word_pattern(rf"[^\W_{_CJK}]", _CJK)
 _ASCII_WORD = _word_pattern("[A-Za-z0-9]")
 _CJK_CHARACTER = re.compile(rf"[{_CJK}]")
 
-_REASONING_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>|(◁/think▷)|◁think▷", re.IGNORECASE)
 _ANSWER_OPEN = re.compile(r"<answer>|<\|begin_of_box\|>", re.IGNORECASE)
 _ANSWER_CLOSE = re.compile(r"</answer>|<\|end_of_box\|>", re.IGNORECASE)
 _BOXED = re.compile(r"\\f?boxed\s{0,8}\{")
@@ -160,41 +159,6 @@ def option_breaks(option: str) -> tuple[bool, ...]:
 def ends_sentence(gap: str) -> bool:
     """Whether a sentence ends in this gap, so that a phrase cannot run across it."""
     return any(mark in gap for mark in ".!?;\n。")
-
-
-def drop_reasoning(text: str) -> str:
-    """Remove closed reasoning blocks, such as `<think>...</think>`.
-
-    A closing tag without an opening one closes a block that the prompt opened, so everything before it goes too. An
-    opening tag that is never closed is dropped alone: what follows is read like any other text. Blocks may be nested.
-
-    Examples:
-        >>> drop_reasoning("<think>A or B?</think>C")
-        'C'
-        >>> drop_reasoning("A or B?</think>C")
-        'C'
-    """
-    if "<" not in text and "◁" not in text:
-        return text
-    kept: list[str] = []
-    start, inside, nested, closed_before = 0, False, 0, False
-    for tag in _REASONING_TAG.finditer(text):
-        closing = bool(tag[1] or tag[2])
-        if inside:
-            nested += not closing
-        elif closing and not closed_before:
-            kept.clear()
-        elif closing and nested:
-            # The first closing tag was that of an inner block; what stands between the two is reasoning as well.
-            nested -= 1
-        else:
-            kept.append(text[start : tag.start()])
-            nested = 0
-        if closing or not inside:
-            start = tag.end()
-        closed_before = closed_before or closing
-        inside = not closing
-    return "".join([*kept, text[start:]])
 
 
 def explicit_answers(text: str) -> list[str]:

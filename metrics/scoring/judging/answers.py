@@ -31,6 +31,7 @@ from eyechart.metrics.scoring.judging.rounds import (
     score_frequencies,
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
+from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.intervals import interval_or_nan, part_generator, wilson_interval
 
 TEMPLATE = "mmbench_marking"
@@ -53,7 +54,7 @@ def read_answers(
     """Ask a judge about n answers.
 
     Args:
-        predictions: Answers to n questions; "" for a failed or empty response.
+        predictions: Answers to n questions; "" for a failed or empty response. Reasoning in them is left out.
         references: Correct answers; "" where it is private, and the row is left out.
         questions: The questions.
         judge: `judge(messages, n)` returning n replies.
@@ -74,10 +75,9 @@ def read_answers(
     """
     check_texts(predictions=predictions, references=references, questions=questions)
     rows = [row for row, reference in enumerate(references) if reference.strip()]
+    texts = [split_reasoning(text).answer for text in predictions]
     fields = [
-        {"question": questions[row], "reference": references[row], "answer": predictions[row]}
-        if predictions[row].strip()
-        else None
+        {"question": questions[row], "reference": references[row], "answer": texts[row]} if texts[row].strip() else None
         for row in rows
     ]
     names = ("judge_score", "rounds", "exact_match", "empty_prediction")
@@ -85,7 +85,7 @@ def read_answers(
     for row, of_item, scores in zip(rows, fields, ask_scores(TEMPLATE, fields, SCALE, judge, rounds), strict=True):
         items["judge_score"][row] = mean_score(scores)
         items["rounds"][row] = [list(scores)]
-        items["exact_match"][row] = matches_exactly(predictions[row], references[row])
+        items["exact_match"][row] = matches_exactly(texts[row], references[row])
         items["empty_prediction"][row] = of_item is None
     return items
 

@@ -30,6 +30,7 @@ from eyechart.metrics.scoring.judging.rounds import (
     score_frequencies,
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
+from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.intervals import interval_or_nan, part_generator
 
 SCALE = (0, 1, 2)
@@ -47,7 +48,7 @@ def read_descriptions(
     """Ask a judge about n descriptions.
 
     Args:
-        predictions: Descriptions of n images; "" for a failed or empty response.
+        predictions: Descriptions of n images; "" for a failed or empty response. Reasoning in them is left out.
         references: Golden descriptions; "" where it is private, and the row is left out.
         judge: `judge(messages, n)` returning n replies.
         rounds: Replies asked for per image and dimension.
@@ -69,11 +70,9 @@ def read_descriptions(
     check_texts(predictions=predictions, references=references)
     check_member("template", template, list(DIMENSIONS))
     rows = [row for row, reference in enumerate(references) if reference.strip()]
+    texts = [split_reasoning(text).answer for text in predictions]
     # The templates that need no reference ignore it.
-    fields = [
-        {"description": predictions[row], "reference": references[row]} if predictions[row].strip() else None
-        for row in rows
-    ]
+    fields = [{"description": texts[row], "reference": references[row]} if texts[row].strip() else None for row in rows]
     names = DIMENSIONS[template]
     items: Items = {name: [None] * len(references) for name in (*names, "rounds", "empty_prediction")}
     judged = [ask_scores(f"{template}_{name}", fields, SCALE, judge, rounds) for name in names]

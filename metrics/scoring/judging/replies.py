@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from string import ascii_uppercase
 
-from eyechart.metrics.scoring.choices.text import drop_reasoning
 from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
+from eyechart.metrics.scoring.reasoning import split_reasoning
 
 Judge = Callable[[Messages, int], Sequence[str | None]]
 """`judge(messages, n)` returning n replies, None for one that was lost.
@@ -199,9 +199,7 @@ def _bare(reply: str | None) -> str:
     """The reply without reasoning before it, decoration and blanks around it; "" where it is lost or none of these."""
     if reply is None:
         return ""
-    text = drop_reasoning(reply)
-    # Reasoning that was never closed would end here, and take the text with it.
-    is_open = text != reply and drop_reasoning(f"{reply}</think>") != text
-    if is_open or not reply.endswith(text) or len(text) > _LONGEST:
+    found = split_reasoning(reply)
+    if not found.is_finished or not reply.endswith(found.answer) or len(found.answer) > _LONGEST:
         return ""
-    return _DECORATION.sub("", text).strip()
+    return _DECORATION.sub("", found.answer).strip()

@@ -15,7 +15,8 @@ import re
 from typing import Literal
 
 from eyechart.metrics.scoring.choices.extraction import extract_choice
-from eyechart.metrics.scoring.choices.text import drop_reasoning, explicit_answers, normalise
+from eyechart.metrics.scoring.choices.text import explicit_answers, normalise
+from eyechart.metrics.scoring.reasoning import split_reasoning
 
 Preference = Literal["first", "second"]
 
@@ -86,7 +87,7 @@ def read_preference(text: str) -> Preference | None:
         >>> read_preference("Both images are of similar quality.") is None
         True
     """
-    text = drop_reasoning(text)
+    text = split_reasoning(text).answer
     contained = explicit_answers(text)
     found = {_one_preferred(content) for content in contained or [text]}
     return found.pop() if len(found) == 1 else None
