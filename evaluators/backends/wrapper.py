@@ -17,6 +17,7 @@ class BackendWrapper(Backend):
         """Keep the backend."""
         self._backend = backend
         self.needs_images = backend.needs_images
+        self.writes_replies = backend.writes_replies
         self.billed_per_request = backend.billed_per_request
 
     @property

@@ -5,8 +5,12 @@ from typing import Any
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.protocols.protocol import Protocol
+from eyechart.evaluators.requests.types import LENGTH, REASONING, RowResponses
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
+_FEW = 0.01
+"""Share of replies that were cut off up to which there is no caveat."""
 _MANY = 0.1
 """Share of replies without an option from which on there is a caveat."""
 
@@ -62,6 +66,48 @@ def failed_caveat(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:
         failures += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
     unscored = count_unscored(scores)
     return f"{failures} Incomplete: {_unscored(unscored, scores)}." if unscored else failures
+
+
+def reasoning_caveat(protocol: Protocol, asked: Protocol) -> str:
+    """That replies may be longer than usual, as the model reasons; "" where they may not.
+
+    Args:
+        protocol: As the run set it.
+        asked: With the length of replies in force.
+    """
+    if protocol.max_new_tokens == asked.max_new_tokens:
+        return ""
+    return (
+        f"The model reasons before it answers, so its replies may be {asked.reply_length:,} tokens long in place of "
+        f"{protocol.reply_length}; --max-new-tokens sets another length."
+    )
+
+
+def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol) -> str:
+    """How many replies were cut off before they ended; "" where these are few, or none where whole texts are needed.
+
+    Args:
+        answered: The rows with their responses.
+        protocol: As they were asked.
+    """
+    # A single token that was asked for is not cut off.
+    responses = [
+        response
+        for one in answered
+        for response in one.responses
+        if response.finish_reason is not None and response.request.max_new_tokens > 1
+    ]
+    cut = [response for response in responses if response.finish_reason in (LENGTH, REASONING)]
+    if len(cut) <= (0 if protocol.needs_whole_texts else _FEW * len(responses)):
+        return ""
+    reasoning = sum(response.finish_reason == REASONING for response in cut)
+    within = f", {reasoning:,} of them while the model reasoned" if reasoning else ""
+    found = f"{len(cut):,} of {len(responses):,} replies were cut off{within}."
+    longest = max(response.request.max_new_tokens for response in cut)
+    written = max(response.usage.get("completion_tokens", 0) for response in cut)
+    if written and written < longest:
+        return f"{found} The server allowed {written:,} tokens in place of {longest:,}: its context may be too small."
+    return f"{found} A larger --max-new-tokens than {longest:,} lets them end."
 
 
 def unmatched_caveat(scores: Mapping[str, Any]) -> str:

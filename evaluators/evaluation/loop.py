@@ -8,9 +8,11 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, missing_column
 from eyechart.evaluators.evaluation.caveats import (
     count_unscored,
+    cut_caveat,
     failed_caveat,
     private_caveat,
     published_caveat,
+    reasoning_caveat,
     repeated_caveat,
     unjudged_caveat,
     unmatched_caveat,
@@ -69,7 +71,8 @@ def evaluate_rows(
     if not rows:
         raise DataError("there are no rows to evaluate", path=loaded.source)
     start = time.perf_counter()
-    answered, failed = ask_rows(protocol, backend, rows, skip_bad, progress)
+    planned = protocol
+    protocol, answered, failed = ask_rows(protocol, backend, rows, skip_bad, progress)
     asked = time.perf_counter()
     try:
         scored = protocol.score(answered)
@@ -80,10 +83,17 @@ def evaluate_rows(
     unusable = [left_out_item(one.row, why) for one in answered if (why := scored.left_out.get(one.row["id"]))]
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
     scores, judge = scored.scores, settings.get("judge", {})
-    incomplete = [unusable_caveat(unusable, len(answered) - len(private)), unjudged_caveat(judge)]
+    cut = cut_caveat(answered, protocol)
+    incomplete = [
+        unusable_caveat(unusable, len(answered) - len(private)),
+        unjudged_caveat(judge),
+        f"Incomplete: {cut}" if cut and protocol.needs_whole_texts else "",
+    ]
     caveats = (
         published_caveat(settings.get("as_published")),
+        reasoning_caveat(planned, protocol),
         *incomplete,
+        "" if protocol.needs_whole_texts else cut,
         failed_caveat(scores or {}, judge),
         private_caveat(loaded, len(answered)) if len(private) == len(answered) else "",
         task.note if scores is not None else "",

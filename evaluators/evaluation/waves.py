@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
-from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.requests.types import REASONING, Backend, Request, Response, Row, RowResponses
+from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
+from eyechart.evaluators.requests.types import LENGTH, REASONING, Backend, Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.reasoning import split_reasoning
 
 Progress = Callable[[int, int], None]
@@ -47,8 +47,11 @@ class _State:
 
 def ask_rows(
     protocol: Protocol, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
-) -> tuple[list[RowResponses], list[dict[str, Any]]]:
+) -> tuple[Protocol, list[RowResponses], list[dict[str, Any]]]:
     """Ask a backend about rows, and read each response once when its wave is complete.
+
+    Where the run sets no length of replies and the reasoning of one is cut off, all are asked again for longer ones, so
+    that one length holds for all of them.
 
     Args:
         protocol: Says what to ask about a row, first and given the answers, and reads these.
@@ -58,15 +61,35 @@ def ask_rows(
         progress: Called after each response.
 
     Returns:
-        The rows that were answered, and what was left out: {"id", "path", "reason"} each.
+        The protocol, with the length of replies in force; the rows that were answered; and what was left out: {"id",
+        "path", "reason"} each.
 
     Raises:
         DataError: A request has no answer and `skip_bad` is off, or none of the rows could be asked.
     """
+    state = _ask(protocol, backend, rows, skip_bad, progress)
+    if state is None:
+        protocol = replace(protocol, max_new_tokens=REASONING_LENGTH)
+        return ask_rows(protocol, backend, rows, skip_bad, progress)
+    answered = _with_an_answer(state, skip_bad)
+    failed = [left_out_item(row, state.failed[id]) for id, row in state.rows.items() if id in state.failed]
+    if not answered:
+        first = failed[0]
+        raise DataError(f"none of the {len(rows)} items could be asked; the first: '{first['id']}': {first['reason']}")
+    return protocol, answered, failed
+
+
+def _ask(
+    protocol: Protocol, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
+) -> _State | None:
+    """All answers; None as soon as the reasoning of one is cut off at a length that nobody set."""
     state = _State({row["id"]: row for row in rows}, {row["id"]: {} for row in rows})
     wave = state.new(request for row in rows for request in protocol.requests(row))
+    may_grow = protocol.max_new_tokens is None and backend.writes_replies
     while wave:
-        for response in backend.answer(wave):
+        for response in map(_split, backend.answer(wave)):
+            if may_grow and response.reasoning and response.finish_reason in (LENGTH, REASONING):
+                return None
             _receive(response, state, skip_bad)
             if progress:
                 progress(state.answered, state.asked)
@@ -74,17 +97,12 @@ def ask_rows(
         wave = state.new(
             request for one in state.all_answered() for request in protocol.follow_ups(one.row, one.responses)
         )
-    answered = _with_an_answer(state, skip_bad)
-    failed = [left_out_item(row, state.failed[id]) for id, row in state.rows.items() if id in state.failed]
-    if not answered:
-        first = failed[0]
-        raise DataError(f"none of the {len(rows)} items could be asked; the first: '{first['id']}': {first['reason']}")
-    return answered, failed
+    return state
 
 
 def _receive(response: Response, state: _State, skip_bad: bool) -> None:
     request = response.request
-    state.responses[request.id][request.pass_name] = _split(response)
+    state.responses[request.id][request.pass_name] = response
     state.answered += 1
     if response.error is None:
         return

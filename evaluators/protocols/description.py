@@ -27,11 +27,11 @@ class Description(Protocol):
     metric: ClassVar[str] = "judge_description"
     kind: ClassVar[str] = "description"
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "description")
+    usual_length: ClassVar[int] = 512
+    needs_whole_texts: ClassVar[bool] = True
 
     template: Definition[Literal["q_bench", "aesbench"]] = "q_bench"
     """What the judge is asked: the dimensions and wording of which paper."""
-    max_new_tokens: Count = 512
-    """The longest text, in tokens."""
     rounds: Count = 5
     """Replies asked of the judge for each text and dimension."""
 
@@ -51,7 +51,7 @@ class Description(Protocol):
     def requests(self, row: Row) -> list[Request]:
         """One request for a text."""
         prompt, images = self.prompt_of(row), (row["image"],)
-        return [Request(id=row["id"], prompt=prompt, images=images, max_new_tokens=self.max_new_tokens)]
+        return [Request(id=row["id"], prompt=prompt, images=images, max_new_tokens=self.reply_length)]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
         """The golden text ("" if private), and the judge's scores by dimension."""

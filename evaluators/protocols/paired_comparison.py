@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, MIXED_POOL, has_bitrates
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of
+from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol, Scored, columns_of
 from eyechart.evaluators.protocols.validation import check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.errors import SmallSampleWarning
@@ -47,8 +47,6 @@ class PairedComparison(Protocol):
     """How pools count in means over pools."""
     part_of_pool: Definition[Any] = None
     """From a pool's name to the part of the data that makes a row of the paper's table; None where every pool does."""
-    max_new_tokens: Count = 32
-    """The longest reply, in tokens; 4,096 suits models that reason."""
     aggregator: Literal["map", "mle", "mle_ridge", "perron", "trueskill"] = "map"
     """How scores of images come from pairs."""
     undefined_pools: Literal["leave_out", "zero"] = "leave_out"
@@ -73,7 +71,7 @@ class PairedComparison(Protocol):
                 prompt=self.prompt_of(row),
                 images=images[::step],
                 image_ids=ids[::step],
-                max_new_tokens=self.max_new_tokens,
+                max_new_tokens=self.reply_length,
                 pass_name=name,
             )
             for name, step in _STEPS.items()

@@ -25,6 +25,8 @@ Seed = Annotated[int, Field(ge=0, strict=True)]
 PromptFunction = Callable[[Row], Prompt]
 """From a row to what the model sees; options are shown in the row's order."""
 CONFIG = ConfigDict(arbitrary_types_allowed=True, extra="forbid", use_attribute_docstrings=True)
+REASONING_LENGTH = 4096
+"""The longest reply of a model that reasons before it answers, in tokens, where a run sets none."""
 DEFAULT = "default"
 """The prompt that a task uses where none is named."""
 
@@ -66,6 +68,10 @@ class Protocol(ABC):
     columns: ClassVar[tuple[str, ...]]
     """Columns that the data must have: the id, the image or images, the label, then others."""
 
+    usual_length: ClassVar[int] = 32
+    """The longest reply of a model that does not reason first, in tokens, where a run sets none."""
+    needs_whole_texts: ClassVar[bool] = False
+    """Whether one text that was cut off makes the scores incomplete, as a judge sees it as it is."""
     has_groups: ClassVar[bool] = True
     """Whether its scores are broken down by groups."""
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ()
@@ -87,6 +93,8 @@ class Protocol(ABC):
     """Whether rows are left out that cannot be asked or lack an answer."""
     prompt: str = DEFAULT
     """Wording of the prompt: one of the task's."""
+    max_new_tokens: Count | None = None
+    """The longest reply, in tokens: by default the task's usual length, or 4,096 where the model reasons first."""
 
     def __post_init__(self) -> None:
         """Refuse a prompt that the task does not have.
@@ -101,6 +109,11 @@ class Protocol(ABC):
     def output_type(self) -> OutputType:
         """What its requests want of a model."""
         return OutputType.TEXT
+
+    @property
+    def reply_length(self) -> int:
+        """The longest reply to ask for, in tokens."""
+        return self.usual_length if self.max_new_tokens is None else self.max_new_tokens
 
     @property
     def is_judged(self) -> bool:
@@ -139,7 +152,10 @@ class Protocol(ABC):
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score."""
         unused = ("prompt", *self.unused_settings())
-        own = {name: getattr(self, name) for name in setting_fields(type(self)) if name not in unused}
+        values = {name: getattr(self, name) for name in setting_fields(type(self))} | {
+            "max_new_tokens": self.reply_length
+        }
+        own = {name: value for name, value in values.items() if name not in unused}
         return {"protocol": self.name, "prompt_id": self.full_prompt_id, **own, "seed": self.seed}
 
     def unused_settings(self) -> tuple[str, ...]:

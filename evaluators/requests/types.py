@@ -165,6 +165,8 @@ class Backend(Protocol):
 
     needs_images: bool = True
     """Whether requests have to carry their images."""
+    writes_replies: bool = True
+    """Whether it writes replies when asked, which then may be longer ones; predictions are there already."""
     billed_per_request: bool = False
     """Whether each request is asked and paid for by itself, so that asking fewer of them saves."""
 

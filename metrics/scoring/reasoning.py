@@ -7,6 +7,7 @@ was cut off, and nothing in it is an answer.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
@@ -15,6 +16,8 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _TAG_OR_CODE = re.compile(rf"(?P<code>```.*?```|`[^`\n]*`)|{_TAG.pattern}", re.IGNORECASE | re.DOTALL)
+_OPEN_AT_END = re.compile(rf"(?:<{_NAMES}>|\[THINK\]|◁think▷)\s*\Z", re.IGNORECASE)
+_CHANNEL_MARK = re.compile(r"<\|(?:channel|message|end|return|call|start)\|>")
 _CHANNEL = re.compile(r"<\|channel\|>(?P<name>\w+)[^<]{0,64}<\|message\|>")
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call|start)\|>")
 
@@ -88,12 +91,39 @@ def split_reasoning(text: str) -> SplitReply:
     return SplitReply("".join(answer), "".join(reasoning).strip(), not is_inside and not nested)
 
 
+def opens_reasoning(prompt: str) -> bool:
+    """Whether a prompt ends with a tag that opens reasoning, so that the reply to it begins inside.
+
+    Examples:
+        >>> opens_reasoning("assistant: <think> "), opens_reasoning("<think></think>")
+        (True, False)
+    """
+    # A tag is short, and a prompt may be long.
+    return _OPEN_AT_END.search(prompt[-64:]) is not None
+
+
+def reasoning_marks(tokens: Iterable[str]) -> set[str]:
+    """Those of some tokens that mark reasoning, so that a text without them cannot be split.
+
+    Examples:
+        >>> sorted(reasoning_marks(["[THINK]", "<|im_end|>", "<|end|>"]))
+        ['[THINK]']
+        >>> sorted(reasoning_marks(["<|channel|>", "<|end|>", "<pad>"]))
+        ['<|channel|>', '<|end|>']
+    """
+    found = set(tokens)
+    # Without channels, `<|end|>` ends a text.
+    marks = (_TAG, _CHANNEL_MARK) if "<|channel|>" in found else (_TAG,)
+    return {token for token in found if any(mark.fullmatch(token) for mark in marks)}
+
+
 def _split_channels(text: str) -> SplitReply:
     """Of Harmony's channels, `final` is the answer; one that has no end is unfinished unless it is that."""
     first = _CHANNEL.search(text)
     if first is None:
         return SplitReply("", text, False)
-    answer, reasoning, is_finished = [text[: first.start()]], [], True
+    answer, is_finished = [text[: first.start()]], True
+    reasoning: list[str] = []
     found: re.Match[str] | None = first
     while found:
         end = _CHANNEL_END.search(text, found.end())

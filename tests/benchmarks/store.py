@@ -18,7 +18,7 @@ import numpy as np
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.types import IMAGE, OutputType, Request, Response
+from eyechart.evaluators.requests.types import IMAGE, Backend, OutputType, Request, Response
 
 COUNT = 4000
 REPEATS = 5
@@ -26,7 +26,7 @@ PROMPT = "What distortion degrades the picture most?\nA. Blur\nB. Noise\nC. Over
 IDENTITY = {"backend": "benchmark", "model": "a/b", "settings": {f"setting {i}": i for i in range(20)}}
 
 
-class FreeModel:
+class FreeModel(Backend):
     """Says the same at once."""
 
     needs_images = True

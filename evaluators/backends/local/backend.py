@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
-from eyechart.evaluators.backends.local.engine import Engine, Found, Job
+from eyechart.evaluators.backends.local.engine import Engine, Found, Job, text_decoder
 from eyechart.evaluators.backends.local.errors import UnsharableError
 from eyechart.evaluators.backends.local.image_groups import (
     PreparedRequests,
@@ -230,7 +230,7 @@ class TransformersBackend(Backend):
             self._engine = Engine(
                 self._model,
                 pad_token_id=tokenizer.pad_token_id,
-                decode=lambda ids: tokenizer.decode(ids, skip_special_tokens=True).strip(),
+                decode=text_decoder(tokenizer),
                 feature_bytes=_FEATURE_BYTES,
             )
         except UnsharableError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from eyechart.evaluators.backends.local.features import Features, ImageFeatures
 from eyechart.evaluators.backends.local.kv_cache import KVCache
@@ -15,6 +15,7 @@ from eyechart.evaluators.backends.local.positions import Positions
 from eyechart.evaluators.backends.local.reader import Chunk, Reader, restrict_lm_head
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.types import Loss, OutputType
+from eyechart.metrics.scoring.reasoning import reasoning_marks
 
 _Item = TypeVar("_Item")
 
@@ -201,6 +202,14 @@ def end_tokens(model: PreTrainedModel) -> frozenset[int]:
     """The tokens that end a text."""
     ends = model.generation_config.eos_token_id
     return frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
+
+
+def text_decoder(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[int]], str]:
+    """From tokens to their text without special ones, except those that mark reasoning."""
+    special = {id: token.content for id, token in tokenizer.added_tokens_decoder.items() if token.special}
+    marks = reasoning_marks(special.values())
+    hidden = {id for id, token in special.items() if token not in marks}
+    return lambda ids: tokenizer.decode([id for id in ids if id not in hidden]).strip()
 
 
 def continuation_loss(prompt: Prompt, logits: torch.Tensor) -> Loss:

@@ -16,6 +16,7 @@ from eyechart.evaluators.backends.local.recovery import model_failure
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import LENGTH, STOP, OutputType, Request, Response
+from eyechart.metrics.scoring.reasoning import opens_reasoning
 
 _MOST_BYTES = 2**30
 
@@ -186,7 +187,9 @@ def respond(prompt: Prompt, found: Any, window: PreparedRequests, words: Sequenc
         images_downscaled=None if None in reduced else sum(map(bool, reduced)),
     )
     if request.output_type is OutputType.TEXT:
-        return replace(response, text=found.text, finish_reason=LENGTH if found.is_cut else STOP)
+        # The reply to a prompt that opens reasoning has no tag of its own.
+        text = f"<think>{found.text}" if opens_reasoning(prompt.text) else found.text
+        return replace(response, text=text, finish_reason=LENGTH if found.is_cut else STOP)
     if request.output_type is OutputType.LOSSES:
         totals = [loss.total for loss in found]
         if not all(map(math.isfinite, totals)):

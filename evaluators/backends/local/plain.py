@@ -9,7 +9,14 @@ import torch
 from transformers import PreTrainedModel, ProcessorMixin
 
 from eyechart.evaluators.backends.chat import decode_image
-from eyechart.evaluators.backends.local.engine import Found, GeneratedText, Job, continuation_loss, end_tokens
+from eyechart.evaluators.backends.local.engine import (
+    Found,
+    GeneratedText,
+    Job,
+    continuation_loss,
+    end_tokens,
+    text_decoder,
+)
 from eyechart.evaluators.backends.local.rendering import Prompt
 from eyechart.evaluators.requests.types import Loss, OutputType
 
@@ -67,10 +74,10 @@ class PlainRunner:
         with _plain_greedy(self._model, tokenizer.pad_token_id):
             output = self._model.generate(**inputs, max_new_tokens=max_new_tokens)
         written = output[:, inputs["input_ids"].shape[1] :]
-        texts = tokenizer.batch_decode(written, skip_special_tokens=True)
+        decode = text_decoder(tokenizer)
         return [
-            GeneratedText(text.strip(), len(tokens) == max_new_tokens and ends.isdisjoint(tokens))
-            for text, tokens in zip(texts, written.tolist(), strict=True)
+            GeneratedText(decode(tokens), len(tokens) == max_new_tokens and ends.isdisjoint(tokens))
+            for tokens in written.tolist()
         ]
 
     def _inputs(self, prompts: Sequence[Prompt], sources: Mapping[str, Any]) -> dict[str, torch.Tensor]:

@@ -66,6 +66,7 @@ class PredictionsFileBackend(Backend):
     """
 
     needs_images = False
+    writes_replies = False
 
     def __init__(self, path: str | Path, *, name: str | None = None, lower_is_better: bool = False) -> None:
         """Read the whole file.

@@ -74,8 +74,6 @@ class CircularEval(Protocol):
     """The prompt without options, for answers that a judge grades."""
     split: Definition[str] = ""
     """Split of the data, which the answer file names."""
-    max_new_tokens: Count = 32
-    """The longest reply, in tokens; 4,096 suits models that reason."""
     blind: Flag = False
     """Ask without the image (MMBench, Appendix B)."""
     exclude_blind_solved: BlindRunFolder | None = None
@@ -306,7 +304,7 @@ class CircularEval(Protocol):
             prompt=prompt(shown),
             images=() if self.blind else tuple(row["images"]),
             options=one.options,
-            max_new_tokens=self.max_new_tokens,
+            max_new_tokens=self.reply_length,
             pass_name=one.name,
             # One wrong pass is enough, whichever it is. An open answer alone would drop the question unseen.
             optional=not (self.grade_open_answers and one.name == MAIN),
@@ -318,7 +316,7 @@ class CircularEval(Protocol):
             id=row["id"],
             prompt=self.open_prompt(row),
             images=tuple(row["images"]),
-            max_new_tokens=self.max_new_tokens,
+            max_new_tokens=self.reply_length,
             pass_name=OPEN,
         )
 

@@ -65,8 +65,6 @@ class MultipleChoice(Protocol):
     """Whether replies that name an option and all others are scored apart too (AesBench)."""
     judge_template: Definition[str] = "mmbench_choice"
     """What a judge is asked, see `metrics/scoring/judging`."""
-    max_new_tokens: Count = 32
-    """The longest reply, in tokens; 4,096 suits models that reason."""
     shuffle_seed: Seed | None = None
     """Shuffles the options of each question, by its id; by default they stand as released."""
     inference: Literal["options", "closed-set"] = "options"
@@ -139,7 +137,7 @@ class MultipleChoice(Protocol):
                 options=options,
                 prefill=prefill,
                 continuations=continuations,
-                max_new_tokens=self.max_new_tokens,
+                max_new_tokens=self.reply_length,
             )
         ]
 

@@ -45,8 +45,6 @@ class SelfAwareness(Protocol):
     kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options", "refusal")
 
-    max_new_tokens: Count = 32
-    """The longest reply, in tokens; 4,096 suits models that reason."""
     shuffle_seed: Seed | None = None
     """Shuffles the options of each question, by its id; by default they stand as released."""
     fallback: Fallback = "wrong"
@@ -173,7 +171,7 @@ class SelfAwareness(Protocol):
             prompt=self.prompt_of({**row, "options": options}),
             images=tuple(row["images"]),
             options=options,
-            max_new_tokens=self.max_new_tokens,
+            max_new_tokens=self.reply_length,
             pass_name=pass_name,
             optional=self.skip_bad and pass_name == FORCED,
         )

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of, flat_items
+from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol, Scored, columns_of, flat_items
 from eyechart.evaluators.protocols.quality.ratings import read_rating
 from eyechart.evaluators.protocols.quality.variants import (
     METRIC_TIES,
@@ -59,8 +59,6 @@ class QualityAssessment(Protocol):
     """Pairs of words or of word sets, positive before negative, the task's own first."""
     average_over: Definition[str] = ""
     """The group over whose values the scores are averaged; by default they are of all images at once."""
-    max_new_tokens: Count = 32
-    """The longest reply, in tokens, where a number is read."""
     inference: Literal["logits", "top-token"] = "logits"
     """"logits" pools those of two words; "top-token" counts the likeliest tokens, which chooses the words."""
     word_pair: str | None = None
@@ -208,7 +206,7 @@ class QualityAssessment(Protocol):
 
     @property
     def _longest(self) -> int:
-        return 1 if self.is_top_token else self.max_new_tokens
+        return 1 if self.is_top_token else self.reply_length
 
     def _check_given_for_scores(self) -> None:
         """Refuse pooling settings where there is nothing to pool."""

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.types import IMAGE, Loss, Request, Response
+from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Request, Response
 
 
-class LoggingModel:
+class LoggingModel(Backend):
     """Answers in batches.
 
     Args:

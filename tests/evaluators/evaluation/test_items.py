@@ -14,7 +14,7 @@ from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.protocols.choice import questions
-from eyechart.evaluators.requests.types import Loss, OutputType, Response
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Response
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import TASKS, get_task
@@ -25,7 +25,7 @@ TEXTS = ("The image is dark and noisy.", "A sharp image with vivid colors, well 
 UNREADABLE = ("hard to say", "", "the second or the third")
 
 
-class Answers:
+class Answers(Backend):
     """A backend that answers by chance, but the same request always alike."""
 
     name = "chance"

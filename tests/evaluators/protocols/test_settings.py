@@ -70,7 +70,6 @@ def test_an_allowed_value_changes_one_setting_and_the_result_names_it(task, name
     ("task", "name", "value", "expected"),
     [
         *(("q_bench/perception", "max_new_tokens", value, "expected whole number") for value in (0, 1.5, True, "64")),
-        ("q_bench/perception", "max_new_tokens", None, "expected whole number"),
         *(("q_bench/perception", "shuffle_seed", value, "expected whole number") for value in (-1, True, "7")),
         *(("q_bench/assessment", "temperature", value, "expected number") for value in (0, -1, True, "2")),
         *(("q_bench/assessment", "temperature", float(value), "expected number") for value in ("nan", "inf")),

@@ -16,6 +16,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
 from eyechart.evaluators.report.paper_tables import aes_bench as paper_tables
+from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.plan import in_asking_order, make_plan
@@ -192,7 +193,7 @@ def test_a_plan_asks_for_the_level_before_it_is_stated():
     assert all(not known[name].after for task in TASKS for name in task.after)
 
 
-class Recorder:
+class Recorder(Backend):
     """Passes requests on and remembers what was asked together."""
 
     needs_images, billed_per_request, name = True, False, "recorder"

@@ -9,11 +9,11 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
-from eyechart.evaluators.requests.types import IMAGE, Loss, Response
+from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Response
 from eyechart.evaluators.tasks import get_task
 
 
-class Losses:
+class Losses(Backend):
     """A backend that knows the losses of options."""
 
     name = "losses"

@@ -1,0 +1,138 @@
+import datasets
+import pytest
+
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.requests.types import LENGTH, REASONING, REFUSAL, STOP, Backend, Response
+
+QUESTION = {"id": "q", "question": "How is it?", "options": ["Blurry", "Sharp"], "answer": "B"}
+
+
+class Writer(Backend):
+    """Writes the same words to every request, as many as are allowed.
+
+    Args:
+        text: The words by row id, or for all.
+        context: The most words that it can write.
+    """
+
+    name = "writer"
+
+    def __init__(self, text, context=10_000):
+        self.texts, self.context, self.lengths = text, context, []
+
+    def settings(self):
+        return {}
+
+    def answer(self, requests):
+        for request in requests:
+            self.lengths.append(request.max_new_tokens)
+            words = (self.texts if isinstance(self.texts, str) else self.texts[request.id]).split(" ")
+            said = words[: min(request.max_new_tokens, self.context)]
+            ended = STOP if len(said) == len(words) else LENGTH
+            usage = {"completion_tokens": len(said)}
+            yield Response(request, text=" ".join(said), finish_reason=ended, usage=usage)
+
+
+def reason(words):
+    return f"<think>{'hmm ' * words}Option A? </think>B"
+
+
+@pytest.fixture
+def ask(make_picture):
+    """Runs a task on some rows of a question."""
+
+    def run(model, ids=("q",), **settings):
+        rows = [QUESTION | {"id": id, "images": [make_picture(1)]} for id in ids]
+        data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
+        made = evaluator("q_bench/perception", settings=settings)
+        return made.run(model, LoadedData(data, "own data", "given", "given"))
+
+    return run
+
+
+@pytest.fixture
+def describe(make_picture):
+    def run(model, ids=("d",)):
+        rows = [{"id": id, "image": make_picture(1), "description": "It is dark."} for id in ids]
+        data = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
+        return evaluator("q_bench/description").run(model, LoadedData(data, "own data", "given", "given"))
+
+    return run
+
+
+def test_a_model_that_reasons_is_asked_for_4096_tokens_by_itself(ask):
+    model = Writer(reason(300))
+    found = ask(model, [str(i) for i in range(5)])
+    assert model.lengths == [32] + [4096] * 5
+    assert (found.scores["accuracy"], found.settings["max_new_tokens"]) == (1.0, 4096)
+    assert found.caveats == [
+        "The model reasons before it answers, so its replies may be 4,096 tokens long in place of 32; "
+        "--max-new-tokens sets another length."
+    ]
+    line = found.predictions[0]
+    assert (line["text"], line["finish_reason"]) == ("B", STOP)
+    assert line["reasoning"].startswith("hmm hmm") and line["reasoning"].endswith("Option A?")
+
+
+def test_one_reply_that_reasons_makes_all_longer_whatever_their_order(ask):
+    texts = {"a": "B", "b": "B", "c": reason(40)}
+    for ids in ("abc", "cba"):
+        found = ask(Writer(texts), list(ids))
+        assert (found.settings["max_new_tokens"], found.scores["accuracy"]) == (4096, 1.0)
+
+
+@pytest.mark.parametrize("text", [reason(3), "<think></think>" + "so " * 40 + "B", "B"])
+def test_replies_that_fit_or_do_not_reason_keep_the_usual_length(ask, text):
+    model = Writer(text)
+    assert ask(model).settings["max_new_tokens"] == 32
+    assert model.lengths == [32]
+
+
+def test_a_length_that_is_set_is_kept_and_the_reader_hears_of_replies_that_were_cut(ask):
+    model = Writer(reason(300))
+    found = ask(model, max_new_tokens=32)
+    assert model.lengths == [32]
+    assert found.scores["accuracy"] == 0.0, "Option A stands in unfinished reasoning"
+    assert found.predictions[0]["finish_reason"] == REASONING
+    assert found.caveats[0] == (
+        "1 of 1 replies were cut off, 1 of them while the model reasoned. A larger --max-new-tokens than 32 lets them "
+        "end."
+    )
+
+
+def test_one_cut_reply_in_a_hundred_needs_no_caveat_and_two_do(ask):
+    texts = {f"{i}": "B" for i in range(100)}
+    cut = "so " * 40
+    ids = list(texts)
+    assert ask(Writer(texts | {"0": cut}), ids).caveats == []
+    found = ask(Writer(texts | {"0": cut, "1": cut}), ids)
+    assert found.caveats == ["2 of 100 replies were cut off. A larger --max-new-tokens than 32 lets them end."]
+
+
+def test_what_a_server_allowed_is_named(ask):
+    found = ask(Writer(reason(300), context=100))
+    assert found.settings["max_new_tokens"] == 4096
+    assert found.caveats[1] == (
+        "1 of 1 replies were cut off, 1 of them while the model reasoned. The server allowed 100 tokens in place of "
+        "4,096: its context may be too small."
+    )
+
+
+def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
+    texts = {f"{i}": "It is dark." for i in range(200)}
+    assert describe(Writer(texts), list(texts)).complete
+    found = describe(Writer(texts | {"7": "dark " * 600}), list(texts))
+    assert not found.complete
+    assert found.caveats == [
+        "Incomplete: 1 of 200 replies were cut off. A larger --max-new-tokens than 512 lets them end."
+    ]
+
+
+def test_a_refusal_that_the_server_tells_apart_is_kept(ask):
+    class Refusing(Writer):
+        def answer(self, requests):
+            for request in requests:
+                yield Response(request, text="I cannot help with that.", finish_reason=REFUSAL)
+
+    assert ask(Refusing("")).predictions[0]["finish_reason"] == REFUSAL
