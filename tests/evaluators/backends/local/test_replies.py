@@ -32,7 +32,7 @@ def test_a_reply_that_ends_by_itself_is_told_from_one_that_was_cut(llava, make_p
     image = make_picture(3)
     cut = answers(with_end(llava, None), image, 6, sharing=sharing)
     assert cut.finish_reason == LENGTH
-    every_token = list(range(len(llava[1].tokenizer)))
+    every_token = list(range(llava[0].config.text_config.vocab_size))
     ended = answers(with_end(llava, every_token), image, 6, sharing=sharing)
     assert (ended.text, ended.finish_reason) == ("", STOP)
 
