@@ -88,7 +88,7 @@ def _ask(
     may_grow = protocol.max_new_tokens is None and backend.writes_replies
     while wave:
         for response in map(_split, backend.answer(wave)):
-            if may_grow and response.reasoning and response.finish_reason in (LENGTH, REASONING):
+            if may_grow and _is_cut_in_reasoning(response):
                 return None
             _receive(response, state, skip_bad)
             if progress:
@@ -111,6 +111,12 @@ def _receive(response: Response, state: _State, skip_bad: bool) -> None:
     spared = (MissingPredictionError, EndpointError) if skip_bad else MissingPredictionError
     if not (isinstance(response.error, spared) and request.optional):
         _fail(request.id, response.error, state, skip_bad)
+
+
+def _is_cut_in_reasoning(response: Response) -> bool:
+    """Whether a reply was cut off within its reasoning, or within the answer after it."""
+    ended = response.finish_reason
+    return ended == REASONING or (ended == LENGTH and response.reasoning is not None)
 
 
 def _split(response: Response) -> Response:

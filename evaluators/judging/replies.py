@@ -147,7 +147,7 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
                 tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": len(replies) * options.max_tokens}
                 usage.update(requests=1, estimated=1, **tokens)
             else:
-                usage.update(requests=1, **counted.model_dump())
+                usage.update(requests=1, **counted.counted)
     except (EndpointError, ModelError) as error:
         found.error = error
     finally:

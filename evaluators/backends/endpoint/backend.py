@@ -110,7 +110,7 @@ class OpenAIBackend(Backend):
                 completion,
                 text=choice.text.strip(),
                 reasoning=choice.message.reasoning or None,
-                finish_reason=choice.ended,
+                finish_reason=completion.finish_reason,
             )
         except DataError as error:
             return Response(request, error=error)
@@ -181,7 +181,7 @@ class _Question:
         return Response(
             self.request,
             **answer,
-            usage=completion.usage.model_dump() if completion.usage else {},
+            usage=completion.usage.counted if completion.usage else {},
             response_metadata={name: value for name, value in metadata.items() if value is not None},
         )
 

@@ -3,7 +3,7 @@
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.evaluators.requests.types import REFUSAL
+from eyechart.evaluators.requests.types import LENGTH, REASONING, REFUSAL
 
 
 class TopLogprob(BaseModel):
@@ -63,6 +63,9 @@ class Choice(BaseModel):
             EndpointError: There is none, for example because a filter took it.
         """
         text = self.message.text
+        if text is None and self.finish_reason == LENGTH:
+            # All tokens went into reasoning that the server keeps to itself.
+            return ""
         if text is None:
             raise EndpointError(f"the server's reply has no text (finish_reason {self.finish_reason!r})")
         return text
@@ -84,11 +87,23 @@ class Choice(BaseModel):
         return returned and all(token.top_logprobs for token in self.tokens[:1])
 
 
+class CompletionDetails(BaseModel):
+    """What the tokens of a reply were for."""
+
+    reasoning_tokens: int | None = None
+
+
 class Usage(BaseModel):
     """Tokens that a server charges for."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    completion_tokens_details: CompletionDetails | None = None
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """The tokens of the prompt and of the reply."""
+        return {"prompt_tokens": self.prompt_tokens, "completion_tokens": self.completion_tokens}
 
 
 class Completion(BaseModel):
@@ -97,6 +112,14 @@ class Completion(BaseModel):
     choices: list[Choice]
     usage: Usage | None = None
     model: str | None = None
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why the first reply ended, one within hidden reasoning told from others that are cut off."""
+        ended = self.choices[0].ended
+        details = self.usage and self.usage.completion_tokens_details
+        is_hidden = ended == LENGTH and not self.choices[0].text and details and details.reasoning_tokens
+        return REASONING if is_hidden else ended
 
 
 def parse_completion(content: bytes) -> Completion:
