@@ -138,13 +138,13 @@ def test_an_image_that_cannot_be_read_is_the_backends_to_explain(store):
 
     def say(request):
         if request.id.startswith("bad"):
-            return Response(request, error=BadImageError("no such image"))
+            return Response(request, error=BadImageError(f"no image of {request.id}"))
         return Response(request, text="x")
 
     backend = StoredBackend(Scripted(say), store)
     for _ in range(2):
         found = {r.request.id: r for r in backend.answer([*bad, text_request("good")])}
-        assert [str(found[f"bad {i}"].error) for i in range(2)] == ["no such image"] * 2
+        assert [str(found[f"bad {i}"].error) for i in range(2)] == ["no image of bad 0", "no image of bad 1"]
         assert found["good"].text == "x"
 
 
