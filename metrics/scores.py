@@ -130,6 +130,7 @@ def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...
     """Shares of replies by the step that decided them."""
     steps = {
         "exact": "parsed by exact matching",
+        "declared": "parsed as declared answers",
         "judge": "parsed by a judge",
         "random": "replaced by a random choice",
         "unmatched": "that could not be parsed",

@@ -12,6 +12,7 @@ EXACT, UNMATCHED = "exact", "unmatched"
 LOWEST_LOSS, SCORED, TEXT, UNSCORED = "lowest loss", "scored", "text", "unscored"
 STEPS = {
     EXACT: "exact matching",
+    "declared": "declared answer",
     "judge": "judge",
     "random": "random choice",
     UNMATCHED: "unmatched",

@@ -14,7 +14,7 @@ from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.tasks.task import Task
 
-_DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fallback")
+_DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fallback", "extraction")
 """Settings that the papers decide: their value is the task's own or one that it lists as published."""
 
 

@@ -76,7 +76,10 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
         ),
         # CCBench's categories are in no levels.
         groups=("l1_category", "l2_category", "category"),
-        published=(Published("fallback", "random", "MMBench, Sec. 3.2, step 3"),),
+        published=(
+            Published("extraction", "strict", "MMBench, Sec. 3.2, step 1"),
+            Published("fallback", "random", "MMBench, Sec. 3.2, step 3"),
+        ),
         published_judge=True,
         answer_file=partial(mmbench_answer_file, config=config),
     )

@@ -15,6 +15,7 @@ from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
 from eyechart.metrics.scoring.choices.reading import read_choices
+from eyechart.metrics.scoring.choices.replies import Extraction
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.replies import Judge
@@ -22,7 +23,8 @@ from eyechart.metrics.scoring.judging.replies import name_or_none
 
 _DESCRIPTION = """
 Share of multiple-choice questions answered right, where answers are a model's raw text. The choice is extracted from
-the text by exact matching, then by an optional judge; a text that names no option counts as wrong and is reported.
+the text by exact matching, as a declared answer, or by an optional judge; a text that names no option counts as wrong
+and is reported.
 """
 
 _CITATION = """
@@ -47,14 +49,16 @@ Args:
     choices (`list` of `list` of `str`): Option texts of each row, in the order shown.
     questions (`list` of `str`, optional): Question of each row; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
-    judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
+    judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
     judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that matches no option
         and so is wrong) or "q_bench_vote" (it votes right or wrong).
     rounds (`int`): Replies asked of the judge per row; the most frequent one counts. Default 5.
-    judge_reads (`str`): "unmatched" (default), replies in which exact matching finds no choice, or "all", as in
+    judge_reads (`str`): "unmatched" (default), replies that name no choice otherwise, or "all", as in
         Q-Bench, A.2.1. Without a judge, it has no effect.
     fallback (`str`): What an undecided row becomes: "wrong" (default), or "random", a choice among the options and X.
     seed (`int`): Seed of the random choice. Default 0.
+    extraction (`str`): "declared" (default) also reads answers that a verbose reply declares, "strict" applies exact
+        matching alone, as MMBench describes it.
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
@@ -64,14 +68,16 @@ Returns:
     n (`int`): Number of rows.
     yes_no (`dict`, where an answer is yes or no): Accuracy by answer, `yes` and `no`, their `mean`, balanced
         accuracy, `n_yes` and `n_no`.
-    extraction (`dict`): Shares of rows decided by `exact` matching, the `judge`, at `random`, and `unmatched` ones.
+    extraction (`dict`): Shares of rows decided by `exact` matching, as `declared` answers, by the `judge`, at `random`,
+        and `unmatched` ones.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Rows it gave no usable reply to in any round.
-    judge, judge_template, judge_template_version, judge_reads ("all"), rounds, fallback, seed: The settings that apply.
-    items (`dict` of `list`, with `return_items`): For each row `choice`, a letter or `None`; `step`, "exact", "judge",
-        "random" or "unmatched"; `correct`; `judge_failed_rounds`, `None` where no judge was asked.
+    judge, judge_template, judge_template_version, judge_reads ("all"), rounds, fallback, seed, extraction_mode (the
+        argument `extraction`): The settings that apply.
+    items (`dict` of `list`, with `return_items`): For each row `choice`, a letter or `None`; `step`, "exact",
+        "declared", "judge", "random" or "unmatched"; `correct`; `judge_failed_rounds`, `None` where no judge was asked.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -86,7 +92,7 @@ Examples:
     >>> scores["accuracy"], [round(end, 3) for end in scores["accuracy_ci95"]], round(scores["random_guess"], 3)
     (0.5, [0.15, 0.85], 0.333)
     >>> scores["extraction"]
-    {'exact': 0.75, 'judge': 0.0, 'random': 0.0, 'unmatched': 0.25}
+    {'exact': 0.75, 'declared': 0.0, 'judge': 0.0, 'random': 0.0, 'unmatched': 0.25}
     >>> scores["by_question_type"]["what"]["accuracy"], scores["by_question_type"]["what"]["n"]
     (0.5, 2)
 """
@@ -123,11 +129,14 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         judge_reads: str = "unmatched",
         fallback: str = "wrong",
         seed: int = 0,
+        extraction: Extraction = "declared",
         return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
         checked = check_groups(groups, len(predictions))
-        settings = ExtractionSettings(name_or_none(judge), judge_template, judge_reads, rounds, fallback, seed)
+        settings = ExtractionSettings(
+            name_or_none(judge), judge_template, judge_reads, rounds, fallback, seed, extraction
+        )
         items = read_choices(predictions, references, choices, settings, questions=questions, judge=judge)
         scores = choice_scores(items, references, choices, checked, settings)
         return scores | ({"items": items} if return_items else {})

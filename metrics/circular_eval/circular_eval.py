@@ -19,6 +19,7 @@ from eyechart.metrics.scoring.choices.circular_passes import check_question_grou
 from eyechart.metrics.scoring.choices.circular_passes import find_questions
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
 from eyechart.metrics.scoring.choices.reading import check_replies
+from eyechart.metrics.scoring.choices.replies import Extraction
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.inputs import check_member
@@ -28,7 +29,7 @@ from eyechart.metrics.scoring.judging.replies import name_or_none
 _DESCRIPTION = """
 Share of multiple-choice questions that are answered right in every pass, each with the options in another order
 (CircularEval), and the share answered right in the first pass (VanillaEval). Answers are a model's raw text, from which
-the choice is extracted by exact matching, then by an optional judge.
+the choice is extracted by exact matching, as a declared answer, or by an optional judge.
 """
 
 _CITATION = """
@@ -53,12 +54,14 @@ Args:
     questions (`list` of `str`, optional): Question of each pass; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per pass, the same in all passes of a
         question; adds `by_<group name>`.
-    judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
+    judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
     judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that matches no option
         and so is wrong) or "q_bench_vote" (it votes right or wrong).
     rounds (`int`): Replies asked of the judge per pass; the most frequent one counts. Default 5.
     fallback (`str`): What an undecided pass becomes: "wrong" (default), or "random", a choice among the options and X.
     seed (`int`): Seed of the random choice, together with question and rotation. Default 0.
+    extraction (`str`): "declared" (default) also reads answers that a verbose reply declares, "strict" applies exact
+        matching alone, as MMBench describes it.
     missing (`str`): What becomes of a question whose observed passes are all right but not all there: "error" (default)
         or "drop", which leaves it out. A question with a wrong pass is wrong, whatever else is missing.
     return_items (`bool`): Whether to add `items`. Default False.
@@ -74,16 +77,18 @@ Returns:
     n_vanilla (`int`): Questions in `vanilla_accuracy`.
     n_passes (`int`): Passes given.
     dropped (`int`): Questions left out of `circular_accuracy` by `missing="drop"`.
-    extraction (`dict`): Shares of passes decided by `exact` matching, the `judge`, at `random`, and `unmatched` ones.
+    extraction (`dict`): Shares of passes decided by `exact` matching, as `declared` answers, by the `judge`, at
+        `random`, and `unmatched` ones.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     distribution_over (`str`): What the two cover: "all passes", or "rotation 0" where passes are missing.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Passes the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Passes it gave no usable reply to in any round.
-    missing, judge, judge_template, judge_template_version, rounds, fallback, seed: The settings that apply.
-    items (`dict` of `list`, with `return_items`): For each pass `choice`, a letter or `None`; `step`, "exact", "judge",
-        "random" or "unmatched"; `correct`; `judge_failed_rounds`, `None` where no judge was asked; `circular_correct`,
-        whether its question is right in every pass, `None` where that is left out.
+    missing, judge, judge_template, judge_template_version, rounds, fallback, seed, extraction_mode (the argument
+        `extraction`): The settings that apply.
+    items (`dict` of `list`, with `return_items`): For each pass `choice`, a letter or `None`; `step`, "exact",
+        "declared", "judge", "random" or "unmatched"; `correct`; `judge_failed_rounds`, `None` where no judge was asked;
+        `circular_correct`, whether its question is right in every pass, `None` where that is left out.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -141,13 +146,16 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         rounds: int = 5,
         fallback: str = "wrong",
         seed: int = 0,
+        extraction: Extraction = "declared",
         missing: str = "error",
         return_items: bool = False,
     ) -> dict[str, Any]:
         columns = {"questions": questions, "groups": groups, "pass_counts": pass_counts}
         check_gathered(self.num_process, list(self.features), **columns)
         checked = check_groups(groups, len(predictions))
-        settings = ExtractionSettings(name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed)
+        settings = ExtractionSettings(
+            name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
+        )
         # What needs no choice is checked before a judge is asked, whose replies may cost money.
         check_member("missing", missing, MISSING)
         check_replies(predictions, references, choices)

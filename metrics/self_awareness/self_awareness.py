@@ -15,6 +15,7 @@ from eyechart.metrics.columns import CheckedColumns
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
 from eyechart.metrics.scoring.choices.self_awareness import read_self_awareness
 from eyechart.metrics.scoring.choices.self_awareness import self_awareness_scores
+from eyechart.metrics.scoring.choices.replies import Extraction
 from eyechart.metrics.scoring.inputs import check_gathered
 from eyechart.metrics.scoring.inputs import check_groups
 from eyechart.metrics.scoring.judging.replies import Judge
@@ -23,7 +24,8 @@ from eyechart.metrics.scoring.judging.replies import name_or_none
 _DESCRIPTION = """
 Self-awareness on multiple-choice questions with an "I don't know" option (QL-Bench): the share of questions answered
 right, plus the share rightly refused, that is, refused and then answered wrong when the option is taken away. Answers
-are a model's raw text, from which the choice is extracted by exact matching, then by an optional judge.
+are a model's raw text, from which the choice is extracted by exact matching, as a declared answer, or by an
+optional judge.
 """
 
 _CITATION = """
@@ -48,13 +50,15 @@ Args:
         where the first reply is the refusal. Read only there; "" for a request that failed, " " for an empty reply.
     questions (`list` of `str`, optional): Text of each question; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per question; adds `by_<group name>`.
-    judge (callable, optional): `judge(messages, n)` returning n replies; asked where exact matching finds no choice.
+    judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
     judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that names no option)
         or "q_bench_vote" (it votes right or wrong, so it never finds a refusal).
     rounds (`int`): Replies asked of the judge per reply; the most frequent one counts. Default 5.
     fallback (`str`): What an undecided reply becomes: "wrong" (default), or "random", a choice among the options shown
         and X.
     seed (`int`): Seed of the random choice. Default 0.
+    extraction (`str`): "declared" (default) also reads answers that a verbose reply declares, "strict" applies exact
+        matching alone, as MMBench describes it.
     unreadable_forced (`str`): What a forced reply that names no option is: "apart" (default), not in `score_rc`, or
         "wrong", as the paper's Eq. 3 has it. "" stays apart.
     return_items (`bool`): Whether to add `items`. Default False.
@@ -74,17 +78,19 @@ Returns:
     n, n_refused (`int`): Number of questions, and of those refused.
     unmatched (`int`): Questions whose first reply names no option: neither right nor refused.
     forced_unmatched (`int`): Refused questions whose forced reply names no option: not in `score_rc`.
-    extraction (`dict`): Shares of first replies decided by `exact` matching, the `judge`, at `random`, and `unmatched`.
+    extraction (`dict`): Shares of first replies decided by `exact` matching, as `declared` answers, by the
+        `judge`, at `random`, and `unmatched`.
     forced_extraction (`dict`, where a question is refused): The same of the forced replies to the refused questions.
     choice_distribution (`dict`): Shares of each letter among `predicted` (first replies, with "none") and `correct`
         choices.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and its unusable ones.
     judge_unscored (`int`, with a judge): Replies about which it said nothing usable in any round.
-    judge, judge_template, judge_template_version, rounds, fallback, seed, unreadable_forced ("wrong"): The
-        settings that apply.
+    judge, judge_template, judge_template_version, rounds, fallback, seed, extraction_mode (the argument
+        `extraction`), unreadable_forced ("wrong"): The settings that apply.
     items (`dict` of `list`, with `return_items`): For each question `choice` and, where refused, `forced_choice`,
-        letters in `choices` or `None`; `step` and `forced_step`, "exact", "judge", "random" or "unmatched"; `correct`;
+        letters in `choices` or `None`; `step` and `forced_step`, "exact", "declared", "judge", "random" or
+        "unmatched"; `correct`;
         `outcome`, "right answer", "wrong answer", "right refusal", "wrong refusal" or "unreadable";
         `judge_failed_rounds` and `forced_judge_failed_rounds`, `None` where no judge was asked.
 
@@ -145,12 +151,15 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         rounds: int = 5,
         fallback: str = "wrong",
         seed: int = 0,
+        extraction: Extraction = "declared",
         unreadable_forced: str = "apart",
         return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
         checked = check_groups(groups, len(predictions))
-        settings = ExtractionSettings(name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed)
+        settings = ExtractionSettings(
+            name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
+        )
         items = read_self_awareness(
             predictions,
             references,

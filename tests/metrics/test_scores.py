@@ -39,9 +39,9 @@ BREAKDOWN = "by_"
 ASKED = ("judge", "judge_template", "judge_template_version", "rounds")
 RESAMPLED = ("resamples", "seed")
 SETTINGS: Mapping[str, tuple[str, ...]] = {
-    CHOICE: ("fallback", "seed", *ASKED, "judge_reads"),
-    CIRCULAR: ("distribution_over", "missing", "fallback", "seed", *ASKED),
-    AWARENESS: ("fallback", "seed", *ASKED, "unreadable_forced"),
+    CHOICE: ("extraction_mode", "fallback", "seed", *ASKED, "judge_reads"),
+    CIRCULAR: ("distribution_over", "missing", "extraction_mode", "fallback", "seed", *ASKED),
+    AWARENESS: ("extraction_mode", "fallback", "seed", *ASKED, "unreadable_forced"),
     QUALITY: ("temperature", "strategy", "ties", "fit", "average_over", *RESAMPLED),
     DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds", *RESAMPLED),
     ANSWER: ("judge", "template", "template_version", "wording", "rounds", *RESAMPLED),
@@ -193,7 +193,7 @@ def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
         ({"accuracy_ci95": [0.9]}, "scores.accuracy_ci95 is [0.9]; expected [low, high], a number from 0 to 1"),
         ({"sum_ci95": [0, 7]}, "scores.sum_ci95 is [0, 7]; expected [low, high], a number from 0 to 6"),
         ({"yes_no": 0.5}, "scores.yes_no is 0.5; expected an object with mean, yes, no, n_yes, n_no"),
-        ({"extraction": {"exact": 1}}, "expected an object with exact, judge, random, unmatched"),
+        ({"extraction": {"exact": 1}}, "expected an object with exact, declared, judge, random, unmatched"),
         ({"choice_distribution": {"predicted": {"A": 2}, "correct": {}}}, "A is 2; expected a number from 0"),
         ({"choice_distribution": {"predicted": 2, "correct": {}}}, "predicted is 2; expected an object"),
         ({"scores": {"pool": {"image": 101}}}, "scores.scores.pool.image is 101; expected a number from 0 to 100"),

@@ -39,8 +39,9 @@ from eyechart.evaluators.protocols.protocol import (
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.circular import add_circular, circular_scores
 from eyechart.metrics.scoring.choices.circular_passes import find_questions
-from eyechart.metrics.scoring.choices.extraction import moved_letter, moved_reply, unplaced_reply
+from eyechart.metrics.scoring.choices.extraction import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.replies import Extraction, moved_reply, unplaced_reply
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.replies import Judge, judge_name
@@ -84,6 +85,9 @@ class CircularEval(Protocol):
     """CSV or JSON Lines with id, pass and the letter that people read in the reply: gives the agreement (Sec. 3.3)."""
     early_stop: Flag | None = None
     """Ask no further passes over a question after a wrong one; by default where each request is billed."""
+    extraction: Extraction = "declared"
+    """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone
+    (Sec. 3.2, step 1)."""
     fallback: Fallback = "wrong"
     """What a reply becomes that names no option: wrong, or a random choice (Sec. 3.2, step 3)."""
     rounds: Count = 1
@@ -103,7 +107,7 @@ class CircularEval(Protocol):
 
     @property
     def is_judged(self) -> bool:
-        """A judge reads replies that exact matching does not."""
+        """A judge reads replies that name no option otherwise."""
         return True
 
     @property
@@ -157,7 +161,7 @@ class CircularEval(Protocol):
         add_choices(
             [items[place] for place in places],
             [rows[place] for place in places],
-            [_reply(responses[asked[number]], passes[number]) for number in there],
+            [_reply(responses[asked[number]], passes[number], self.extraction) for number in there],
             self._extraction(),
             self.judge,
             questions=[passes[number].question for number in there],
@@ -179,7 +183,7 @@ class CircularEval(Protocol):
             diagnostics["extractor_agreement"] = self.human_labels.agreement(observed(public))
         files = {}
         if len(public) < len(answered):
-            passes, replies = _passes_and_replies(answered)
+            passes, replies = _passes_and_replies(answered, self.extraction)
             asked = sum(len(passes_of(one.row)) for one in answered)
             changed = sum(cell_text(reply) != reply for reply in replies)
             diagnostics["answer_file"] = {"passes": len(passes), "missing": asked - len(passes), "changed": changed}
@@ -229,7 +233,9 @@ class CircularEval(Protocol):
         items = [response.item for _, response in passes]
         counts = {row["id"]: len(passes_of(row)) for row, _ in passes}
         return {
-            "predictions": [_reply(response, one) for (_, response), one in zip(passes, asked, strict=True)],
+            "predictions": [
+                _reply(response, one, self.extraction) for (_, response), one in zip(passes, asked, strict=True)
+            ],
             "references": [item["answer"] for item in items],
             "choices": [item["options"] for item in items],
             "question_ids": [row["id"] for row, _ in passes],
@@ -247,7 +253,9 @@ class CircularEval(Protocol):
 
     def _extraction(self) -> ExtractionSettings:
         judge = None if self.judge is None else judge_name(self.judge)
-        return ExtractionSettings(judge=judge, rounds=self.rounds, fallback=self.fallback, seed=self.seed)
+        return ExtractionSettings(
+            judge=judge, rounds=self.rounds, fallback=self.fallback, seed=self.seed, extraction=self.extraction
+        )
 
     def _scores(self, answered: Sequence[RowResponses]) -> tuple[dict[str, Any], dict[str, bool | None]]:
         """The metric's scores, and whether each question is right in all passes, by id."""
@@ -321,18 +329,18 @@ class CircularEval(Protocol):
         )
 
 
-def _reply(response: Response, one: QuestionPass) -> str:
-    return unplaced_reply(response.text or "", list(shown_options(response)), one.options)
+def _reply(response: Response, one: QuestionPass, extraction: Extraction) -> str:
+    return unplaced_reply(response.text or "", list(shown_options(response)), one.options, extraction)
 
 
-def _passes_and_replies(answered: Sequence[RowResponses]) -> tuple[list[Row], list[str]]:
+def _passes_and_replies(answered: Sequence[RowResponses], extraction: Extraction) -> tuple[list[Row], list[str]]:
     """Each pass as its release shows it, and the reply in its letters."""
     passes: list[Row] = []
     replies = []
     for row, response in observed(answered):
         one = asked_pass(row, response)
         passes.append({**row, "index": one.index, "question": one.question, "hint": one.hint, "options": one.options})
-        replies.append(moved_reply(response.text or "", shown_options(response), one.options))
+        replies.append(moved_reply(response.text or "", shown_options(response), one.options, extraction))
     return passes, replies
 
 

@@ -31,8 +31,9 @@ from eyechart.evaluators.protocols.protocol import (
 )
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
-from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter, moved_reply, unplaced_reply
+from eyechart.metrics.scoring.choices.extraction import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.replies import Extraction, moved_reply, read_reply, unplaced_reply
 from eyechart.metrics.scoring.inputs import map_groups
 from eyechart.metrics.scoring.judging.replies import judge_name
 
@@ -72,10 +73,13 @@ class MultipleChoice(Protocol):
     loss (Q-Bench, A.2.1)."""
     loss: Literal["mean", "sum"] = "mean"
     """Loss of an option in closed-set inference: per token, or of all its tokens."""
+    extraction: Extraction = "declared"
+    """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone, as in
+    MMBench, Sec. 3.2, step 1."""
     fallback: Fallback = "wrong"
     """What a reply becomes that names no option: wrong, or a random choice (MMBench, Sec. 3.2)."""
     judge_reads: Literal["unmatched", "all"] = "unmatched"
-    """Replies that a judge reads: those in which exact matching finds no option, or all (Q-Bench, A.2.1)."""
+    """Replies that a judge reads: those that name no option otherwise, or all (Q-Bench, A.2.1)."""
     rounds: Count = 5
     """Replies asked of the judge for each answer."""
 
@@ -106,7 +110,8 @@ class MultipleChoice(Protocol):
 
     def unused_settings(self) -> tuple[str, ...]:
         """What is about replies has no effect on losses, and the kind of loss none on replies."""
-        return ("prompt", "fallback", "judge_reads", "rounds", "max_new_tokens") if self.is_closed_set else ("loss",)
+        of_replies = ("prompt", "extraction", "fallback", "judge_reads", "rounds", "max_new_tokens")
+        return of_replies if self.is_closed_set else ("loss",)
 
     @property
     def full_prompt_id(self) -> str:
@@ -148,23 +153,12 @@ class MultipleChoice(Protocol):
             for row, response in zip(rows, responses, strict=True)
         ]
         texts = [self._reply(row, response) for row, response in zip(rows, responses, strict=True)]
-        add_choices(items, rows, texts, self.extraction(), None if self.is_closed_set else self.judge)
+        add_choices(items, rows, texts, self._extraction(), None if self.is_closed_set else self.judge)
         if self.is_closed_set:
             for item, response in zip(items, responses, strict=True):
                 item["losses"] = [loss.total for loss in response.losses or ()]
                 item["loss_tokens"] = [loss.tokens for loss in response.losses or ()]
         return items
-
-    def extraction(self) -> ExtractionSettings:
-        """How replies become choices."""
-        return ExtractionSettings(
-            judge=None if self.judge is None or self.is_closed_set else judge_name(self.judge),
-            judge_template=self.judge_template,
-            judge_reads=self.judge_reads,
-            rounds=self.rounds,
-            fallback=self.fallback,
-            seed=self.seed,
-        )
 
     def score(self, answered: Sequence[RowResponses]) -> Scored:
         """Accuracy; prompt failures (Q-Bench, A.2.1) or equal losses; the answer file where all answers are private."""
@@ -186,19 +180,31 @@ class MultipleChoice(Protocol):
             "choices": [item["options"] for item in items],
             "questions": [one.row["question"] for one in answered],
             "groups": self._groups(answered) or None,
-            **module_settings(self.extraction(), None if self.is_closed_set else self.judge),
+            **module_settings(self._extraction(), None if self.is_closed_set else self.judge),
             "judge_reads": self.judge_reads,
         }
+
+    def _extraction(self) -> ExtractionSettings:
+        """How replies become choices."""
+        return ExtractionSettings(
+            judge=None if self.judge is None or self.is_closed_set else judge_name(self.judge),
+            judge_template=self.judge_template,
+            judge_reads=self.judge_reads,
+            rounds=self.rounds,
+            fallback=self.fallback,
+            seed=self.seed,
+            extraction=self.extraction,
+        )
 
     def _scores(self, answered: Sequence[RowResponses], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         columns = columns_of(items, *CHOICE_COLUMNS, "answer", "options")
         references, choices = columns.pop("answer"), columns.pop("options")
-        return choice_scores(columns, references, choices, self._groups(answered), self.extraction())
+        return choice_scores(columns, references, choices, self._groups(answered), self._extraction())
 
     def _items_by(self, loss: str, answered: Sequence[RowResponses]) -> list[dict[str, Any]]:
         items = [dict(one.responses[0].item) for one in answered]
         letters = [self._loss_letter(one.row, one.responses[0], loss) for one in answered]
-        add_choices(items, [one.row for one in answered], letters, self.extraction(), None)
+        add_choices(items, [one.row for one in answered], letters, self._extraction(), None)
         return items
 
     def _diagnostics(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
@@ -223,12 +229,13 @@ class MultipleChoice(Protocol):
         if self.is_closed_set:
             place = ascii_uppercase.index(reply)
             return f"{moved_letter(reply, shown, released)}. {shown[place]}"
-        return moved_reply(reply, shown, released)
+        return moved_reply(reply, shown, released, self.extraction)
 
     def _reply(self, row: Row, response: Response) -> str:
         if self.is_closed_set:
             return self._loss_letter(row, response, self.loss)
-        return unplaced_reply(response.text or "", shown_options(response), response.request.options)
+        shown = shown_options(response)
+        return unplaced_reply(response.text or "", shown, response.request.options, self.extraction)
 
     def _loss_letter(self, row: Row, response: Response, loss: str) -> str:
         """The letter of the option of lowest loss; where that stands several times, its right place."""
@@ -246,11 +253,11 @@ class MultipleChoice(Protocol):
         return groups
 
     def _names_option(self, response: Response) -> bool:
-        """Whether exact matching finds an option in the reply, so that no judge is needed (AesBench, Sec. 3.1)."""
+        """Whether the reply names an option itself, so that no judge is needed (AesBench, Sec. 3.1)."""
         if self.judge_reads == "all":
-            return extract_choice(response.text or "", shown_options(response)) is not None
+            return bool(read_reply(response.text or "", shown_options(response), self.extraction)[0])
         step = response.item.get("step")
-        return response.item["choice"] is not None if step is None else step == "exact"
+        return response.item["choice"] is not None if step is None else step in ("exact", "declared")
 
 
 def _failure_rate(failed: Sequence[bool], rows: Sequence[int]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.validation import check_text_list, check_texts
 from eyechart.evaluators.requests.types import Response, Row
-from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter
+from eyechart.metrics.scoring.choices.extraction import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
+from eyechart.metrics.scoring.choices.replies import read_reply
 from eyechart.metrics.scoring.judging.replies import Judge
 
 
@@ -66,7 +67,7 @@ def add_choices(
 
     Args:
         items: One for each reply, with `options` and the right letter `answer` as shown. Where that is "" (private),
-            exact matching alone gives the `choice`.
+            no judge is asked, and only the `choice` is given.
         rows: The row of each reply.
         replies: Raw texts.
         settings: How replies become choices.
@@ -91,7 +92,7 @@ def add_choices(
             items[place].update({name: column[number] for name, column in found.items()})
     for item, reply in zip(items, replies, strict=True):
         if not item["answer"]:
-            item["choice"] = extract_choice(reply, item["options"])
+            item["choice"] = read_reply(reply, item["options"], settings.extraction)[0][:1] or None
 
 
 def module_settings(settings: ExtractionSettings, judge: Judge | None) -> dict[str, Any]:
@@ -102,6 +103,7 @@ def module_settings(settings: ExtractionSettings, judge: Judge | None) -> dict[s
         "rounds": settings.rounds,
         "fallback": settings.fallback,
         "seed": settings.seed,
+        "extraction": settings.extraction,
     }
 
 

@@ -21,8 +21,9 @@ from eyechart.evaluators.protocols.choice.questions import (
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Protocol, Scored, Seed, columns_of, flat_items
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
-from eyechart.metrics.scoring.choices.extraction import moved_letter, moved_reply, unplaced_reply
+from eyechart.metrics.scoring.choices.extraction import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.replies import Extraction, moved_reply, unplaced_reply
 from eyechart.metrics.scoring.choices.self_awareness import read_forced, self_awareness_scores, without_refusal
 from eyechart.metrics.scoring.judging.replies import judge_name
 
@@ -47,6 +48,8 @@ class SelfAwareness(Protocol):
 
     shuffle_seed: Seed | None = None
     """Shuffles the options of each question, by its id; by default they stand as released."""
+    extraction: Extraction = "declared"
+    """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone."""
     fallback: Fallback = "wrong"
     """What a reply becomes that names no option: wrong, or a random choice."""
     rounds: Count = 5
@@ -56,7 +59,7 @@ class SelfAwareness(Protocol):
 
     @property
     def is_judged(self) -> bool:
-        """A judge reads replies that exact matching does not."""
+        """A judge reads replies that name no option otherwise."""
         return True
 
     def check(self, row: Row) -> None:
@@ -95,7 +98,7 @@ class SelfAwareness(Protocol):
         add_choices(
             [items[place] for place in first],
             [rows[place] for place in first],
-            [_first_reply(responses[place]) for place in first],
+            [_first_reply(responses[place], self.extraction) for place in first],
             self._extraction(),
             self.judge,
         )
@@ -132,11 +135,11 @@ class SelfAwareness(Protocol):
         """What the metric module takes for rows with public answers."""
         items = [one.responses[0].item for one in answered]
         return {
-            "predictions": [_first_reply(one.responses[0]) for one in answered],
+            "predictions": [_first_reply(one.responses[0], self.extraction) for one in answered],
             "references": [item["answer"] for item in items],
             "choices": [item["options"] for item in items],
             "refusals": [_refusal(one.row, one.responses[0]) for one in answered],
-            "forced_predictions": [_forced_reply(one) for one in answered],
+            "forced_predictions": [_forced_reply(one, self.extraction) for one in answered],
             "questions": [one.row["question"] for one in answered],
             "groups": known_groups([one.row for one in answered], self.groups) or None,
             **module_settings(self._extraction(), self.judge),
@@ -163,7 +166,9 @@ class SelfAwareness(Protocol):
 
     def _extraction(self) -> ExtractionSettings:
         judge = None if self.judge is None else judge_name(self.judge)
-        return ExtractionSettings(judge=judge, rounds=self.rounds, fallback=self.fallback, seed=self.seed)
+        return ExtractionSettings(
+            judge=judge, rounds=self.rounds, fallback=self.fallback, seed=self.seed, extraction=self.extraction
+        )
 
     def _request(self, row: Row, options: tuple[str, ...], pass_name: str) -> Request:
         return Request(
@@ -177,8 +182,8 @@ class SelfAwareness(Protocol):
         )
 
 
-def _first_reply(response: Response) -> str:
-    return unplaced_reply(response.text or "", shown_options(response), response.request.options)
+def _first_reply(response: Response, extraction: Extraction) -> str:
+    return unplaced_reply(response.text or "", shown_options(response), response.request.options, extraction)
 
 
 def _refusal(row: Row, response: Response) -> str:
@@ -186,7 +191,7 @@ def _refusal(row: Row, response: Response) -> str:
     return moved_letter(row["refusal"], row["options"], shown_options(response))
 
 
-def _forced_reply(answered: RowResponses) -> str | None:
+def _forced_reply(answered: RowResponses, extraction: Extraction) -> str | None:
     """The answer to the pass without the refusal, its letters those of the first pass's order; None if not asked."""
     forced = answered.of_pass(FORCED)
     if forced is None or forced.error is not None:
@@ -195,4 +200,4 @@ def _forced_reply(answered: RowResponses) -> str | None:
     expected = without_refusal(shown_options(first), _refusal(answered.row, first))
     # Precomputed predictions may have seen the options in another order, in which a letter means another one.
     # A model's empty reply is one that cannot be read; "" stands for none.
-    return moved_reply(forced.text or " ", list(shown_options(forced)), expected)
+    return moved_reply(forced.text or " ", list(shown_options(forced)), expected, extraction)

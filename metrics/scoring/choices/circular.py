@@ -103,8 +103,9 @@ def read_circular(
         InputError: As for `read_choices` and `circular_outcomes`.
     """
     if judge is not None:
-        # Incomplete questions that exact matching finds right are found before a judge is asked, who may cost money.
-        add_circular(read_choices(predictions, references, choices), passes, missing)
+        # Incomplete questions that the rules find right are found before a judge is asked, who may cost money.
+        by_rule = ExtractionSettings(extraction=(settings or ExtractionSettings()).extraction)
+        add_circular(read_choices(predictions, references, choices, by_rule), passes, missing)
     items = read_choices(
         predictions,
         references,

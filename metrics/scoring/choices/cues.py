@@ -16,6 +16,8 @@ CUE_COPULAS = frozenset({"is", "be", "was", "是", "为", "為"})
 _CUE_VERBS = frozenset({"choose", "select", "pick", "选", "選", "择", "擇"})
 # Every CJK character is a word of its own, so the last one of a noun stands for it.
 _NOUN_ENDS = frozenset(noun[-1] for noun in CUE_NOUNS if not noun.isascii())
+# "This has no answer, I cannot tell": what follows is no answer.
+_BETWEEN = frozenset(",.;!?")
 # Words between a noun and its copula: "the answer to this question is".
 _REACH = 6
 # The only words that a cue can end with.
@@ -61,7 +63,7 @@ class Cues:
             return False
         nearest = self._nouns[number - 1]
         if nearest == position - 1:
-            return True
+            return _BETWEEN.isdisjoint(self._reply.gaps[position])
         if previous not in CUE_COPULAS or position - nearest > _REACH + 1:
             return False
         return all(CLAUSE_MARKS.isdisjoint(gap) for gap in self._reply.gaps[nearest + 1 : position])

@@ -9,6 +9,8 @@ option matches the reply, by its letter or by its text. The paper leaves the mat
 - An option's text matches as a whole phrase. Where one matched option is part of another, the longer wins.
 - A mention behind not, no, never, n't or without in the same clause does not count, unless the option says so itself.
 - Yes and No match only alone, opening the reply, or right behind "answer is".
+- In a reply of several sentences, a text without a letter counts in the first or last one alone, and not if the reply
+  says that it cannot answer or was cut off.
 - Nothing named, two options named, or a letter and a text that disagree: no choice. Parsing never guesses.
 - A letter alone or behind a cue names its place, even where another option's text is that letter.
 - Options may repeat. A letter names its own place alone, a text all the places where it stands.
@@ -20,6 +22,7 @@ from functools import lru_cache
 from string import ascii_uppercase
 
 from eyechart.metrics.scoring.choices.mentions import find_mentions
+from eyechart.metrics.scoring.choices.sentences import is_cut, refuses, split_sentences
 from eyechart.metrics.scoring.choices.text import (
     comparison_key,
     explicit_answers,
@@ -40,6 +43,8 @@ _PLAIN = re.compile(
     rf"(?P<cue>(?i:{_CUE}))?(?:\(?(?P<label>[A-Z])[.):]\s+(?P<text>.+)|"
     rf"(?(cue)[(\[\"*]{{0,3}}(?P<letter>[A-Z])[)\]\"*]{{0,3}}[.!]?|(?!)))"
 )
+# A longer reply reasons, and mentions options on its way.
+_LONG = 200
 # In a longer text, what follows a label would be looked for behind each of many blanks.
 _PLAIN_LENGTH = 256
 
@@ -125,49 +130,6 @@ def moved_letter(letter: str, options: Sequence[str], shown: Sequence[str]) -> s
     return ascii_uppercase[places[list(options[:place]).count(text)]]
 
 
-def moved_reply(text: str, shown: Sequence[str], options: Sequence[str]) -> str:
-    """A reply in the letters of another order of the same options.
-
-    A reply that names no single option is returned unchanged.
-
-    Args:
-        text: The reply.
-        shown: The options as the reply saw them.
-        options: The order whose letters are wanted.
-
-    Examples:
-        >>> moved_reply("A", ["Yes", "No"], ["No", "Yes"]), moved_reply("perhaps", ["Yes", "No"], ["No", "Yes"])
-        ('B. Yes', 'perhaps')
-    """
-    letters = "" if list(shown) == list(options) else named_letters(text, shown)
-    if not letters:
-        return text
-    option = shown[ascii_uppercase.index(letters[0])]
-    # A text that stands several times was named without a letter.
-    return option if len(letters) > 1 else f"{moved_letter(letters, shown, options)}. {option}"
-
-
-def unplaced_reply(text: str, shown: Sequence[str], options: Sequence[str]) -> str:
-    """A reply to options in another order than `options`, in which a letter of a repeated text names no one place.
-
-    Nothing tells which of two equal texts stands where, so the letter of either is the text.
-
-    Args:
-        text: The reply.
-        shown: The options as the reply saw them.
-        options: The order in which they have letters.
-
-    Examples:
-        >>> unplaced_reply("A", ["x", "x", "y"], ["x", "y", "x"]), unplaced_reply("C", ["x", "x", "y"], ["x", "y", "x"])
-        ('x', 'C')
-    """
-    if list(shown) == list(options) or len(set(shown)) == len(shown):
-        return text
-    letters = named_letters(text, shown)
-    option = shown[ascii_uppercase.index(letters[0])] if letters else ""
-    return option if letters and list(shown).count(option) > 1 else text
-
-
 def check_options(options: Sequence[str], row: int | None = None) -> None:
     """Refuse more options than there are letters.
 
@@ -224,6 +186,8 @@ def _may_be_cue(option: str) -> bool:
 def _mentioned(text: str, options: Sequence[str]) -> str:
     """The one option that a text mentions, read word by word."""
     letters, texts = find_mentions(split_words(text), options)
+    if texts and not letters and len(text) > _LONG:
+        texts = find_mentions(split_words(_outer_sentences(text)), options).texts
     if letters:
         # The text of an option that is a letter itself is in the reply because that letter is.
         texts = frozenset(letter for letter in texts if not _is_letter(options[ascii_uppercase.index(letter)]))
@@ -233,6 +197,14 @@ def _mentioned(text: str, options: Sequence[str]) -> str:
     # A text that stands several times is one option, of which a letter picks one place.
     places = _places_of_one([ascii_uppercase.index(letter) for letter in named], options)
     return places if not letters else "".join(letters) if places and len(letters) == 1 else ""
+
+
+def _outer_sentences(text: str) -> str:
+    """The first and last sentence of a reply that answers; "" where it refuses to or was cut off."""
+    sentences = split_sentences(text)
+    if not sentences or is_cut(text, sentences) or any(map(refuses, sentences)):
+        return ""
+    return ". ".join(dict.fromkeys((sentences[0], sentences[-1])))
 
 
 def _is_letter(option: str) -> bool:

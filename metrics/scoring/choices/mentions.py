@@ -23,12 +23,15 @@ _LETTERS_OF = [
 # A bare capital behind one of these names something else: "image B", "vitamin C".
 _OTHER_NAMES = frozenset(
     {"image", "picture", "photo", "figure", "fig", "panel", "plan", "vitamin", "grade", "type", "class", "hepatitis"}
+    | {"angle", "triangle", "vertex", "line", "segment", "node", "side"}
     | {"letter", "letters", "point", "appendix", "part", "section", "channel", "number", "group", "team", "exhibit"}
 )
-# A letter that one of these joins to the word before or behind it is part of that word: "USB-C", "C++".
-_JOINING_BEFORE = ("-", "/", "\u00b0", "'", "+", "&", "@", "#")
+# A letter that one of these joins to the word before or behind it is part of that word, angle or unit: "USB-C", "C++".
+_JOINING_BEFORE = ("-", "/", "\u00b0", "'", "+", "&", "@", "#", "\u2220", "\u25b3", "{~")
 _JOINING_BEHIND = ("+", "#", "/", "'", "&")
 _ARTICLES = frozenset("AI")
+# In a text of more words, a bare letter is a variable, a point or a unit more often than a choice.
+_LONG = 40
 # What may follow the letter A but not the article.
 _AFTER_LETTER = frozenset(
     {"is", "was", "are", "were", "because", "since", "and", "or", "nor", "as", "but", "due", "has", "it"}
@@ -180,7 +183,7 @@ def _letters(reading: _Reading, positions: Sequence[int], present: Sequence[str]
         near = (previous, gaps[position], word, gaps[position + 1], following)
         if near not in judged:
             judged[near] = _by_neighbours(*near, upper)
-        names = judged[near]
+        names = judged[near] and (last < _LONG or _is_set_off(*near[:2], near[3]))
         if names is False or (names is None and not _announced(reading, position)):
             continue
         if denials and denials.letter(position):
@@ -227,7 +230,8 @@ def _by_neighbours(
     # An article, as nearly every long reply has.
     if word in ("a", "i") and after == " " and previous and following:
         return False
-    if previous and (before == "." or _joins(before)):
+    # Behind a point, a hyphen, an angle sign; or an end of a range, "A through E".
+    if "through" in (previous, following) or (previous and (before == "." or _joins(before))):
         return False
     quoted = before.endswith("'") and after.startswith("'")
     if (after.startswith(_JOINING_BEHIND) and not quoted) or (after == "-" and following):
@@ -247,6 +251,13 @@ def _by_neighbours(
     if (word == "A" and following.casefold() in _AFTER_LETTER) or (previous and is_cjk(previous) and not before):
         return True
     return None if not previous or previous in BEFORE_LETTER else False
+
+
+def _is_set_off(previous: str, before: str, after: str) -> bool:
+    """Whether brackets, a line break, a cue or other letters of a list set a letter off from the words before it."""
+    marked = not previous or previous in BEFORE_LETTER or any(mark in before for mark in "([{*\"'`:\n$")
+    marked = marked or previous in JOINERS or (len(previous) == 1 and "," in before)
+    return marked and after.strip() not in ("->", "\u2192")
 
 
 def _announced(reading: _Reading, position: int) -> bool:

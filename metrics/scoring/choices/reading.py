@@ -1,10 +1,11 @@
-"""From replies to choices, right or wrong: exact matching, then a judge, then an optional random choice.
+"""From replies to choices, right or wrong: exact matching, declared answers, a judge, an optional random choice.
 
 Protocol: the three steps of MMBench, Sec. 3.2, and the 5-round vote of Q-Bench, Appendix A.2.1. A judge that names X,
 no option, has decided: the row is wrong, and nothing is drawn for it. Options may repeat: letters are compared as
-letters, and a reply by a text that stands several times is right if one of its places is. Departures: the judge is
-asked only where exact matching finds no choice, unless `judge_reads` is "all"; with several rounds its most frequent
-letter or X counts; the random choice is off unless asked for. A row that no step decides counts as wrong.
+letters, and a reply by a text that stands several times is right if one of its places is. Departures: where exact
+matching finds no choice, an answer that the reply declares counts, unless `extraction` is "strict"; the judge is asked
+only where both find none, unless `judge_reads` is "all"; with several rounds its most frequent letter or X counts; the
+random choice is off unless asked for. A row that no step decides counts as wrong.
 """
 
 import hashlib
@@ -17,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.metrics.scoring.choices.extraction import check_options, named_letters
+from eyechart.metrics.scoring.choices.extraction import check_options
+from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, Extraction, read_reply
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_count, check_lengths, check_letter, check_member
 from eyechart.metrics.scoring.items import Items
@@ -35,7 +37,7 @@ from eyechart.metrics.scoring.judging.replies import (
 from eyechart.metrics.scoring.judging.texts import check_texts
 from eyechart.metrics.scoring.statistics.intervals import check_seed
 
-STEPS = ("exact", "judge", "random", "unmatched")
+STEPS = ("exact", "declared", "judge", "random", "unmatched")
 TEMPLATES = ("mmbench_choice", "q_bench_vote")
 FALLBACKS = ("wrong", "random")
 JUDGE_READS = ("unmatched", "all")
@@ -50,11 +52,12 @@ class ExtractionSettings:
     Attributes:
         judge: The judge's name, or None where no judge is asked.
         judge_template: "mmbench_choice" (the judge names a letter) or "q_bench_vote" (it votes right or wrong).
-        judge_reads: Which replies the judge reads: "unmatched", those in which exact matching finds no choice, or
-            "all", as in Q-Bench, Appendix A.2.1; exact matching then decides none.
+        judge_reads: Which replies the judge reads: "unmatched", those in which neither exact matching nor a declaration
+            gives a choice, or "all", as in Q-Bench, Appendix A.2.1; the judge alone then decides.
         rounds: Replies asked for per row.
         fallback: What an undecided row becomes: "wrong", or "random", a choice among the options and X.
         seed: Seed of the random choice.
+        extraction: What follows exact matching: "declared", reading declared answers, or "strict", nothing.
 
     Raises:
         InputError: A setting is not allowed.
@@ -66,17 +69,19 @@ class ExtractionSettings:
     rounds: int = 5
     fallback: str = "wrong"
     seed: int = 0
+    extraction: Extraction = "declared"
 
     def __post_init__(self) -> None:
         """Check the settings."""
         check_member("judge_template", self.judge_template, TEMPLATES)
         check_member("fallback", self.fallback, FALLBACKS)
         check_member("judge_reads", self.judge_reads, JUDGE_READS)
+        check_member("extraction", self.extraction, EXTRACTIONS)
         check_count("rounds", self.rounds)
         check_seed(self.seed)
 
     def is_unreadable(self, choice: str | None, step: str | None) -> bool:
-        """Whether a reply names no option, as exact matching, a judge (X) or the random choice found.
+        """Whether a reply names no option, as the rules, a judge (X) or the random choice found.
 
         A judge's vote may find a reply wrong without naming a letter; that is an answer.
         """
@@ -90,9 +95,10 @@ class ExtractionSettings:
 
         Examples:
             >>> ExtractionSettings(fallback="random", seed=3).applying([])
-            {'fallback': 'random', 'seed': 3}
+            {'extraction_mode': 'declared', 'fallback': 'random', 'seed': 3}
         """
-        settings: dict[str, Any] = {"fallback": self.fallback}
+        # "extraction" names the shares of the steps.
+        settings: dict[str, Any] = {"extraction_mode": self.extraction, "fallback": self.fallback}
         if self.fallback == "random":
             settings["seed"] = self.seed
         if self.judge is not None:
@@ -150,19 +156,19 @@ def read_choices(
     check_replies(predictions, references, choices)
     _check_judge(predictions, settings, questions, judge)
     letters: list[str | None] = [None] * len(predictions)
+    steps = ["unmatched"] * len(predictions)
     for row in _visiting_order(len(predictions), ids):
-        named = named_letters(predictions[row], choices[row])
+        named, steps[row] = read_reply(predictions[row], choices[row], settings.extraction)
         # A text that stands several times is right if one of its places is.
         letters[row] = references[row] if references[row] in named else named[:1] or None
-    steps = ["unmatched" if letter is None else "exact" for letter in letters]
     correct = [letter == reference for letter, reference in zip(letters, references, strict=True)]
     verdicts: dict[int, _Judged] = {}
     if judge is not None and questions is not None:
-        asked = [settings.judge_reads == "all" or step != "exact" for step in steps]
+        asked = [settings.judge_reads == "all" or step == "unmatched" for step in steps]
         rows = [row for row, text in enumerate(predictions) if asked[row] and text.strip()]
         verdicts = _judged(rows, predictions, references, choices, questions, judge, settings)
     for row, step in enumerate(steps):
-        if step == "exact" and row not in verdicts:
+        if step != "unmatched" and row not in verdicts:
             continue
         verdict = verdicts[row].verdict if row in verdicts else None
         if verdict is not None:
@@ -261,7 +267,7 @@ def extraction_shares(steps: Sequence[str]) -> dict[str, float]:
 
     Examples:
         >>> extraction_shares(["exact", "exact", "judge", "unmatched"])
-        {'exact': 0.5, 'judge': 0.25, 'random': 0.0, 'unmatched': 0.25}
+        {'exact': 0.5, 'declared': 0.0, 'judge': 0.25, 'random': 0.0, 'unmatched': 0.25}
     """
     counts = Counter(steps)
     return {step: counts[step] / len(steps) if steps else float("nan") for step in STEPS}

@@ -75,8 +75,9 @@ def read_self_awareness(
     check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
     if judge is not None:
         # What can be refused is refused before a judge is asked, whose replies may cost money.
-        by_rule = read_choices(predictions, references, choices)
-        _check_refusals(by_rule, refusals, forced_predictions, references, choices)
+        by_rule = ExtractionSettings(extraction=(settings or ExtractionSettings()).extraction)
+        by_rule_items = read_choices(predictions, references, choices, by_rule)
+        _check_refusals(by_rule_items, refusals, forced_predictions, references, choices)
     shared: Any = {"questions": questions, "judge": judge, "ids": ids}
     first = read_choices(predictions, references, choices, settings, **shared)
     return read_forced(first, forced_predictions, references, choices, refusals, settings, unreadable_forced, **shared)

@@ -89,12 +89,18 @@ def is_cjk(word: str) -> bool:
     return bool(_CJK_CHARACTER.match(word))
 
 
+def compose(text: str) -> str:
+    """Compatibility-normalised text with straight quotes."""
+    if text.isascii():
+        return text
+    # A few ligatures stand for whole sentences; a text made of them is no answer and would grow eighteenfold.
+    composed = unicodedata.normalize("NFKC", text) if text.count(_LONGEST_LIGATURE) < 64 else text
+    return (composed if len(composed) <= 2 * len(text) + 64 else text).translate(_STRAIGHT_QUOTES)
+
+
 def normalise(text: str) -> str:
-    """Compatibility-normalised text with straight quotes, without HTML tags and LaTeX font commands."""
-    if not text.isascii():
-        # A few ligatures stand for whole sentences; a text made of them is no answer and would grow eighteenfold.
-        composed = unicodedata.normalize("NFKC", text) if text.count(_LONGEST_LIGATURE) < 64 else text
-        text = (composed if len(composed) <= 2 * len(text) + 64 else text).translate(_STRAIGHT_QUOTES)
+    """`compose` of a text, without HTML tags and LaTeX font commands."""
+    text = compose(text)
     if "<" in text:
         text = _HTML_TAG.sub(" ", text)
     if "\\" in text:

@@ -223,10 +223,16 @@ def test_three_steps_of_extraction(data):
         return [options[options.index("Red") - 3]] * n
 
     alone = run(model, data).scores
-    assert alone["extraction"] == {"exact": 2 / 9, "judge": 0.0, "random": 0.0, "unmatched": 7 / 9}
+    assert alone["extraction"] == {"exact": 2 / 9, "declared": 0.0, "judge": 0.0, "random": 0.0, "unmatched": 7 / 9}
     assert alone["circular_accuracy"] == pytest.approx(1 / 3)
     done = run(model, data, judge=judge, options={"fallback": "random"})
-    assert done.scores["extraction"] == {"exact": 2 / 9, "judge": 4 / 9, "random": 3 / 9, "unmatched": 0.0}
+    assert done.scores["extraction"] == {
+        "exact": 2 / 9,
+        "declared": 0.0,
+        "judge": 4 / 9,
+        "random": 3 / 9,
+        "unmatched": 0.0,
+    }
     assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
     assert (done.scores["judge_template"], done.scores["rounds"]) == ("mmbench_choice", 1)
     assert [row["step"] for row in done.predictions] == ["exact"] * 2 + ["judge"] * 4 + ["random"] * 3

@@ -146,7 +146,7 @@ def test_a_judge_votes_five_times_on_replies_that_name_no_option(questions):
     replies = iter(["Splendid", "B", "Awful", "C", "Awful", "C"])
     found = run(questions, lambda messages: next(replies), judge=judge)
     assert found.scores["accuracy"] == pytest.approx(3 / 6)
-    assert found.scores["extraction"] == {"exact": 0.5, "judge": 0.5, "random": 0.0, "unmatched": 0.0}
+    assert found.scores["extraction"] == {"exact": 0.5, "declared": 0.0, "judge": 0.5, "random": 0.0, "unmatched": 0.0}
     assert (found.scores["judge_template"], found.scores["rounds"]) == ("q_bench_vote", 5)
     assert (found.scores["judge_asked"], found.scores["judge_failed_rounds"]) == (3, 3)
     assert found.settings["judge"] == {"name": "judge"}

@@ -46,11 +46,11 @@ def test_groups_hold_the_same_scores() -> None:
     found = _scores(["Yes", "Yes", "C", "?"], ["A", "B", "C", "A"], choices, {"kind": ["x", "x", "y", "y"]})
     assert found["accuracy"] == 0.5 and found["n"] == 4
     assert found["by_kind"]["x"]["yes_no"] == {"yes": 1.0, "no": 0.0, "mean": 0.5, "n_yes": 1, "n_no": 1}
-    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind", "fallback"}
+    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind", "extraction_mode", "fallback"}
     assert "yes_no" not in found["by_kind"]["y"]
     assert found["by_kind"]["y"]["extraction"]["unmatched"] == 0.5
     alone = _scores(["C", "?"], ["C", "A"], choices[2:], {})
-    assert found["by_kind"]["y"] | {"fallback": "wrong"} == alone
+    assert found["by_kind"]["y"] | {"extraction_mode": "declared", "fallback": "wrong"} == alone
 
 
 def test_one_sided_yes_no_is_nan_and_warns() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter, moved_reply, named_letters
+from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter, named_letters
+from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.errors import InputError
 from tests.growth import growth
 

@@ -118,9 +118,10 @@ def test_rows_of_a_question_need_not_stand_together() -> None:
 
 
 def test_settings_that_apply() -> None:
-    assert ExtractionSettings().applying([None]) == {"fallback": "wrong"}
+    assert ExtractionSettings().applying([None]) == {"extraction_mode": "declared", "fallback": "wrong"}
     judged = ExtractionSettings("me", "q_bench_vote", "all", rounds=3, fallback="random", seed=2)
     assert judged.applying([0, None, 3, 1]) == {
+        "extraction_mode": "declared",
         "fallback": "random",
         "seed": 2,
         "judge": "me",

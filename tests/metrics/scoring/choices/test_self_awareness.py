@@ -113,8 +113,8 @@ def test_by_hand() -> None:
     assert (found["n"], found["n_refused"], found["unmatched"], found["forced_unmatched"]) == (8, 4, 1, 2)
     assert found["score_sa_ci95"] == pytest.approx([100 * end for end in wilson_interval(3, 8)])
     assert found["answer_accuracy_ci95"] == list(wilson_interval(2, 4))
-    assert found["extraction"] == {"exact": 0.875, "judge": 0.0, "random": 0.0, "unmatched": 0.125}
-    assert found["forced_extraction"] == {"exact": 0.5, "judge": 0.0, "random": 0.0, "unmatched": 0.5}
+    assert found["extraction"] == {"exact": 0.875, "declared": 0.0, "judge": 0.0, "random": 0.0, "unmatched": 0.125}
+    assert found["forced_extraction"] == {"exact": 0.5, "declared": 0.0, "judge": 0.0, "random": 0.0, "unmatched": 0.5}
     assert found["choice_distribution"]["predicted"] == {"A": 0.125, "B": 0.0, "C": 0.25, "D": 0.5, "none": 0.125}
     assert found["random_guess"] == pytest.approx(1 / 3)
     halves = found["by_half"]
@@ -127,8 +127,9 @@ def test_groups_hold_the_same_scores_as_their_rows_alone() -> None:
     with pytest.warns(UndefinedScoreWarning, match="kind=z: answer_accuracy and answer_accuracy_ci95 are nan"):
         found = _scores(_items(first, forced), groups={"kind": ["x", "x", "y", "y", "z"]})
     for kind, rows in (("x", slice(0, 2)), ("y", slice(2, 4))):
-        assert found["by_kind"][kind] | {"fallback": "wrong"} == _scores(_items(first[rows], forced[rows]))
-    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind", "fallback"}
+        applying = {"extraction_mode": "declared", "fallback": "wrong"}
+        assert found["by_kind"][kind] | applying == _scores(_items(first[rows], forced[rows]))
+    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind", "extraction_mode", "fallback"}
 
 
 @pytest.mark.parametrize(("place", "refusal"), [(0, "A"), (1, "B"), (3, "D")])

@@ -1,0 +1,225 @@
+r"""Declared answers: the option that a verbose reply commits to, where exact matching names none.
+
+A departure from MMBench, Sec. 3.2, which has a judge read such replies. A reply that reasons mentions many options and
+then declares one: "Therefore, the correct answer is (C)". The rules:
+
+- A cue ("the answer is", "Answer:", `\boxed{...}`, "I would choose") and the value behind it are a declaration. So is a
+  label with which the reply begins, or which is its last line.
+- A value is a letter, an option's text, or the number that one option alone holds, with or without its unit. Two
+  letters ("B or C", "(A) through (E)"), a letter with another option's text, "none of these", or nothing, as the reply
+  was cut off, declare no option.
+- The last declaration counts. Two that differ are none, unless a correction ("Wait", "However") stands between them.
+- A reply without declarations is read for its conclusions: sentences that give a verdict ("Option B is correct") or
+  conclude ("Therefore, ..."). They count if all of them name one option and no refusal follows.
+- What a model adds behind its answer, further questions of its own, is not read.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from eyechart.metrics.scoring.choices.sentences import is_cut, refuses, split_sentences
+from eyechart.metrics.scoring.choices.text import compose, drop_reasoning
+from eyechart.metrics.scoring.choices.values import FIT, REACH, Values
+
+_NOUN = r"(?:options?|choices?|responses?|match(?:es)?|solutions?|letters?|selections?|statements?)"
+# "is", "would be", ":", "is therefore most likely:". "May be" declares nothing.
+_IS = (
+    r"(?:\s{0,4}[:=]|\s{1,4}(?:is|are|was|(?:would|should|must|will)\s(?:then\s|therefore\s)?be|becomes|remains)\b"
+    r"(?:\s(?:therefore|thus|then|most likely|likely|probably|clearly|indeed|still|hence|simply|to be|actually|now))?"
+    r"\s{0,4}:?)"
+)
+# Between noun and verb: "the answer to the question is", "the correct option letter for the year 2003 is".
+_ABOUT = r"(?:[ *_(][^.\n:=?!;]{0,90}?)??[*_\"]{0,3}"
+_CUE = re.compile(
+    # \boxed{C}, <answer>C</answer>, <CONCLUSION> B </CONCLUSION>
+    r"(?P<box>\\f?boxed\s{0,8}\{)|(?P<tag><(?:final_?)?(?:answer|conclusion|choice)>|<\|begin_of_box\|>)|(?P<final>"
+    # "the answer is", "Answer:"; but "answer choices:" lists them
+    rf"\banswers?\b(?!\s(?:choices|options)\b){_ABOUT}{_IS}"
+    # "## Final Answer" on a line of its own
+    r"|(?:^|\n)[\W_]{0,8}(?:(?:final|correct|my)\s)?answer[\W_]{0,8}\n"
+    # 答案是, 【答案】, 正确的选项应该是
+    r"|(?:答案|正确的?选项|正確的?選項)[^\n。,;:A-Z]{0,12}?(?:[应應][该該当當]?[是为為]|[为為是选選:】])[:】]?"
+    # 故选, 所以我选; but 所以选项A goes on about an option
+    r"|(?:[故应應][该該]?|因此|所以|我)[选選][择擇]?(?![项項])[是:]?"
+    # "the correct option is", "the closest match would be"
+    rf")|(?P<choice>\b(?:{FIT}|right)\s(?:[a-z]+\s)?{_NOUN}\b{_ABOUT}{_IS}"
+    # "I would choose", "we go with"
+    r"|\b(?:I|we)(?:'d|'ll|\s(?:would|will|should|must|can))?\s(?:(?:have to|therefore|thus|then)\s)?"
+    r"(?:choose|select|pick|go (?:with|for)|opt for|answer)\b\s{0,4}:?)",
+    re.IGNORECASE,
+)
+# Cues that declare nothing: "if the answer is", "the answer is not", "answer choice A is".
+_SUPPOSED = re.compile(r"\b(?:if|whether|when|unless|what|suppose)\s[^.\n,;:]{0,40}$", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|Not|never|cannot|whether|depends?|if)\b|n't\b")
+_OF_OPTION = re.compile(r"(?:choice|option|answer)\s[(*]{0,3}[A-Z][)*]{0,3}\s")
+
+# "B", "(B) text", "B. text", "**B**" at the beginning of a reply or line
+_LABEL = re.compile(r"[\s*_(\[]{0,6}([A-Z])(?:[)\]*]{1,4}[.:]?|[.:])(?=\s|$)|\s{0,4}([A-Z])\s{0,4}(?:\n|$)")
+# Behind a label that a sentence is about: "(A) is too bright"
+_SUBJECT = re.compile(
+    r"\s+(?:is|are|was|were|has|have|does|can|cannot|could|may|and|or|seems?|shows?|looks?|appears?|means?)\b"
+)
+# Behind a label, the others: the options are repeated or discussed.
+_NEXT_LABEL = re.compile(r"\n\W{0,6}[A-Z](?:[)\]*]{1,4}[.:]?|[.:])\s")
+
+# What stands between two declarations takes the first back: "Wait", "Let me recheck".
+_CORRECTION = re.compile(
+    r"\b(?:wait|actually|correct(?:ion|ing|ed)|mistakes?|errors?|let me|let's|oops|hmm|sorry|apolog\w+|instead"
+    r"|on second thought|re-?(?:check|evaluat|calculat|consider|examin|think|read|visit|assess)\w*)\b"
+    r"|不对|重新|更正|错了",
+    re.IGNORECASE,
+)
+_TURN = re.compile(r"\b(?:however|but|though|although|upon)\b|不过|但是|然而", re.IGNORECASE)
+# Behind its answer, a model goes on: "Question: ...", "Options: ...", "Now, let's summarize all the answers".
+_RUN_ON = re.compile(
+    r"\n\W{0,6}(?:Questions?|Options|Choices|Problem|Hint|Q)\b[^\n]{0,12}:"
+    r"|\n\W{0,4}Now,? [^\n]{0,60}(?:\banswers?\b|\ball\b|总结|答案)",
+    re.IGNORECASE,
+)
+_CONCLUDES = re.compile(
+    r"\W*(?:so|thus|hence|therefore|consequently|overall|accordingly|in conclusion|in summary|to conclude|based on"
+    r"|given (?:this|that|these|the))\b|.{0,200}[,;]\s(?:so|thus|hence|therefore)\b|\W*故|.{0,200}(?:所以|因此|综上)",
+    re.IGNORECASE,
+)
+# "Option B is correct", "the second image would be a more appropriate fit", "The missing shape is (D)."
+_VERDICT = re.compile(
+    r"\b(?:is|are|be|seems?|appears?|looks?|fits|matches)\b(?:\s[a-z]+){0,3}?\s(?:(?:more|most)\s)?"
+    rf"(?:{FIT}|answer|best|better)\b|\b(?:best|most closely) (?:fits|matches)\b"
+    r"|\b(?:is|be|corresponds to)\b[\s*:]{1,4}\([A-Z]\)",
+    re.IGNORECASE,
+)
+_BRACE = re.compile(r"[{}]")
+
+
+class _Declaration(NamedTuple):
+    """A place where a reply commits itself.
+
+    Attributes:
+        start: Where it begins.
+        end: Where its value begins, or ends if that is known.
+        letters: Of the option; "" where it declares none.
+        is_final: Whether it speaks of the answer, and not of an option that is best or chosen.
+    """
+
+    start: int
+    end: int
+    letters: str
+    is_final: bool
+
+
+def declared_letters(text: str, options: Sequence[str]) -> str:
+    r"""Letters of all places of the one option that a reply declares to be its answer.
+
+    Args:
+        text: The model's reply, any string.
+        options: Option texts that `check_options` has passed.
+
+    Returns:
+        As `named_letters`: one letter, several for a text that stands several times, "" for none.
+
+    Examples:
+        >>> options = ["Bright", "Dark", "Medium"]
+        >>> declared_letters("(A) is too much, (C) too little. Therefore, the correct answer is (B).", options)
+        'B'
+        >>> declared_letters("The answer is A. Wait, I see shadows. Answer: dark", options)
+        'B'
+        >>> declared_letters("The answer is A. The answer is B.", options)
+        ''
+        >>> declared_letters(r"5 m or 6 m. So $x = \boxed{6}$", ["5 m", "6 m"])
+        'B'
+    """
+    text = compose(drop_reasoning(text))
+    values = Values(options)
+    found = list(_declarations(text, values))
+    return _settled(text, found) if found else _concluded(text, values)
+
+
+def _settled(text: str, found: Sequence[_Declaration]) -> str:
+    """What the last declaration names, if no other contradicts it."""
+    contradicted = False
+    for before, after in pairwise([one for one in found if one.letters]):
+        if before.letters != after.letters:
+            replaced = after.is_final and not before.is_final
+            # What a reply begins with was not reasoned towards, so more than a "however" takes it back.
+            turned = before.start and _TURN.search(text, before.end, after.start)
+            contradicted = not (replaced or turned or _CORRECTION.search(text, before.end, after.start))
+    return "" if contradicted else found[-1].letters
+
+
+def _declarations(text: str, values: Values) -> Iterator[_Declaration]:
+    """All declarations, in order."""
+    end, position = len(text), 0
+    opening = _LABEL.match(text)
+    if opening and (letter := values.letter(opening[1] or opening[2])):
+        after = opening.end()
+        end = _answer_end(text, after)
+        if not (_NEXT_LABEL.search(text, after, end) or _SUBJECT.match(text, after)):
+            yield _Declaration(0, after, values.agreeing(letter, text[after : after + REACH]), True)
+    while (cue := _CUE.search(text, position, end)) is not None:
+        position = cue.end()
+        if cue["box"] or cue["tag"]:
+            content, position = _contained(text, cue)
+            letters = values.read(content, is_whole=True)
+        elif _declares_nothing(text, cue):
+            continue
+        else:
+            letters = values.read(text[position : min(end, position + REACH)])
+        if letters is not None:
+            end = min(end, _answer_end(text, position)) if letters and end == len(text) else end
+            yield _Declaration(cue.start(), position, letters, not cue["choice"])
+    yield from _closing(text[:end], values)
+
+
+def _declares_nothing(text: str, cue: re.Match[str]) -> bool:
+    supposed = _SUPPOSED.search(text, max(0, cue.start() - 50), cue.start())
+    return bool(supposed or _DENIED.search(cue[0]) or _OF_OPTION.search(cue[0]))
+
+
+def _answer_end(text: str, position: int) -> int:
+    """Where a reply that has declared an answer before `position` goes on to further questions."""
+    run_on = _RUN_ON.search(text, position)
+    return run_on.start() if run_on else len(text)
+
+
+def _contained(text: str, cue: re.Match[str]) -> tuple[str, int]:
+    """The content of an answer container, and where it ends; "" where it is not closed."""
+    start, limit = cue.end(), min(len(text), cue.end() + REACH)
+    if cue["tag"]:
+        end = text.find("<", start, limit)
+        return (text[start:end], end) if end >= 0 else ("", start)
+    depth = 1
+    for brace in _BRACE.finditer(text, start, limit):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return text[start : brace.start()], brace.end()
+    return "", start
+
+
+def _closing(text: str, values: Values) -> Iterator[_Declaration]:
+    """A last line that is a label, alone or with its option's text, and not the last one of a list of options."""
+    body, _, last = text.rstrip().rpartition("\n")
+    label = _LABEL.match(last)
+    if not label or not body.strip() or _LABEL.match(body.rstrip().rpartition("\n")[2]):
+        return
+    letter = values.letter(label[1] or label[2])
+    if letter and values.is_own(letter, last[label.end() :]):
+        yield _Declaration(len(body), len(text), letter, True)
+
+
+def _concluded(text: str, values: Values) -> str:
+    """The one option that the conclusions of a reply without declarations name."""
+    sentences = split_sentences(text)
+    cut, last = is_cut(text, sentences), len(sentences) - 1
+    named: set[str] = set()
+    for number, sentence in enumerate(sentences):
+        concludes, refused = bool(_CONCLUDES.match(sentence)), refuses(sentence)
+        ends = number == last and not cut
+        if refused:
+            named = {values.none_option()} if ends or not number else set()
+        elif concludes or _VERDICT.search(sentence) or (ends and not named):
+            denied = bool(_DENIED.search(sentence))
+            letters = values.concluded(sentence, denied, takes_number=ends and concludes)
+            named |= {letters} if letters else set()
+    return named.pop() if len(named) == 1 else ""
