@@ -9,8 +9,7 @@ then declares one: "Therefore, the correct answer is (C)". The rules:
   letters ("B or C", "(A) through (E)"), a letter with another option's text, "none of these", or nothing, as the reply
   was cut off, declare no option.
 - The last declaration counts. Two that differ are none, unless a correction ("Wait", "However") stands between them.
-- A reply without declarations is read for its conclusions: sentences that give a verdict ("Option B is correct") or
-  conclude ("Therefore, ..."). They count if all of them name one option and no refusal follows.
+- A reply without declarations is read for its conclusions, see `conclusions`.
 - What a model adds behind its answer, further questions of its own, is not read.
 """
 
@@ -19,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from eyechart.metrics.scoring.choices.sentences import is_cut, refuses, split_sentences
+from eyechart.metrics.scoring.choices.conclusions import concluded_letters
+from eyechart.metrics.scoring.choices.sentences import refuses, split_sentences
 from eyechart.metrics.scoring.choices.text import compose, drop_reasoning
 from eyechart.metrics.scoring.choices.values import FIT, REACH, Values
 
@@ -31,12 +31,12 @@ _IS = (
     r"\s{0,4}:?)"
 )
 # Between noun and verb: "the answer to the question is", "the correct option letter for the year 2003 is".
-_ABOUT = r"(?:[ *_(][^.\n:=?!;]{0,90}?)??[*_\"]{0,3}"
+_ABOUT = r"(?:[ *_(][^.,\n:=?!;]{0,90}?)??[*_\"]{0,3}"
 _CUE = re.compile(
     # \boxed{C}, <answer>C</answer>, <CONCLUSION> B </CONCLUSION>
     r"(?P<box>\\f?boxed\s{0,8}\{)|(?P<tag><(?:final_?)?(?:answer|conclusion|choice)>|<\|begin_of_box\|>)|(?P<final>"
     # "the answer is", "Answer:"; but "answer choices:" lists them
-    rf"\banswers?\b(?!\s(?:choices|options)\b){_ABOUT}{_IS}"
+    rf"\banswer\b(?!\s(?:choices|options)\b){_ABOUT}{_IS}|\banswers{_IS}"
     # "## Final Answer" on a line of its own
     r"|(?:^|\n)[\W_]{0,8}(?:(?:final|correct|my)\s)?answer[\W_]{0,8}\n"
     # 答案是, 【答案】, 正确的选项应该是
@@ -50,8 +50,10 @@ _CUE = re.compile(
     r"(?:choose|select|pick|go (?:with|for)|opt for|answer)\b\s{0,4}:?)",
     re.IGNORECASE,
 )
-# Cues that declare nothing: "if the answer is", "the answer is not", "answer choice A is".
+# Cues that declare nothing: "if the answer is", "if it is on the left, we choose", "the answer is not",
+# "answer choice A is". But "if I had to guess, I would choose" is a choice.
 _SUPPOSED = re.compile(r"\b(?:if|whether|when|unless|what|suppose)\s[^.\n,;:]{0,40}$", re.IGNORECASE)
+_IF = re.compile(r"\bif\s(?!(?:I|we)\s(?:had|have|must|were)|forced|pressed)[^.\n;:]{0,80}$", re.IGNORECASE)
 _DENIED = re.compile(r"\b(?:not|Not|never|cannot|whether|depends?|if)\b|n't\b")
 _OF_OPTION = re.compile(r"(?:choice|option|answer)\s[(*]{0,3}[A-Z][)*]{0,3}\s")
 
@@ -76,18 +78,6 @@ _TURN = re.compile(r"\b(?:however|but|though|although|upon)\b|不过|但是|然�
 _RUN_ON = re.compile(
     r"\n\W{0,6}(?:Questions?|Options|Choices|Problem|Hint|Q)\b[^\n]{0,12}:"
     r"|\n\W{0,4}Now,? [^\n]{0,60}(?:\banswers?\b|\ball\b|总结|答案)",
-    re.IGNORECASE,
-)
-_CONCLUDES = re.compile(
-    r"\W*(?:so|thus|hence|therefore|consequently|overall|accordingly|in conclusion|in summary|to conclude|based on"
-    r"|given (?:this|that|these|the))\b|.{0,200}[,;]\s(?:so|thus|hence|therefore)\b|\W*故|.{0,200}(?:所以|因此|综上)",
-    re.IGNORECASE,
-)
-# "Option B is correct", "the second image would be a more appropriate fit", "The missing shape is (D)."
-_VERDICT = re.compile(
-    r"\b(?:is|are|be|seems?|appears?|looks?|fits|matches)\b(?:\s[a-z]+){0,3}?\s(?:(?:more|most)\s)?"
-    rf"(?:{FIT}|answer|best|better)\b|\b(?:best|most closely) (?:fits|matches)\b"
-    r"|\b(?:is|be|corresponds to)\b[\s*:]{1,4}\([A-Z]\)",
     re.IGNORECASE,
 )
 _BRACE = re.compile(r"[{}]")
@@ -133,7 +123,7 @@ def declared_letters(text: str, options: Sequence[str]) -> str:
     text = compose(drop_reasoning(text))
     values = Values(options)
     found = list(_declarations(text, values))
-    return _settled(text, found) if found else _concluded(text, values)
+    return _settled(text, found) if found else concluded_letters(text, values)
 
 
 def _settled(text: str, found: Sequence[_Declaration]) -> str:
@@ -145,7 +135,10 @@ def _settled(text: str, found: Sequence[_Declaration]) -> str:
             # What a reply begins with was not reasoned towards, so more than a "however" takes it back.
             turned = before.start and _TURN.search(text, before.end, after.start)
             contradicted = not (replaced or turned or _CORRECTION.search(text, before.end, after.start))
-    return "" if contradicted else found[-1].letters
+    last = found[-1]
+    # "Option B fits best. Without more information, it is not possible to tell."
+    withdrawn = not last.is_final and any(map(refuses, split_sentences(text[last.end :])[-1:]))
+    return "" if contradicted or withdrawn else last.letters
 
 
 def _declarations(text: str, values: Values) -> Iterator[_Declaration]:
@@ -173,7 +166,7 @@ def _declarations(text: str, values: Values) -> Iterator[_Declaration]:
 
 
 def _declares_nothing(text: str, cue: re.Match[str]) -> bool:
-    supposed = _SUPPOSED.search(text, max(0, cue.start() - 50), cue.start())
+    supposed = (_IF if cue["choice"] else _SUPPOSED).search(text, max(0, cue.start() - 90), cue.start())
     return bool(supposed or _DENIED.search(cue[0]) or _OF_OPTION.search(cue[0]))
 
 
@@ -206,20 +199,3 @@ def _closing(text: str, values: Values) -> Iterator[_Declaration]:
     letter = values.letter(label[1] or label[2])
     if letter and values.is_own(letter, last[label.end() :]):
         yield _Declaration(len(body), len(text), letter, True)
-
-
-def _concluded(text: str, values: Values) -> str:
-    """The one option that the conclusions of a reply without declarations name."""
-    sentences = split_sentences(text)
-    cut, last = is_cut(text, sentences), len(sentences) - 1
-    named: set[str] = set()
-    for number, sentence in enumerate(sentences):
-        concludes, refused = bool(_CONCLUDES.match(sentence)), refuses(sentence)
-        ends = number == last and not cut
-        if refused:
-            named = {values.none_option()} if ends or not number else set()
-        elif concludes or _VERDICT.search(sentence) or (ends and not named):
-            denied = bool(_DENIED.search(sentence))
-            letters = values.concluded(sentence, denied, takes_number=ends and concludes)
-            named |= {letters} if letters else set()
-    return named.pop() if len(named) == 1 else ""

@@ -50,6 +50,8 @@ _MARKED = re.compile(
     r"(?:\(|\[|\*\*\(?|\b(?:[Oo]ption|[Cc]hoice)\s?[(*\"]{0,3}|选项\s?)([A-Z])(?=[)\]*\"]|(?![\w'])\W|[^\x00-\xff])"
     r"|([A-Z])(?=选项|項)"
 )
+# Punctuation tells such options apart, and words alone do not.
+_FORMULA = re.compile(r"[=≡⊃~<>+\\^∧\u2228]")
 _LAST_VALUE = re.compile(r".*(?:\b(?:is|are|be|equals?|approximately|about)\b|[=:≈])(.*)", re.DOTALL)
 
 _LATEX = re.compile(r"\\(?:left|right|displaystyle|quad|text\w*|math\w+|circ|degree|[,;:! ])")
@@ -75,6 +77,10 @@ class Values:
         self._options = [option.replace("&", " and ") for option in options]
         self._keys = list(map(_key, self._options))
         self._phrases = list(map(option_phrase, self._options))
+        self._is_text = [
+            len(key) > 1 and not _NUMBER.fullmatch(key) and not _FORMULA.search(option)
+            for key, option in zip(self._keys, self._options, strict=True)
+        ]
         # Long replies repeat themselves.
         self._read: dict[tuple[str, bool], str | None] = {}
 
@@ -189,23 +195,21 @@ class Values:
         return self._one(same)
 
     def _opening_text(self, sentence: str) -> str:
-        """Letters of the longest option whose text begins a sentence; a number may begin any."""
+        """Letters of the longest option whose text begins a sentence; a number or a formula may begin any."""
         joined = split_words(sentence).joined
         lengths = [len(phrase) if phrase[3:] and joined.startswith(phrase) else 0 for phrase in self._phrases]
         longest = max(lengths, default=0)
         places = [place for place, length in enumerate(lengths) if length == longest > 0]
-        if any(_NUMBER.fullmatch(self._keys[place]) for place in places):
+        if not all(self._is_text[place] for place in places):
             return ""
         joiner, _, behind = joined[longest:].partition("\n")
         one_of_two = joiner in ("or", "and") and any(f"\n{behind}".startswith(phrase) for phrase in self._phrases)
         return "" if one_of_two else self._one(places)
 
     def _mentioned(self, sentence: str) -> str:
-        """Letters of the one option whose text a sentence mentions; a number or a letter may be anything."""
+        """Letters of the one option whose text a sentence mentions; a number, a letter or a formula may be anything."""
         places = list(map(ascii_uppercase.index, find_mentions(split_words(sentence), self._options).texts))
-        if any(len(self._keys[place]) < 2 or _NUMBER.fullmatch(self._keys[place]) for place in places):
-            return ""
-        return self._one(sorted(places))
+        return self._one(sorted(places)) if all(self._is_text[place] for place in places) else ""
 
     def _one(self, places: Sequence[int]) -> str:
         """The letters of places that hold one and the same text; "" where they hold several."""
