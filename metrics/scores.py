@@ -58,6 +58,8 @@ class ScoreSpec:
     """Keys of the numbers of items that it is made of, which add up."""
     headline: bool = False
     """Whether it stands for its metrics where one number has to."""
+    above_zero: bool = False
+    """Whether the printed table shows it where it is not 0, as a fault is."""
     in_table: bool = True
     """Whether the printed table shows it; one within a mapping is shown for all items, not by group."""
     part_of: str = ""
@@ -133,11 +135,21 @@ def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...
         "declared": "parsed as declared answers",
         "judge": "parsed by a judge",
         "random": "replaced by a random choice",
-        "unmatched": "that could not be parsed",
+        "unmatched": "that name no option",
     }
-    return tuple(
-        ScoreSpec(f"{mapping}.{step}", f"{label} {how}", modules, higher_is_better=None, in_table=False)
-        for step, how in steps.items()
+    unread = {
+        "cut_off": "cut off before they name an option",
+        "unfinished_reasoning": "of unfinished reasoning alone",
+        "refused": "refused",
+        "unparseable": "that could not be parsed",
+    }
+    shared: dict[str, Any] = {"modules": modules, "higher_is_better": None, "in_table": False}
+    return (
+        *(ScoreSpec(f"{mapping}.{step}", f"{label} {how}", **shared) for step, how in steps.items()),
+        *(
+            ScoreSpec(f"{mapping}.{reason}", f"{label} {how}", **shared, counts=(), above_zero=True)
+            for reason, how in unread.items()
+        ),
     )
 
 

@@ -6,8 +6,9 @@ from typing import Any
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.requests.types import LENGTH, REASONING, RowResponses
+from eyechart.evaluators.requests.types import RowResponses
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
 _FEW = 0.01
 """Share of replies that were cut off up to which there is no caveat."""
@@ -121,7 +122,7 @@ def unmatched_caveat(scores: Mapping[str, Any]) -> str:
         return ""
     of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
     n = scores[of_circular if of_circular in scores else "n"]
-    return f"{round(share * n)} of {n} replies could not be parsed and count as incorrect."
+    return f"{round(share * n)} of {n} replies name no option and count as incorrect."
 
 
 def repeated_caveat(model: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
-from eyechart.evaluators.requests.types import LENGTH, REASONING, Backend, Request, Response, Row, RowResponses
-from eyechart.metrics.scoring.reasoning import split_reasoning
+from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
+from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, split_reasoning
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""

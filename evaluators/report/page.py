@@ -20,6 +20,7 @@ from eyechart.evaluators.report.paper_tables import PaperTable
 from eyechart.evaluators.report.samples import STEPS, Samples
 from eyechart.evaluators.report.summary import failures_of, left_out_of, settings_of, summarise, versions_of
 from eyechart.evaluators.results.finished_runs import Run
+from eyechart.metrics.scoring.choices.replies import UNREAD
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -57,6 +58,7 @@ def render(runs: Sequence[Run], figures: Sequence[Figure], tables: Sequence[Pape
         "runs": [run.label for run in runs],
         "tasks": [key.title for key in samples.keys],
         "steps": STEPS,
+        "unmatched": UNREAD,
         "images": samples.images,
         "samples": samples.rows,
     }

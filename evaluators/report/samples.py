@@ -7,15 +7,26 @@ from typing import Any
 from eyechart.evaluators.report.thumbnails import Album, add_images
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.predictions import JUDGED_DIMENSIONS
+from eyechart.metrics.scoring.choices.replies import (
+    CUT_OFF,
+    REFUSED,
+    UNFINISHED_REASONING,
+    UNPARSEABLE,
+    UNREAD,
+    why_unread,
+)
 
-EXACT, UNMATCHED = "exact", "unmatched"
+EXACT = "exact"
 LOWEST_LOSS, SCORED, TEXT, UNSCORED = "lowest loss", "scored", "text", "unscored"
 STEPS = {
     EXACT: "exact matching",
     "declared": "declared answer",
     "judge": "judge",
     "random": "random choice",
-    UNMATCHED: "unmatched",
+    CUT_OFF: "unmatched: cut off",
+    UNFINISHED_REASONING: "unmatched: unfinished reasoning",
+    REFUSED: "unmatched: refused",
+    UNPARSEABLE: "unmatched",
     LOWEST_LOSS: "option of the lowest loss",
     SCORED: "scored as a number",
     TEXT: "judged as a text",
@@ -101,6 +112,7 @@ def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
         "options": [_shortened(option) for option in row["options"] or ()],
         "answer": row["answer"],
         "text": _shortened(row["text"]),
+        "reasoning": _shortened(row["reasoning"]),
         "error": _shortened(row["error"]),
         "choice": choice,
         "step": _step(row, step, choice),
@@ -116,21 +128,21 @@ def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
 
 def _step(row: Mapping[str, Any], step: str | None, choice: str | None) -> str:
     if row["error"]:
-        return UNMATCHED
+        return UNPARSEABLE
     if row["losses"]:
         return LOWEST_LOSS
     if row["options"] or row["first_id"]:
-        # Private questions and pairs are read by exact matching alone.
-        return step or (EXACT if choice else UNMATCHED)
+        # Private questions and pairs are read without a judge.
+        return step or (EXACT if choice else why_unread(row["text"] or "", row["finish_reason"]))
     if row["rounds"] is not None:
         return TEXT
     if row["quality_score"] is not None or row["logits"]:
         return SCORED
-    return UNMATCHED if row["reference"] is None else UNSCORED
+    return why_unread(row["text"] or "", row["finish_reason"]) if row["reference"] is None else UNSCORED
 
 
 def _comes_first(sample: Mapping[str, Any]) -> bool:
-    return sample.get("correct") is False or sample["step"] == UNMATCHED
+    return sample.get("correct") is False or sample["step"] in UNREAD
 
 
 def _shortened(text: str | None) -> str | None:

@@ -28,11 +28,6 @@ class OutputType(Enum):
     LOSSES = "losses of given continuations"
 
 
-STOP, LENGTH, REASONING, REFUSAL = "stop", "length", "reasoning", "refusal"
-FINISH_REASONS = (STOP, LENGTH, REASONING, REFUSAL)
-"""How a text ended: by itself, cut off at the longest length, before its reasoning did, or as a refusal that the server
-tells apart from an answer."""
-
 Prompt = tuple[str | ImagePlace, ...]
 """Texts and image places, in the order the model sees them."""
 
@@ -116,7 +111,7 @@ class Response:
     reasoning: str | None = None
     """What a reasoning model wrote before its answer."""
     finish_reason: str | None = None
-    """How the text ended: one of `FINISH_REASONS`, or another word of the server's; None where unknown."""
+    """How the text ended: one of `reasoning.FINISH_REASONS`, or another word of the server's; None where unknown."""
     logits: Mapping[str, float] | None = None
     """Next-token logit of each word needed, and of the optional ones that could be had, up to a constant that all words
     share (so log-probabilities too)."""

@@ -18,7 +18,7 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
     """
     for spec in specs_in(scores):
         # What stands within mappings would make the lines of groups too many.
-        if spec.in_table and not (group and "." in spec.key):
+        if (spec.in_table or (spec.above_zero and spec.value(scores) > 0)) and not (group and "." in spec.key):
             label = f"  {spec.label}" if spec.part_of else spec.label
             n = spec.n(scores)
             yield (

@@ -47,6 +47,9 @@ Args:
     predictions (`list` of `str`): Raw replies of the model; "" for a failed or empty response, which is unmatched.
     references (`list` of `str`): Letters of the correct options.
     choices (`list` of `list` of `str`): Option texts of each row, in the order shown.
+    finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off), "reasoning" (before
+        its answer), "refusal", or `None`. A reply that was cut off names an option only if it begins with it or
+        declares it.
     questions (`list` of `str`, optional): Question of each row; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
@@ -69,15 +72,15 @@ Returns:
     yes_no (`dict`, where an answer is yes or no): Accuracy by answer, `yes` and `no`, their `mean`, balanced
         accuracy, `n_yes` and `n_no`.
     extraction (`dict`): Shares of rows decided by `exact` matching, as `declared` answers, by the `judge`, at `random`,
-        and `unmatched` ones.
+        and `unmatched` ones, and of the last `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Rows it gave no usable reply to in any round.
     judge, judge_template, judge_template_version, judge_reads ("all"), rounds, fallback, seed, extraction_mode (the
         argument `extraction`): The settings that apply.
-    items (`dict` of `list`, with `return_items`): For each row `choice`, a letter or `None`; `step`, "exact",
-        "declared", "judge", "random" or "unmatched"; `correct`; `judge_failed_rounds`, `None` where no judge was asked.
+    items (`dict` of `list`, with `return_items`): For each row `choice`, a letter or `None`; `step`, its key in
+        `extraction`; `correct`; `judge_failed_rounds`, `None` where no judge was asked.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -91,8 +94,8 @@ Examples:
     ... )
     >>> scores["accuracy"], [round(end, 3) for end in scores["accuracy_ci95"]], round(scores["random_guess"], 3)
     (0.5, [0.15, 0.85], 0.333)
-    >>> scores["extraction"]
-    {'exact': 0.75, 'declared': 0.0, 'judge': 0.0, 'random': 0.0, 'unmatched': 0.25}
+    >>> {name: share for name, share in scores["extraction"].items() if share}
+    {'exact': 0.75, 'unmatched': 0.25, 'unparseable': 0.25}
     >>> scores["by_question_type"]["what"]["accuracy"], scores["by_question_type"]["what"]["n"]
     (0.5, 2)
 """
@@ -121,6 +124,7 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         predictions: Sequence[str],
         references: Sequence[str],
         choices: Sequence[Sequence[str]],
+        finish_reasons: Sequence[str | None] | None = None,
         questions: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
         judge: Judge | None = None,
@@ -132,11 +136,20 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         extraction: Extraction = "declared",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
+        columns = {"questions": questions, "groups": groups, "finish_reasons": finish_reasons}
+        check_gathered(self.num_process, list(self.features), **columns)
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, judge_reads, rounds, fallback, seed, extraction
         )
-        items = read_choices(predictions, references, choices, settings, questions=questions, judge=judge)
+        items = read_choices(
+            predictions,
+            references,
+            choices,
+            settings,
+            questions=questions,
+            judge=judge,
+            finish_reasons=finish_reasons,
+        )
         scores = choice_scores(items, references, choices, checked, settings)
         return scores | ({"items": items} if return_items else {})

@@ -51,6 +51,9 @@ Args:
     rotations (`list` of `int`): Number of each pass of its question; 0 is the first one. Passes need not be rotations.
     pass_counts (`list` of `int`, optional): How many passes the question of each row has. By default as many as there
         are options that change their place between the passes given; of a single pass, as many as there are options.
+    finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off), "reasoning" (before
+        its answer), "refusal", or `None`. A reply that was cut off names an option only if it begins with it or
+        declares it.
     questions (`list` of `str`, optional): Question of each pass; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per pass, the same in all passes of a
         question; adds `by_<group name>`.
@@ -78,7 +81,7 @@ Returns:
     n_passes (`int`): Passes given.
     dropped (`int`): Questions left out of `circular_accuracy` by `missing="drop"`.
     extraction (`dict`): Shares of passes decided by `exact` matching, as `declared` answers, by the `judge`, at
-        `random`, and `unmatched` ones.
+        `random`, and `unmatched` ones, and of the last `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     distribution_over (`str`): What the two cover: "all passes", or "rotation 0" where passes are missing.
     by_<group name> (`dict`): The same scores for each value of the group.
@@ -86,8 +89,8 @@ Returns:
     judge_unscored (`int`, with a judge): Passes it gave no usable reply to in any round.
     missing, judge, judge_template, judge_template_version, rounds, fallback, seed, extraction_mode (the argument
         `extraction`): The settings that apply.
-    items (`dict` of `list`, with `return_items`): For each pass `choice`, a letter or `None`; `step`, "exact",
-        "declared", "judge", "random" or "unmatched"; `correct`; `judge_failed_rounds`, `None` where no judge was asked;
+    items (`dict` of `list`, with `return_items`): For each pass `choice`, a letter or `None`; `step`, its key in
+        `extraction`; `correct`; `judge_failed_rounds`, `None` where no judge was asked;
         `circular_correct`, whether its question is right in every pass, `None` where that is left out.
 
 Examples:
@@ -139,6 +142,7 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         question_ids: Sequence[str],
         rotations: Sequence[int],
         pass_counts: Sequence[int] | None = None,
+        finish_reasons: Sequence[str | None] | None = None,
         questions: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
         judge: Judge | None = None,
@@ -150,8 +154,8 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         missing: str = "error",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        columns = {"questions": questions, "groups": groups, "pass_counts": pass_counts}
-        check_gathered(self.num_process, list(self.features), **columns)
+        columns = {"questions": questions, "groups": groups, "finish_reasons": finish_reasons}
+        check_gathered(self.num_process, list(self.features), pass_counts=pass_counts, **columns)
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
@@ -162,7 +166,15 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         passes = find_questions(question_ids, rotations, choices, pass_counts)
         check_question_groups(checked, passes)
         items = read_circular(
-            predictions, references, choices, passes, missing, settings, questions=questions, judge=judge
+            predictions,
+            references,
+            choices,
+            passes,
+            missing,
+            settings,
+            questions=questions,
+            judge=judge,
+            finish_reasons=finish_reasons,
         )
         scores = circular_scores(items, passes, references, choices, checked, missing, settings)
         return scores | ({"items": items} if return_items else {})

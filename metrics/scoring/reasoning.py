@@ -10,6 +10,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+STOP, LENGTH, REASONING, REFUSAL = "stop", "length", "reasoning", "refusal"
+FINISH_REASONS = (STOP, LENGTH, REASONING, REFUSAL)
+"""How a reply ended: by itself, cut off at the longest length, within its reasoning, or as a refusal that the server
+tells apart from an answer."""
+
 _NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
 _TAG = re.compile(
     rf"(?P<close></{_NAMES}>|\[/THINK\]|◁/think▷)|<{_NAMES}>|\[THINK\]|◁think▷",

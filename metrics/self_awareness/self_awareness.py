@@ -48,6 +48,9 @@ Args:
     forced_predictions (`list` of `str` or `None`): Raw replies to the same questions without the refusal option, the
         others in the same order; letters mean places in that shorter list. `None` where not asked, which is an error
         where the first reply is the refusal. Read only there; "" for a request that failed, " " for an empty reply.
+    finish_reasons, forced_finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off),
+        "reasoning" (before its answer), "refusal", or `None`. A reply that was cut off names an option only if it
+        begins with it or declares it.
     questions (`list` of `str`, optional): Text of each question; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per question; adds `by_<group name>`.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
@@ -79,7 +82,7 @@ Returns:
     unmatched (`int`): Questions whose first reply names no option: neither right nor refused.
     forced_unmatched (`int`): Refused questions whose forced reply names no option: not in `score_rc`.
     extraction (`dict`): Shares of first replies decided by `exact` matching, as `declared` answers, by the
-        `judge`, at `random`, and `unmatched`.
+        `judge`, at `random`, and `unmatched`; of the last, `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
     forced_extraction (`dict`, where a question is refused): The same of the forced replies to the refused questions.
     choice_distribution (`dict`): Shares of each letter among `predicted` (first replies, with "none") and `correct`
         choices.
@@ -89,8 +92,7 @@ Returns:
     judge, judge_template, judge_template_version, rounds, fallback, seed, extraction_mode (the argument
         `extraction`), unreadable_forced ("wrong"): The settings that apply.
     items (`dict` of `list`, with `return_items`): For each question `choice` and, where refused, `forced_choice`,
-        letters in `choices` or `None`; `step` and `forced_step`, "exact", "declared", "judge", "random" or
-        "unmatched"; `correct`;
+        letters in `choices` or `None`; `step` and `forced_step`, their keys in `extraction`; `correct`;
         `outcome`, "right answer", "wrong answer", "right refusal", "wrong refusal" or "unreadable";
         `judge_failed_rounds` and `forced_judge_failed_rounds`, `None` where no judge was asked.
 
@@ -144,6 +146,8 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         choices: Sequence[Sequence[str]],
         refusals: Sequence[str],
         forced_predictions: Sequence[str | None],
+        finish_reasons: Sequence[str | None] | None = None,
+        forced_finish_reasons: Sequence[str | None] | None = None,
         questions: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
         judge: Judge | None = None,
@@ -155,7 +159,8 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         unreadable_forced: str = "apart",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), questions=questions, groups=groups)
+        ends = {"finish_reasons": finish_reasons, "forced_finish_reasons": forced_finish_reasons}
+        check_gathered(self.num_process, list(self.features), questions=questions, groups=groups, **ends)
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
@@ -170,6 +175,8 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
             unreadable_forced,
             questions=questions,
             judge=judge,
+            finish_reasons=finish_reasons,
+            forced_finish_reasons=forced_finish_reasons,
         )
         scores = self_awareness_scores(items, references, choices, checked, settings, unreadable_forced)
         return scores | ({"items": items} if return_items else {})

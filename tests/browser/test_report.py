@@ -86,7 +86,7 @@ def test_filters_leave_what_they_say(opened, kind):
     driver = opened(1200, 900)
     matching = {
         "wrong": lambda sample: sample.get("correct") is False,
-        "unmatched": lambda sample: sample["step"] == "unmatched",
+        "unmatched": lambda sample: sample["step"] == "unparseable",
         "judged": lambda sample: sample["step"] in ("judge", "text"),
     }
     expected = [sample["id"] for sample in carried(driver) if matching[kind](sample)]

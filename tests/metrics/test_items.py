@@ -46,12 +46,12 @@ def test_items_by_hand() -> None:
 
     assert items("choice_accuracy, judge") == {
         "choice": ["A", "B", "C", None, None, "B"],
-        "step": ["judge", "judge", "judge", "unmatched", "unmatched", "judge"],
+        "step": ["judge", "judge", "judge", "unparseable", "unparseable", "judge"],
         "correct": [True, True, True, False, False, True],
         "judge_failed_rounds": [3, 3, 3, 5, None, 3],
     }
     assert items("circular_eval")["circular_correct"] == [True, True, False, False, False, False]
-    assert items("circular_eval, judge")["step"] == ["exact"] * 3 + ["unmatched", "exact", "judge"]
+    assert items("circular_eval, judge")["step"] == ["exact"] * 3 + ["unparseable", "exact", "judge"]
     refused = items("self_awareness")
     assert refused["forced_choice"] == [None, "A", "B", None, None, None, None]
     assert refused["outcome"] == [OUTCOMES[place] for place in (0, 3, 2, 4, 4, 4, 4)]

@@ -94,7 +94,7 @@ def test_intervals_chance_levels_and_counts_are_there(name: str) -> None:
     parts = [part for key, values in scores.items() if key.startswith(BREAKDOWN) for part in values.values()]
     for found in specs_in(scores):
         assert module in found.modules
-        assert found.n(scores) is not None or found.unit is Unit.COUNT
+        assert found.n(scores) is not None or not found.counts
         assert (found.bounds(scores) is None) == (found.interval is None)
         assert (found.chance_level(scores) is None) == (found.chance is None)
     for part in parts:
@@ -193,7 +193,7 @@ def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
         ({"accuracy_ci95": [0.9]}, "scores.accuracy_ci95 is [0.9]; expected [low, high], a number from 0 to 1"),
         ({"sum_ci95": [0, 7]}, "scores.sum_ci95 is [0, 7]; expected [low, high], a number from 0 to 6"),
         ({"yes_no": 0.5}, "scores.yes_no is 0.5; expected an object with mean, yes, no, n_yes, n_no"),
-        ({"extraction": {"exact": 1}}, "expected an object with exact, declared, judge, random, unmatched"),
+        ({"extraction": {"exact": 1}}, "expected an object with exact, declared, judge, random, unmatched, cut_off, "),
         ({"choice_distribution": {"predicted": {"A": 2}, "correct": {}}}, "A is 2; expected a number from 0"),
         ({"choice_distribution": {"predicted": 2, "correct": {}}}, "predicted is 2; expected an object"),
         ({"scores": {"pool": {"image": 101}}}, "scores.scores.pool.image is 101; expected a number from 0 to 100"),

@@ -3,7 +3,7 @@
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.evaluators.requests.types import LENGTH, REASONING, REFUSAL
+from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL
 
 
 class TopLogprob(BaseModel):

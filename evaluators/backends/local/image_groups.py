@@ -15,8 +15,8 @@ from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.recovery import model_failure
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.keys import image_digest
-from eyechart.evaluators.requests.types import LENGTH, STOP, OutputType, Request, Response
-from eyechart.metrics.scoring.reasoning import opens_reasoning
+from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.metrics.scoring.reasoning import LENGTH, STOP, opens_reasoning
 
 _MOST_BYTES = 2**30
 

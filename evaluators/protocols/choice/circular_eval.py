@@ -166,6 +166,7 @@ class CircularEval(Protocol):
             self.judge,
             questions=[passes[number].question for number in there],
             rotations=[passes[number].number for number in there],
+            finish_reasons=[responses[place].finish_reason for place in places],
         )
         if of_open:
             graded = self._graded([rows[place] for place in of_open], [responses[place] for place in of_open])
@@ -242,6 +243,7 @@ class CircularEval(Protocol):
             "rotations": [one.number for one in asked],
             "pass_counts": [counts[row["id"]] for row, _ in passes],
             "questions": [one.question for one in asked],
+            "finish_reasons": [response.finish_reason for _, response in passes],
             "groups": known_groups([row for row, _ in passes], self.groups) or None,
             **module_settings(self._extraction(), self.judge),
             "missing": self._missing,
@@ -330,7 +332,9 @@ class CircularEval(Protocol):
 
 
 def _reply(response: Response, one: QuestionPass, extraction: Extraction) -> str:
-    return unplaced_reply(response.text or "", list(shown_options(response)), one.options, extraction)
+    return unplaced_reply(
+        response.text or "", list(shown_options(response)), one.options, extraction, response.finish_reason
+    )
 
 
 def _passes_and_replies(answered: Sequence[RowResponses], extraction: Extraction) -> tuple[list[Row], list[str]]:
@@ -340,7 +344,8 @@ def _passes_and_replies(answered: Sequence[RowResponses], extraction: Extraction
     for row, response in observed(answered):
         one = asked_pass(row, response)
         passes.append({**row, "index": one.index, "question": one.question, "hint": one.hint, "options": one.options})
-        replies.append(moved_reply(response.text or "", shown_options(response), one.options, extraction))
+        shown, ended = shown_options(response), response.finish_reason
+        replies.append(moved_reply(response.text or "", shown, one.options, extraction, ended))
     return passes, replies
 
 

@@ -153,7 +153,9 @@ class MultipleChoice(Protocol):
             for row, response in zip(rows, responses, strict=True)
         ]
         texts = [self._reply(row, response) for row, response in zip(rows, responses, strict=True)]
-        add_choices(items, rows, texts, self._extraction(), None if self.is_closed_set else self.judge)
+        ends = [response.finish_reason for response in responses]
+        judge = None if self.is_closed_set else self.judge
+        add_choices(items, rows, texts, self._extraction(), judge, finish_reasons=ends)
         if self.is_closed_set:
             for item, response in zip(items, responses, strict=True):
                 item["losses"] = [loss.total for loss in response.losses or ()]
@@ -179,6 +181,7 @@ class MultipleChoice(Protocol):
             "references": [item["answer"] for item in items],
             "choices": [item["options"] for item in items],
             "questions": [one.row["question"] for one in answered],
+            "finish_reasons": [one.responses[0].finish_reason for one in answered],
             "groups": self._groups(answered) or None,
             **module_settings(self._extraction(), None if self.is_closed_set else self.judge),
             "judge_reads": self.judge_reads,
@@ -229,13 +232,13 @@ class MultipleChoice(Protocol):
         if self.is_closed_set:
             place = ascii_uppercase.index(reply)
             return f"{moved_letter(reply, shown, released)}. {shown[place]}"
-        return moved_reply(reply, shown, released, self.extraction)
+        return moved_reply(reply, shown, released, self.extraction, response.finish_reason)
 
     def _reply(self, row: Row, response: Response) -> str:
         if self.is_closed_set:
             return self._loss_letter(row, response, self.loss)
-        shown = shown_options(response)
-        return unplaced_reply(response.text or "", shown, response.request.options, self.extraction)
+        shown, ended = shown_options(response), response.finish_reason
+        return unplaced_reply(response.text or "", shown, response.request.options, self.extraction, ended)
 
     def _loss_letter(self, row: Row, response: Response, loss: str) -> str:
         """The letter of the option of lowest loss; where that stands several times, its right place."""
@@ -255,7 +258,9 @@ class MultipleChoice(Protocol):
     def _names_option(self, response: Response) -> bool:
         """Whether the reply names an option itself, so that no judge is needed (AesBench, Sec. 3.1)."""
         if self.judge_reads == "all":
-            return bool(read_reply(response.text or "", shown_options(response), self.extraction)[0])
+            return bool(
+                read_reply(response.text or "", shown_options(response), self.extraction, response.finish_reason)[0]
+            )
         step = response.item.get("step")
         return response.item["choice"] is not None if step is None else step in ("exact", "declared")
 

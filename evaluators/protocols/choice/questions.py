@@ -62,6 +62,7 @@ def add_choices(
     *,
     questions: Sequence[str] | None = None,
     rotations: Sequence[int] | None = None,
+    finish_reasons: Sequence[str | None] | None = None,
 ) -> None:
     """Add to items what replies say: the columns of `read_choices`.
 
@@ -74,9 +75,11 @@ def add_choices(
         judge: Asked about public questions; None for none.
         questions: The questions as asked, those of the rows by default.
         rotations: Number of the pass of each reply.
+        finish_reasons: How each reply ended; None where that is not known.
     """
     public = [place for place, item in enumerate(items) if item["answer"]]
     asked = questions or [row["question"] for row in rows]
+    ends = finish_reasons or [None] * len(replies)
     if public:
         found = read_choices(
             [replies[place] for place in public],
@@ -87,12 +90,13 @@ def add_choices(
             judge=judge,
             ids=[rows[place]["id"] for place in public],
             rotations=None if rotations is None else [rotations[place] for place in public],
+            finish_reasons=[ends[place] for place in public],
         )
         for number, place in enumerate(public):
             items[place].update({name: column[number] for name, column in found.items()})
-    for item, reply in zip(items, replies, strict=True):
+    for item, reply, ended in zip(items, replies, ends, strict=True):
         if not item["answer"]:
-            item["choice"] = read_reply(reply, item["options"], settings.extraction)[0][:1] or None
+            item["choice"] = read_reply(reply, item["options"], settings.extraction, ended)[0][:1] or None
 
 
 def module_settings(settings: ExtractionSettings, judge: Judge | None) -> dict[str, Any]:

@@ -101,6 +101,7 @@ class SelfAwareness(Protocol):
             [_first_reply(responses[place], self.extraction) for place in first],
             self._extraction(),
             self.judge,
+            finish_reasons=[responses[place].finish_reason for place in first],
         )
         return items
 
@@ -141,6 +142,8 @@ class SelfAwareness(Protocol):
             "refusals": [_refusal(one.row, one.responses[0]) for one in answered],
             "forced_predictions": [_forced_reply(one, self.extraction) for one in answered],
             "questions": [one.row["question"] for one in answered],
+            "finish_reasons": [one.responses[0].finish_reason for one in answered],
+            "forced_finish_reasons": [forced and forced.finish_reason for forced in map(_forced, answered)],
             "groups": known_groups([one.row for one in answered], self.groups) or None,
             **module_settings(self._extraction(), self.judge),
             "unreadable_forced": self.unreadable_forced,
@@ -162,6 +165,7 @@ class SelfAwareness(Protocol):
             questions=[one.row["question"] for one in answered],
             judge=self.judge,
             ids=[one.row["id"] for one in answered],
+            forced_finish_reasons=inputs["forced_finish_reasons"],
         )
 
     def _extraction(self) -> ExtractionSettings:
@@ -183,7 +187,9 @@ class SelfAwareness(Protocol):
 
 
 def _first_reply(response: Response, extraction: Extraction) -> str:
-    return unplaced_reply(response.text or "", shown_options(response), response.request.options, extraction)
+    return unplaced_reply(
+        response.text or "", shown_options(response), response.request.options, extraction, response.finish_reason
+    )
 
 
 def _refusal(row: Row, response: Response) -> str:
@@ -191,13 +197,17 @@ def _refusal(row: Row, response: Response) -> str:
     return moved_letter(row["refusal"], row["options"], shown_options(response))
 
 
+def _forced(answered: RowResponses) -> Response | None:
+    return answered.of_pass(FORCED)
+
+
 def _forced_reply(answered: RowResponses, extraction: Extraction) -> str | None:
     """The answer to the pass without the refusal, its letters those of the first pass's order; None if not asked."""
-    forced = answered.of_pass(FORCED)
+    forced = _forced(answered)
     if forced is None or forced.error is not None:
         return None if forced is None else ""
     first = answered.responses[0]
     expected = without_refusal(shown_options(first), _refusal(answered.row, first))
     # Precomputed predictions may have seen the options in another order, in which a letter means another one.
     # A model's empty reply is one that cannot be read; "" stands for none.
-    return moved_reply(forced.text or " ", list(shown_options(forced)), expected, extraction)
+    return moved_reply(forced.text or " ", list(shown_options(forced)), expected, extraction, forced.finish_reason)

@@ -10,7 +10,7 @@
   const boxes = Array.from(document.querySelectorAll("#samples [data-filter]"));
   const MATCHES = {
     wrong: (sample) => sample.correct === false,
-    unmatched: (sample) => sample.step === "unmatched",
+    unmatched: (sample) => data.unmatched.includes(sample.step),
     judged: (sample) => sample.step === "judge" || sample.step === "text",
   };
   let found = [];
@@ -136,6 +136,11 @@
       const raw = text(sample.text, "raw");
       if (sample.text.length > 400) raw.tabIndex = 0;
       made.append(raw);
+    }
+    if (sample.reasoning) {
+      const reasoning = element("details");
+      reasoning.append(element("summary", "reasoning", "meta"), text(sample.reasoning, "raw"));
+      made.append(reasoning);
     }
     return made;
   }

@@ -83,6 +83,7 @@ def read_circular(
     *,
     questions: Sequence[str] | None = None,
     judge: Judge | None = None,
+    finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
     """Read the replies to n passes.
 
@@ -95,6 +96,7 @@ def read_circular(
         settings: How replies become choices.
         questions: As for `read_choices`.
         judge: As for `read_choices`.
+        finish_reasons: As for `read_choices`.
 
     Returns:
         The items of `read_choices`, and those of `add_circular`.
@@ -105,7 +107,8 @@ def read_circular(
     if judge is not None:
         # Incomplete questions that the rules find right are found before a judge is asked, who may cost money.
         by_rule = ExtractionSettings(extraction=(settings or ExtractionSettings()).extraction)
-        add_circular(read_choices(predictions, references, choices, by_rule), passes, missing)
+        found = read_choices(predictions, references, choices, by_rule, finish_reasons=finish_reasons)
+        add_circular(found, passes, missing)
     items = read_choices(
         predictions,
         references,
@@ -115,6 +118,7 @@ def read_circular(
         judge=judge,
         ids=[passes.ids[number] for number in passes.of_row.tolist()],
         rotations=passes.rotations.tolist(),
+        finish_reasons=finish_reasons,
     )
     return add_circular(items, passes, missing)
 

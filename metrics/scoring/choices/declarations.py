@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 from eyechart.metrics.scoring.choices.conclusions import concluded_letters
 from eyechart.metrics.scoring.choices.sentences import refuses, split_sentences
-from eyechart.metrics.scoring.choices.text import compose, drop_reasoning
+from eyechart.metrics.scoring.choices.text import compose
 from eyechart.metrics.scoring.choices.values import FIT, REACH, Values
+from eyechart.metrics.scoring.reasoning import split_reasoning
 
 _NOUN = r"(?:options?|choices?|responses?|match(?:es)?|solutions?|letters?|selections?|statements?)"
 # "is", "would be", ":", "is therefore most likely:". "May be" declares nothing.
@@ -99,12 +100,13 @@ class _Declaration(NamedTuple):
     is_final: bool
 
 
-def declared_letters(text: str, options: Sequence[str]) -> str:
+def declared_letters(text: str, options: Sequence[str], *, is_cut: bool = False) -> str:
     r"""Letters of all places of the one option that a reply declares to be its answer.
 
     Args:
         text: The model's reply, any string.
         options: Option texts that `check_options` has passed.
+        is_cut: Whether the reply is known to be cut off, so that it has no conclusion.
 
     Returns:
         As `named_letters`: one letter, several for a text that stands several times, "" for none.
@@ -120,10 +122,12 @@ def declared_letters(text: str, options: Sequence[str]) -> str:
         >>> declared_letters(r"5 m or 6 m. So $x = \boxed{6}$", ["5 m", "6 m"])
         'B'
     """
-    text = compose(drop_reasoning(text))
+    text = compose(split_reasoning(text).answer)
     values = Values(options)
     found = list(_declarations(text, values))
-    return _settled(text, found) if found else concluded_letters(text, values)
+    if found or is_cut:
+        return _settled(text, found) if found else ""
+    return concluded_letters(text, values)
 
 
 def _settled(text: str, found: Sequence[_Declaration]) -> str:

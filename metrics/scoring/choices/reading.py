@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from eyechart.metrics.scoring.choices.extraction import check_options
-from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, Extraction, read_reply
+from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, UNPARSEABLE, UNREAD, Extraction, read_reply
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_count, check_lengths, check_letter, check_member
 from eyechart.metrics.scoring.items import Items
@@ -35,9 +35,11 @@ from eyechart.metrics.scoring.judging.replies import (
     parse_score,
 )
 from eyechart.metrics.scoring.judging.texts import check_texts
+from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.intervals import check_seed
 
-STEPS = ("exact", "declared", "judge", "random", "unmatched")
+STEPS = ("exact", "declared", "judge", "random")
+"""What decides a row; where nothing does, its step is one of `UNREAD`."""
 TEMPLATES = ("mmbench_choice", "q_bench_vote")
 FALLBACKS = ("wrong", "random")
 JUDGE_READS = ("unmatched", "all")
@@ -127,6 +129,7 @@ def read_choices(
     judge: Judge | None = None,
     ids: Sequence[object] | None = None,
     rotations: Sequence[int] | None = None,
+    finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
     """Read n replies.
 
@@ -139,11 +142,13 @@ def read_choices(
         judge: `judge(messages, n)` returning n replies, named in the settings.
         ids: What, with `seed` and rotation, the random choice of each row is drawn from; the row number by default.
         rotations: Rotation of each row, for the same; 0 by default.
+        finish_reasons: How each reply ended, "stop", "length" (cut off), "reasoning" (before its answer) or "refusal";
+            None where that is not known.
 
     Returns:
         `choice`: letter of the chosen option; None where there is none, where the judge named X, or where a vote found
-        the reply wrong without naming a letter. `step`: what decided the row, one of `STEPS`. `correct`.
-        `judge_failed_rounds`: rounds without a usable reply; None where the judge was not asked.
+        the reply wrong without naming a letter. `step`: what decided the row, one of `STEPS`, or of
+        `UNREAD`. `correct`. `judge_failed_rounds`: rounds without a usable reply; None where the judge was not asked.
 
     Raises:
         InputError: An argument is malformed; the message names it and the first offending row.
@@ -156,19 +161,22 @@ def read_choices(
     check_replies(predictions, references, choices)
     _check_judge(predictions, settings, questions, judge)
     letters: list[str | None] = [None] * len(predictions)
-    steps = ["unmatched"] * len(predictions)
+    steps = [""] * len(predictions)
+    ended = [None] * len(predictions) if finish_reasons is None else finish_reasons
+    check_lengths(predictions=predictions, finish_reasons=ended)
     for row in _visiting_order(len(predictions), ids):
-        named, steps[row] = read_reply(predictions[row], choices[row], settings.extraction)
+        named, steps[row] = read_reply(predictions[row], choices[row], settings.extraction, ended[row])
         # A text that stands several times is right if one of its places is.
         letters[row] = references[row] if references[row] in named else named[:1] or None
     correct = [letter == reference for letter, reference in zip(letters, references, strict=True)]
     verdicts: dict[int, _Judged] = {}
     if judge is not None and questions is not None:
-        asked = [settings.judge_reads == "all" or step == "unmatched" for step in steps]
-        rows = [row for row, text in enumerate(predictions) if asked[row] and text.strip()]
-        verdicts = _judged(rows, predictions, references, choices, questions, judge, settings)
+        answers = [split_reasoning(text).answer for text in predictions]
+        asked = [settings.judge_reads == "all" or letter is None for letter in letters]
+        rows = [row for row, text in enumerate(answers) if asked[row] and text.strip()]
+        verdicts = _judged(rows, answers, references, choices, questions, judge, settings)
     for row, step in enumerate(steps):
-        if step != "unmatched" and row not in verdicts:
+        if letters[row] is not None and row not in verdicts:
             continue
         verdict = verdicts[row].verdict if row in verdicts else None
         if verdict is not None:
@@ -179,7 +187,7 @@ def read_choices(
             letters[row] = random_choice(len(choices[row]), settings.seed, source, rotation)
             correct[row], steps[row] = letters[row] == references[row], "random"
         else:
-            letters[row], correct[row], steps[row] = None, False, "unmatched"
+            letters[row], correct[row], steps[row] = None, False, step if step in UNREAD else UNPARSEABLE
     failed = [verdicts[row].failed_rounds if row in verdicts else None for row in range(len(predictions))]
     return {"choice": letters, "step": steps, "correct": correct, "judge_failed_rounds": failed}
 
@@ -263,14 +271,18 @@ def random_choice(n_options: int, seed: int, question_id: object, rotation: int 
 
 
 def extraction_shares(steps: Sequence[str]) -> dict[str, float]:
-    """Share of rows that each step decided; nan without rows.
+    """Share of rows that each step decided, of those that none did (`unmatched`), and of each reason for that.
+
+    nan without rows.
 
     Examples:
-        >>> extraction_shares(["exact", "exact", "judge", "unmatched"])
-        {'exact': 0.5, 'declared': 0.0, 'judge': 0.25, 'random': 0.0, 'unmatched': 0.25}
+        >>> shares = extraction_shares(["exact", "exact", "judge", "cut_off"])
+        >>> {name: share for name, share in shares.items() if share}
+        {'exact': 0.5, 'judge': 0.25, 'unmatched': 0.25, 'cut_off': 0.25}
     """
     counts = Counter(steps)
-    return {step: counts[step] / len(steps) if steps else float("nan") for step in STEPS}
+    counts["unmatched"] = sum(counts[reason] for reason in UNREAD)
+    return {name: counts[name] / len(steps) if steps else float("nan") for name in (*STEPS, "unmatched", *UNREAD)}
 
 
 def check_replies(predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]]) -> None:

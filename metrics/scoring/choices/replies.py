@@ -6,22 +6,33 @@ from typing import Literal
 
 from eyechart.metrics.scoring.choices.declarations import declared_letters
 from eyechart.metrics.scoring.choices.extraction import moved_letter, named_letters
+from eyechart.metrics.scoring.choices.text import comparison_key
+from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, split_reasoning
 
 Extraction = Literal["declared", "strict"]
 EXTRACTIONS: tuple[Extraction, ...] = ("declared", "strict")
+CUT_OFF, UNFINISHED_REASONING, REFUSED, UNPARSEABLE = "cut_off", "unfinished_reasoning", "refused", "unparseable"
+UNREAD = (CUT_OFF, UNFINISHED_REASONING, REFUSED, UNPARSEABLE)
+"""Why a reply names no option."""
 
 
-def read_reply(text: str, options: Sequence[str], extraction: Extraction = "declared") -> tuple[str, str]:
+def read_reply(
+    text: str, options: Sequence[str], extraction: Extraction = "declared", finish_reason: str | None = None
+) -> tuple[str, str]:
     """Letters of all places of the option that a reply names, and the step that found it.
+
+    A reply that was cut off may have gone on to another option: it names one only if it begins with it or declares it.
 
     Args:
         text: The model's reply, any string.
         options: Option texts that `check_options` has passed.
         extraction: "declared" reads an answer that is declared where exact matching finds none; "strict" is exact
             matching alone, as the papers describe it.
+        finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
 
     Returns:
-        The letters, as `named_letters` gives them, and "exact", "declared" or "unmatched".
+        The letters, as `named_letters` gives them, and the step, "exact" or "declared"; where there are none, "" and
+        one of `UNREAD`, why.
 
     Examples:
         >>> read_reply("C", ["Bright", "Dark", "Medium"])
@@ -30,16 +41,47 @@ def read_reply(text: str, options: Sequence[str], extraction: Extraction = "decl
         >>> read_reply(reply, ["Bright", "Dark", "Medium"])
         ('B', 'declared')
         >>> read_reply(reply, ["Bright", "Dark", "Medium"], "strict")
-        ('', 'unmatched')
+        ('', 'unparseable')
+        >>> read_reply("Let me see whether it is dark", ["Bright", "Dark", "Medium"], finish_reason="length")
+        ('', 'cut_off')
     """
-    if letters := named_letters(text, options):
-        return letters, "exact"
-    if extraction == "declared" and (letters := declared_letters(text, options)):
-        return letters, "declared"
-    return "", "unmatched"
+    is_cut = finish_reason == LENGTH
+    named, declared = named_letters(text, options), ""
+    if not named or is_cut:
+        declared = declared_letters(text, options, is_cut=is_cut)
+    if named and (not is_cut or named == declared or _begins(text, named, options)):
+        return named, "exact"
+    if declared and extraction == "declared":
+        return declared, "declared"
+    return "", why_unread(text, finish_reason)
 
 
-def moved_reply(text: str, shown: Sequence[str], options: Sequence[str], extraction: Extraction = "declared") -> str:
+def _begins(text: str, letters: str, options: Sequence[str]) -> bool:
+    """Whether a reply begins with an option's text, or is its letter."""
+    key, option = comparison_key(text), comparison_key(options[ascii_uppercase.index(letters[0])])
+    return len(key) == 1 or (key.startswith(option) and not key[len(option) : len(option) + 1].isalnum())
+
+
+def why_unread(text: str, finish_reason: str | None) -> str:
+    """Why a reply cannot be read: one of `UNREAD`.
+
+    Args:
+        text: A reply that names nothing that was asked for.
+        finish_reason: As for `read_reply`.
+    """
+    found = split_reasoning(text)
+    if finish_reason == REASONING or not (found.is_finished or found.answer.strip()):
+        return UNFINISHED_REASONING
+    return {REFUSAL: REFUSED, LENGTH: CUT_OFF}.get(finish_reason or "", UNPARSEABLE)
+
+
+def moved_reply(
+    text: str,
+    shown: Sequence[str],
+    options: Sequence[str],
+    extraction: Extraction = "declared",
+    finish_reason: str | None = None,
+) -> str:
     """A reply in the letters of another order of the same options.
 
     A reply that names no single option is returned unchanged.
@@ -49,12 +91,13 @@ def moved_reply(text: str, shown: Sequence[str], options: Sequence[str], extract
         shown: The options as the reply saw them.
         options: The order whose letters are wanted.
         extraction: As for `read_reply`.
+        finish_reason: As for `read_reply`.
 
     Examples:
         >>> moved_reply("A", ["Yes", "No"], ["No", "Yes"]), moved_reply("perhaps", ["Yes", "No"], ["No", "Yes"])
         ('B. Yes', 'perhaps')
     """
-    letters = "" if list(shown) == list(options) else read_reply(text, shown, extraction)[0]
+    letters = "" if list(shown) == list(options) else read_reply(text, shown, extraction, finish_reason)[0]
     if not letters:
         return text
     option = shown[ascii_uppercase.index(letters[0])]
@@ -62,7 +105,13 @@ def moved_reply(text: str, shown: Sequence[str], options: Sequence[str], extract
     return option if len(letters) > 1 else f"{moved_letter(letters, shown, options)}. {option}"
 
 
-def unplaced_reply(text: str, shown: Sequence[str], options: Sequence[str], extraction: Extraction = "declared") -> str:
+def unplaced_reply(
+    text: str,
+    shown: Sequence[str],
+    options: Sequence[str],
+    extraction: Extraction = "declared",
+    finish_reason: str | None = None,
+) -> str:
     """A reply to options in another order than `options`, in which a letter of a repeated text names no one place.
 
     Nothing tells which of two equal texts stands where, so the letter of either is the text.
@@ -72,6 +121,7 @@ def unplaced_reply(text: str, shown: Sequence[str], options: Sequence[str], extr
         shown: The options as the reply saw them.
         options: The order in which they have letters.
         extraction: As for `read_reply`.
+        finish_reason: As for `read_reply`.
 
     Examples:
         >>> unplaced_reply("A", ["x", "x", "y"], ["x", "y", "x"]), unplaced_reply("C", ["x", "x", "y"], ["x", "y", "x"])
@@ -79,6 +129,6 @@ def unplaced_reply(text: str, shown: Sequence[str], options: Sequence[str], extr
     """
     if list(shown) == list(options) or len(set(shown)) == len(shown):
         return text
-    letters = read_reply(text, shown, extraction)[0]
+    letters = read_reply(text, shown, extraction, finish_reason)[0]
     option = shown[ascii_uppercase.index(letters[0])] if letters else ""
     return option if letters and list(shown).count(option) > 1 else text

@@ -66,6 +66,8 @@ def read_self_awareness(
     questions: Sequence[str] | None = None,
     judge: Judge | None = None,
     ids: Sequence[object] | None = None,
+    finish_reasons: Sequence[str | None] | None = None,
+    forced_finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
     """Read the replies to n questions: `read_choices`, then `read_forced`, whose arguments and items these are.
 
@@ -76,11 +78,21 @@ def read_self_awareness(
     if judge is not None:
         # What can be refused is refused before a judge is asked, whose replies may cost money.
         by_rule = ExtractionSettings(extraction=(settings or ExtractionSettings()).extraction)
-        by_rule_items = read_choices(predictions, references, choices, by_rule)
+        by_rule_items = read_choices(predictions, references, choices, by_rule, finish_reasons=finish_reasons)
         _check_refusals(by_rule_items, refusals, forced_predictions, references, choices)
     shared: Any = {"questions": questions, "judge": judge, "ids": ids}
-    first = read_choices(predictions, references, choices, settings, **shared)
-    return read_forced(first, forced_predictions, references, choices, refusals, settings, unreadable_forced, **shared)
+    first = read_choices(predictions, references, choices, settings, finish_reasons=finish_reasons, **shared)
+    return read_forced(
+        first,
+        forced_predictions,
+        references,
+        choices,
+        refusals,
+        settings,
+        unreadable_forced,
+        forced_finish_reasons=forced_finish_reasons,
+        **shared,
+    )
 
 
 def read_forced(
@@ -95,6 +107,7 @@ def read_forced(
     questions: Sequence[str] | None = None,
     judge: Judge | None = None,
     ids: Sequence[object] | None = None,
+    forced_finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
     """Read the forced reply to every refused question, and what became of each question.
 
@@ -112,6 +125,7 @@ def read_forced(
         questions: As for `read_choices`.
         judge: As for `read_choices`.
         ids: As for `read_choices`.
+        forced_finish_reasons: How each forced reply ended, as for `read_choices`.
 
     Returns:
         The items given, and `forced_choice` (a letter in `choices`), `forced_step` and `forced_judge_failed_rounds`,
@@ -150,6 +164,7 @@ def read_forced(
         judge=judge,
         # A random choice depends on its row, not on how many were refused before it.
         ids=[row if ids is None else ids[row] for row in rows],
+        finish_reasons=None if forced_finish_reasons is None else [forced_finish_reasons[row] for row in rows],
     )
     for place, row in enumerate(rows):
         choice, step = forced["choice"][place], forced["step"][place]

@@ -3,7 +3,8 @@ import pytest
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.requests.types import LENGTH, REASONING, REFUSAL, STOP, Backend, Response
+from eyechart.evaluators.requests.types import Backend, Response
+from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOP
 
 QUESTION = {"id": "q", "question": "How is it?", "options": ["Blurry", "Sharp"], "answer": "B"}
 

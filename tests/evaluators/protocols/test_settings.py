@@ -34,6 +34,7 @@ def test_types_are_named_as_they_are_given():
         "exclude_blind_solved": "folder",
         "human_labels": "file",
         "fallback": "wrong | random",
+        "extraction": "declared | strict",
         "inference": "logits | top-token",
         "word_pair": "text",
         "temperature": "number",

@@ -75,7 +75,7 @@ def read_page() -> Callable[[Path], Page]:
 def choice(id: str, text: str | None, answer: str = "A", choice: str | None = None, **columns: Any) -> dict[str, Any]:
     """An answer to a question with two options, read by exact matching."""
     own = {"id": id, "pass": "main", "question": f"Is {id} sharp?", "text": text, "logits": None}
-    read = {"step": "exact" if choice else "unmatched", "correct": choice == answer} if answer else {}
+    read = {"step": "exact" if choice else "unparseable", "correct": choice == answer} if answer else {}
     return {**own, "options": ["Yes", "No"], "answer": answer, "choice": choice, **read, **columns}
 
 

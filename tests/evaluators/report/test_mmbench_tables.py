@@ -19,13 +19,15 @@ from tests.evaluators.report.conftest import NONE, scored
 WITHOUT = "without blind-solvable questions"
 MARKING = "grades of open answers"
 
+NO_REASONS = dict.fromkeys(("cut_off", "unfinished_reasoning", "refused", "unparseable"), 0.0)
+
 
 def mmbench(**changes):
     l2 = {"coarse perception": 0.443, "fine-grained perception (single-instance)": 0.406, "relation reasoning": 0.139}
     scores = {
         "vanilla_accuracy": 0.569,
         "circular_accuracy": 0.320,
-        "extraction": {"exact": 0.716, "declared": 0.0, "judge": 0.0, "random": 0.0, "unmatched": 0.284},
+        "extraction": {"exact": 0.716, "declared": 0.0, "judge": 0.0, "random": 0.0, "unmatched": 0.284, **NO_REASONS},
         "distribution_over": "all passes",
         "by_l2_category": {name: {"circular_accuracy": value} for name, value in l2.items()},
         "by_category": {"image style": {"circular_accuracy": 0.377}, "OCR": {"circular_accuracy": 0.5}},
@@ -58,9 +60,9 @@ def test_the_test_split_of_mmbench_is_table_3(tables):
 
 def test_mmbench_table_1_has_no_second_step_without_a_judge(tables):
     scores = mmbench().scores
-    shares = {"exact": 0.716, "declared": 0.0, "judge": 0.274, "random": 0.0, "unmatched": 0.01}
+    shares = {"exact": 0.716, "declared": 0.0, "judge": 0.274, "random": 0.0, "unmatched": 0.01, **NO_REASONS}
     judged = mmbench(model="judged", scores={**scores, "extraction": shares, "judge": "gpt-4", "judge_asked": 9})
-    shares = {"exact": 1.0, "declared": 0.0, "judge": 0.0, "random": 0.0, "unmatched": 0.0}
+    shares = {"exact": 1.0, "declared": 0.0, "judge": 0.0, "random": 0.0, "unmatched": 0.0, **NO_REASONS}
     exact = mmbench(model="exact", scores={**scores, "extraction": shares})
     table = by_place(tables(mmbench(), other=judged, exact=exact))["MMBench, Table 1"]
     assert table.columns == ("Model Name", "Step-1", "Step-2")

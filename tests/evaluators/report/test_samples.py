@@ -29,7 +29,7 @@ def changed(*predictions, **settings):
 def test_the_step_and_the_verdict_are_those_of_the_run(samples):
     assert verdicts(samples(PERCEPTION)) == {
         "wrong": ("exact", False),
-        "unmatched": ("unmatched", False),
+        "unmatched": ("unparseable", False),
         "right": ("exact", True),
         "judged": ("judge", True),
     }
@@ -51,7 +51,7 @@ def test_the_cap_is_for_each_task_and_noted(samples):
 
 def test_private_answers_are_neither_right_nor_wrong(samples):
     found = samples(changed(choice("a", "A", answer="", choice="A"), choice("b", "?", answer="")))
-    assert verdicts(found) == {"a": ("exact", None), "b": ("unmatched", None)}
+    assert verdicts(found) == {"a": ("exact", None), "b": ("unparseable", None)}
 
 
 def test_the_option_of_the_lowest_loss_is_said_to_be_that(samples):
@@ -68,10 +68,10 @@ def plain(**columns):
     [
         ({"reference": "Blurry.", "rounds": [[2, 1], [1, 1]], "completeness": 1.5}, "text"),
         ({"reference": ""}, "unscored"),
-        ({"reference": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unmatched"),
+        ({"reference": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unparseable"),
         ({"quality": 3.0, "quality_score": 4.0}, "scored"),
         ({"quality": None, "logits": {"good": 1.0, "poor": 0.0}}, "scored"),
-        ({"quality": 3.0}, "unmatched"),
+        ({"quality": 3.0}, "unparseable"),
     ],
 )
 def test_texts_are_judged_and_numbers_are_scores(samples, columns, step):
@@ -98,7 +98,7 @@ def test_a_pair_is_read_in_both_orders(samples):
         ("a", "main"): ("first", "exact", True),
         ("a", "reversed"): ("second", "exact", True),
         ("b", "main"): ("first", "exact", False),
-        ("b", "reversed"): (None, "unmatched", False),
+        ("b", "reversed"): (None, "unparseable", False),
         ("c", "main"): ("first", "exact", None),
         ("c", "reversed"): ("first", "exact", None),
     }
@@ -148,3 +148,18 @@ def test_results_that_share_their_answers_show_none(make_run):
     run = read_runs([make_run(PERCEPTION, dataclasses.replace(PERCEPTION, scores=None))])
     assert [key.repeat for key in run[0].tasks] == [0, 1]
     assert len(collect_samples(run, 100).rows) == 0
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "text", "step"),
+    [
+        ("length", "The image", "cut_off"),
+        ("reasoning", "", "unfinished_reasoning"),
+        ("refusal", "I can't.", "refused"),
+        ("stop", "Hm.", "unparseable"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_says_why(samples, finish_reason, text, step):
+    private = choice("a", text, finish_reason=finish_reason, reasoning="A or B?", step=None, correct=None, choice=None)
+    (row,) = samples(changed(private)).rows
+    assert (row["step"], row["reasoning"]) == (step, "A or B?")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from eyechart.evaluators.requests.types import IMAGE, LENGTH, REASONING, REFUSAL, STOP, Request
+from eyechart.evaluators.requests.types import IMAGE, Request
+from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOP
 
 
 def reply(finish_reason=STOP, usage=None, **message):

@@ -7,7 +7,8 @@ from transformers import AddedToken
 
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.engine import text_decoder
-from eyechart.evaluators.requests.types import IMAGE, LENGTH, STOP, Request
+from eyechart.evaluators.requests.types import IMAGE, Request
+from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 
 
 def answers(llava, image, length, *, sharing):

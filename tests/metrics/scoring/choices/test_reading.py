@@ -45,7 +45,7 @@ def test_exact_answers_are_never_put_to_the_judge() -> None:
 def test_failed_responses_are_never_put_to_the_judge() -> None:
     judge = FakeJudge("C")
     found = _read(["", "  "], judge=judge, rounds=1)
-    assert found["step"] == ["unmatched", "unmatched"] and not any(found["correct"])
+    assert found["step"] == ["unparseable"] * 2 and not any(found["correct"])
     assert judge.conversations == []
 
 
@@ -67,7 +67,7 @@ def test_an_x_of_the_judge_is_its_answer_and_wrong() -> None:
 @pytest.mark.parametrize("replies", [("A", "B", "A", "B", "X"), ("X", "X", "A", "A", "maybe"), ("maybe",) * 5])
 def test_judge_without_a_letter_leaves_the_row_unmatched(replies: tuple[str, ...]) -> None:
     found = _read([VAGUE], judge=FakeJudge(*replies))
-    assert (found["choice"], found["correct"], found["step"]) == ([None], [False], ["unmatched"])
+    assert (found["choice"], found["correct"], found["step"]) == ([None], [False], ["unparseable"])
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_judge_without_a_letter_leaves_the_row_unmatched(replies: tuple[str, ...
     [
         (("Score: 1", "Score: 0", "Result: 1", "1", "**Score:** 0"), True, "C", "judge"),
         (("Score: 1", "Score: 0", "Score: 0", "Score: 1", "Score: 0"), False, None, "judge"),
-        (("1", "0", "no idea", "?", "2"), False, None, "unmatched"),
+        (("1", "0", "no idea", "?", "2"), False, None, "unparseable"),
     ],
 )
 def test_q_bench_vote(replies: tuple[str, ...], correct: bool, letter: str | None, step: str) -> None:
@@ -93,10 +93,10 @@ def test_lost_rounds_are_counted_and_never_a_score() -> None:
     with pytest.warns(LostRoundsWarning, match="the judge 'broken' raised"):
         found = _read([VAGUE, VAGUE], judge=broken, judge_template="q_bench_vote")
     assert found["judge_failed_rounds"] == [5, 5]
-    assert found["step"] == ["unmatched"] * 2 and not any(found["correct"])
-    assert _failed("1", "1") == (5, "unmatched")
+    assert found["step"] == ["unparseable"] * 2 and not any(found["correct"])
+    assert _failed("1", "1") == (5, "unparseable")
     assert _failed("1", "gibberish", "1", "0", "1") == (1, "judge")
-    assert _failed("1", "0", "?", "?", "?") == (3, "unmatched"), "votes, though a draw"
+    assert _failed("1", "0", "?", "?", "?") == (3, "unparseable"), "votes, though a draw"
 
 
 def test_random_fallback_depends_on_seed_and_row_alone() -> None:
