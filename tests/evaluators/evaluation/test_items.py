@@ -57,7 +57,9 @@ class Answers(Backend):
                 losses = tuple(Loss(chance.choice((2.0, 3.0, 4.0)), 2) for _ in request.continuations)
                 yield Response(request, losses=losses)
             else:
-                yield Response(request, text=self._text(request, chance))
+                text, ended = self._text(request, chance), chance.choice((None, "stop", "length", "refusal"))
+                reasons = ended == "stop" and chance.random() < 0.3
+                yield Response(request, text=f"<think>A?</think>{text}" if reasons else text, finish_reason=ended)
 
     def _text(self, request, chance):
         if request.image_ids:
