@@ -143,7 +143,7 @@ def _settled(text: str, found: Sequence[_Declaration]) -> str:
 
 def _declarations(text: str, values: Values) -> Iterator[_Declaration]:
     """All declarations, in order."""
-    end, position = len(text), 0
+    end, position, answered = len(text), 0, False
     opening = _LABEL.match(text)
     if opening and (letter := values.letter(opening[1] or opening[2])):
         after = opening.end()
@@ -160,7 +160,8 @@ def _declarations(text: str, values: Values) -> Iterator[_Declaration]:
         else:
             letters = values.read(text[position : min(end, position + REACH)])
         if letters is not None:
-            end = min(end, _answer_end(text, position)) if letters and end == len(text) else end
+            if letters and not answered:
+                end, answered = min(end, _answer_end(text, position)), True
             yield _Declaration(cue.start(), position, letters, not cue["choice"])
     yield from _closing(text[:end], values)
 
