@@ -45,6 +45,8 @@ _CUE = re.compile(
     r"|(?:[故应應][该該]?|因此|所以|我)[选選][择擇]?(?![项項])[是:]?"
     # "the correct option is", "the closest match would be"
     rf")|(?P<choice>\b(?:{FIT}|right)\s(?:[a-z]+\s)?{_NOUN}\b{_ABOUT}{_IS}"
+    # "the one that fits is:", and a label on the next line
+    r"|\b(?:is|be)\s?:[*_]{0,3}\s{0,4}\n(?=\W{0,6}[A-Z][)\].:*])"
     # "I would choose", "we go with"
     r"|\b(?:I|we)(?:'d|'ll|\s(?:would|will|should|must|can))?\s(?:(?:have to|therefore|thus|then)\s)?"
     r"(?:choose|select|pick|go (?:with|for)|opt for|answer)\b\s{0,4}:?)",
