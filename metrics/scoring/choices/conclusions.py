@@ -63,7 +63,9 @@ def concluded_letters(text: str, values: Values) -> str:
             concluded, outer = ({values.none_option()} if ends or not number else set()), set()
             continue
         concludes = bool(_CONCLUDES.match(sentence))
-        gives_verdict = concludes or bool(_VERDICT.search(said) and not (discusses and _ITEM.match(sentence)))
+        if discusses and _ITEM.match(sentence):
+            continue
+        gives_verdict = concludes or bool(_VERDICT.search(said))
         if gives_verdict or ends or not number:
             letters = values.concluded(said, bool(_DENIED.search(said)), takes_number=ends and concludes)
             (concluded if gives_verdict else outer).add("" if _ASKED.search(said) else letters)

@@ -65,8 +65,8 @@ _LABEL = re.compile(r"[\s*_(\[]{0,6}([A-Z])(?:[)\]*]{1,4}[.:]?|[.:])(?=\s|$)|\s{
 _SUBJECT = re.compile(
     r"\s+(?:is|are|was|were|has|have|does|can|cannot|could|may|and|or|seems?|shows?|looks?|appears?|means?)\b"
 )
-# Behind a label, the others: the options are repeated or discussed.
-_NEXT_LABEL = re.compile(r"\n\W{0,6}[A-Z](?:[)\]*]{1,4}[.:]?|[.:])\s")
+# Behind a label, others: the options, or statements I and II, are repeated or discussed.
+_NEXT_LABEL = re.compile(r"\n\W{0,6}(?:[A-Z]|[IVX]{2,4})(?:[)\]*]{1,4}[.:]?|[.:])\s")
 
 # What stands between two declarations takes the first back: "Wait", "Let me recheck".
 _CORRECTION = re.compile(

@@ -11,6 +11,7 @@ SHARES = ("$\\frac{1}{2}$", "$\\frac{1}{3}$", "$\\sqrt{2}$", "$x = 0.25$")
 NONE_TOO = ("Noise", "Blur", "Banding", "None of the above")
 PLACES = ("Point A", "Point B", "Point C", "Point D")
 YES_NO = ("Yes", "No")
+STATEMENTS = ("I only", "I and III only", "III only", "I, II and III")
 CHINESE = ("模糊", "清晰", "偏暗", "过曝")
 LISTED = "A. Bright\nB. Dark\nC. Medium\nD. Dull\n\n"
 SEEN = "Bright areas are few, and dark ones are many. "
@@ -148,6 +149,27 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
         [
             ("(A) Yes.\n\nWhether no one is there cannot be seen.", "A"),
             ("It is asked if no cat is there. The answer is yes, because I see one.", "A"),
+        ],
+    ),
+    (
+        STATEMENTS,
+        [
+            ("I. This is true.\nII. This is false.\nIII. This is true.\nThe answer is (B) I and III only.", "B"),
+            ("I think that the first statement is false, and so is III. The answer is C.", "C"),
+        ],
+    ),
+    (
+        IMAGES,
+        [
+            (
+                "The second is brighter. The one that shares its style is:\n\n(B) the third image\n\nIt has dots.",
+                "B",
+            ),
+            (
+                "(A) The second image is similar to it.\n(B) The third image is a drawing.\nBoth may fit.",
+                None,
+            ),
+            ("It is more appropriate to use the third image. The second image does not match its edges.", "B"),
         ],
     ),
     (
