@@ -132,7 +132,7 @@ def _step(row: Mapping[str, Any], step: str | None, choice: str | None) -> str:
     if row["losses"]:
         return LOWEST_LOSS
     if row["options"] or row["first_id"]:
-        # Private questions and pairs are read without a judge.
+        # Private questions and pairs have no step of their own.
         return step or (EXACT if choice else why_unread(row["text"] or "", row["finish_reason"]))
     if row["rounds"] is not None:
         return TEXT

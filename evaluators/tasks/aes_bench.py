@@ -27,7 +27,7 @@ from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Task, TaskData
+from eyechart.evaluators.tasks.task import Published, Task, TaskData
 
 _PAPER = "AesBench (Huang et al., 2024)"
 _LABEL = re.compile(r"^[A-Z]\)\s*")
@@ -102,6 +102,7 @@ PERCEPTION = Task(
         by_response=True,
     ),
     groups=("dimension", "image_source", "question_type"),
+    published=(Published("extraction", "strict", "AesBench, Sec. 3.1"),),
     published_judge=True,
     answer_file=partial(aes_bench_answer_file, "AesP"),
 )

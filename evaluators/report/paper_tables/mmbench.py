@@ -45,11 +45,14 @@ def _extraction_steps(key: TaskKey, results: Results) -> PaperTable:
     for label, result in results:
         shares = parts(result.scores, "extraction")
         left = number(shares, "random") + number(shares, "unmatched")
-        # Where exact matching reads everything, nothing is left for a judge.
+        # Where the rules read everything, nothing is left for a judge.
         second = 100 * (1 - left) if "judge" in (result.scores or {}) or not left else math.nan
         rows.append((label, percent(shares, "exact", digits=1), formatted(second, 1, "%")))
     over = ", ".join(dict.fromkeys(str((result.scores or {}).get("distribution_over")) for _, result in results))
-    note = f"Over {over}. Step-2: replies read by exact matching or the judge, whose X, for no option, counts as read."
+    note = (
+        f"Over {over}. Step-2: replies read by exact matching, as declared answers or by the judge, whose X, for no "
+        "option, counts as read."
+    )
     title = "MMBench, Table 1: success rate of each step of choice extraction"
     return table(key, "table_1", title, ("Model Name", "Step-1", "Step-2"), rows, note)
 

@@ -28,6 +28,8 @@ _VERDICT = re.compile(
 _DENIED = re.compile(r"\b(?:not|Not|never|cannot|neither)\b|n't\b")
 # "To tell which option is correct", "whether it is darker"
 _ASKED = re.compile(r"\b(?:which(?! (?:is|are)\b)|whether|(?-i:if))\b", re.IGNORECASE)
+# "(B) The second image is similar to the first": an item where options are discussed one by one
+_ITEM = re.compile(r"\W{0,6}[A-Z][)\].:]\s")
 # "It is hard to say, but image B is sharper"
 _BUT = re.compile(r"\b(?:but|however)\b", re.IGNORECASE)
 
@@ -51,6 +53,7 @@ def concluded_letters(text: str, values: Values) -> str:
     if is_cut(text, sentences):
         return ""
     last = len(sentences) - 1
+    discusses = sum(map(bool, map(_ITEM.match, sentences))) > 1
     concluded: set[str] = set()
     outer: set[str] = set()
     for number, sentence in enumerate(sentences):
@@ -60,6 +63,8 @@ def concluded_letters(text: str, values: Values) -> str:
             concluded, outer = ({values.none_option()} if ends or not number else set()), set()
             continue
         concludes = bool(_CONCLUDES.match(sentence))
+        if discusses and _ITEM.match(sentence):
+            continue
         gives_verdict = concludes or bool(_VERDICT.search(said))
         if gives_verdict or ends or not number:
             letters = values.concluded(said, bool(_DENIED.search(said)), takes_number=ends and concludes)

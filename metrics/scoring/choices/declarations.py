@@ -46,6 +46,8 @@ _CUE = re.compile(
     r"|(?:[故应應][该該]?|因此|所以|我)[选選][择擇]?(?![项項])[是:]?"
     # "the correct option is", "the closest match would be"
     rf")|(?P<choice>\b(?:{FIT}|right)\s(?:[a-z]+\s)?{_NOUN}\b{_ABOUT}{_IS}"
+    # "the one that fits is:", and a label on the next line
+    r"|\b(?:is|be)\s?:[*_]{0,3}\s{0,4}\n(?=\W{0,6}[A-Z][)\].:*])"
     # "I would choose", "we go with"
     r"|\b(?:I|we)(?:'d|'ll|\s(?:would|will|should|must|can))?\s(?:(?:have to|therefore|thus|then)\s)?"
     r"(?:choose|select|pick|go (?:with|for)|opt for|answer)\b\s{0,4}:?)",
@@ -64,8 +66,8 @@ _LABEL = re.compile(r"[\s*_(\[]{0,6}([A-Z])(?:[)\]*]{1,4}[.:]?|[.:])(?=\s|$)|\s{
 _SUBJECT = re.compile(
     r"\s+(?:is|are|was|were|has|have|does|can|cannot|could|may|and|or|seems?|shows?|looks?|appears?|means?)\b"
 )
-# Behind a label, the others: the options are repeated or discussed.
-_NEXT_LABEL = re.compile(r"\n\W{0,6}[A-Z](?:[)\]*]{1,4}[.:]?|[.:])\s")
+# Behind a label, others: the options, or statements I and II, are repeated or discussed.
+_NEXT_LABEL = re.compile(r"\n\W{0,6}(?:[A-Z]|[IVX]{2,4})(?:[)\]*]{1,4}[.:]?|[.:])\s")
 
 # What stands between two declarations takes the first back: "Wait", "Let me recheck".
 _CORRECTION = re.compile(
@@ -147,7 +149,7 @@ def _settled(text: str, found: Sequence[_Declaration]) -> str:
 
 def _declarations(text: str, values: Values) -> Iterator[_Declaration]:
     """All declarations, in order."""
-    end, position = len(text), 0
+    end, position, answered = len(text), 0, False
     opening = _LABEL.match(text)
     if opening and (letter := values.letter(opening[1] or opening[2])):
         after = opening.end()
@@ -164,7 +166,8 @@ def _declarations(text: str, values: Values) -> Iterator[_Declaration]:
         else:
             letters = values.read(text[position : min(end, position + REACH)])
         if letters is not None:
-            end = min(end, _answer_end(text, position)) if letters and end == len(text) else end
+            if letters and not answered:
+                end, answered = min(end, _answer_end(text, position)), True
             yield _Declaration(cue.start(), position, letters, not cue["choice"])
     yield from _closing(text[:end], values)
 

@@ -44,7 +44,7 @@ _PLAIN = re.compile(
     rf"(?(cue)[(\[\"*]{{0,3}}(?P<letter>[A-Z])[)\]\"*]{{0,3}}[.!]?|(?!)))"
 )
 # A longer reply reasons, and mentions options on its way.
-_LONG = 200
+_LONG = 120
 # In a longer text, what follows a label would be looked for behind each of many blanks.
 _PLAIN_LENGTH = 256
 

@@ -32,6 +32,7 @@ _JOINING_BEHIND = ("+", "#", "/", "'", "&")
 _ARTICLES = frozenset("AI")
 # In a text of more words, a bare letter is a variable, a point or a unit more often than a choice.
 _LONG = 40
+_BEHIND_VARIABLE = ("=", "_", "^", "+", "\\", "}", "->", "\u2192", "\u2248")
 # What may follow the letter A but not the article.
 _AFTER_LETTER = frozenset(
     {"is", "was", "are", "were", "because", "since", "and", "or", "nor", "as", "but", "due", "has", "it"}
@@ -183,7 +184,7 @@ def _letters(reading: _Reading, positions: Sequence[int], present: Sequence[str]
         near = (previous, gaps[position], word, gaps[position + 1], following)
         if near not in judged:
             judged[near] = _by_neighbours(*near, upper)
-        names = judged[near] and (last < _LONG or _is_set_off(*near[:2], near[3]))
+        names = judged[near] and (last < _LONG or _is_set_off(reading.reply, position))
         if names is False or (names is None and not _announced(reading, position)):
             continue
         if denials and denials.letter(position):
@@ -253,11 +254,25 @@ def _by_neighbours(
     return None if not previous or previous in BEFORE_LETTER else False
 
 
-def _is_set_off(previous: str, before: str, after: str) -> bool:
-    """Whether brackets, a line break, a cue or other letters of a list set a letter off from the words before it."""
-    marked = not previous or previous in BEFORE_LETTER or any(mark in before for mark in "([{*\"'`:\n$")
-    marked = marked or previous in JOINERS or (len(previous) == 1 and "," in before)
-    return marked and after.strip() not in ("->", "\u2192")
+def _is_set_off(reply: Words, position: int) -> bool:
+    """Whether brackets, a line break, a cue or other letters of a list set a letter off, and it is no variable."""
+    before, after = reply.gaps[position : position + 2]
+    if after.strip().startswith(_BEHIND_VARIABLE):
+        return False
+    previous = reply.folded[position - 1] if position else ""
+    if not previous or previous in BEFORE_LETTER or any(mark in before for mark in "([*\"'`:\n"):
+        return True
+    return _is_listed(reply, position, -1, before) or _is_listed(reply, position, 1, after)
+
+
+def _is_listed(reply: Words, position: int, step: int, gap: str) -> bool:
+    """Whether a comma, "and" or "or" joins a letter to the one before it (`step` -1) or behind it (1)."""
+    other = position + step
+    if 0 <= other < len(reply.words) and reply.folded[other] in JOINERS:
+        other += step
+    elif "," not in gap:
+        return False
+    return 0 <= other < len(reply.words) and len(reply.words[other]) == 1 and reply.words[other].isupper()
 
 
 def _announced(reading: _Reading, position: int) -> bool:

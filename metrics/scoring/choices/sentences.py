@@ -11,8 +11,9 @@ _REFUSAL = re.compile(
     r"\bnone of (?:the|these|them)\b|\bneither\b|\bno (?:correct|valid|such|option|answer)\b"
     # "I cannot tell", "it is not possible to determine", "it is hard to say"
     r"|\b(?:cannot|can't|can not|unable to|impossible to|(?:not possible|difficult|hard) (?:for me )?to)\b"
-    # "this is not among the options", "the image does not provide"
-    r"|\b(?:isn't|not|\w+n't) (?:\w+ ){0,3}(?:among|in|listed|available|an option|match|enough|provide|sufficient)\b"
+    # "this is not among the options", "it doesn't match any option", "the image does not provide"
+    r"|\b(?:isn't|not|\w+n't) (?:\w+ ){0,3}(?:among|listed|available|an option|enough|sufficient)\b"
+    r"|\b(?:not|\w+n't) (?:provide\b|(?:match|in|fit) (?:any|(?:the|these) (?:\w+ )?(?:options|choices|answers))\b)"
     # "there may be an error in the question", "please provide the image", "without more information"
     r"|\b(?:error|mistake|issue|problem) (?:in|with) the\b|\bplease (?:provide|check|clarify)\b"
     r"|\b(?:need|without|lacks?|insufficient) (?:\w+ ){0,2}(?:information|data|details)\b|无法|無法|有误|有誤",

@@ -239,7 +239,8 @@ def _key(text: str) -> str:
     """What two values share when they are equal up to case, blanks, LaTeX, brackets and final punctuation."""
     text = compose(text[: 4 * REACH])
     if "\\" in text or "¬" in text:
-        text = _FRACTION.sub(r"\1/\2", text)
+        # "~" is a blank at the beginning of a group, as in "\mathrm{~cm}", and elsewhere a negation.
+        text = _FRACTION.sub(r"\1/\2", text).replace("{~", "{")
         for name, symbol in _SYMBOLS:
             text = text.replace(name, symbol)
         text = _LATEX.sub("", text)

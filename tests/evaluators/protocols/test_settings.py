@@ -33,6 +33,7 @@ def test_types_are_named_as_they_are_given():
         "early_stop": "true | false",
         "exclude_blind_solved": "folder",
         "human_labels": "file",
+        "extraction": "declared | strict",
         "fallback": "wrong | random",
         "extraction": "declared | strict",
         "inference": "logits | top-token",

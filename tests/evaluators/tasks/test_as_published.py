@@ -68,9 +68,10 @@ def test_what_each_paper_did_otherwise():
         **{name: {"judge_reads": "all"} for name in ("q_bench/perception", "q_bench/perception_pairs")},
         "q_bench/description": {},
         "q_bench/assessment": {"ties": "paper-code"},
-        **{name: {"fallback": "random"} for name in found if name.startswith("mmbench/")},
+        **{name: {"extraction": "strict", "fallback": "random"} for name in found if name.startswith("mmbench/")},
         **{name: {"unreadable_forced": "wrong"} for name in ("ql_bench/single", "ql_bench/pair")},
-        **{name: {} for name in found if name.startswith("aes_bench/")},
+        **{name: {"extraction": "strict"} for name in found if name.startswith("aes_bench/")},
+        "aes_bench/interpretation": {},
         "two_afc/coarse": {**pools, "mm21_scores": "released"},
         **{name: pools for name in ("two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")},
     }

@@ -39,6 +39,34 @@ def test_table_under_blanks_and_markdown(wrapping: str) -> None:
     assert not wrong
 
 
+AREAS = ("7 m", "9 m", "12 m", "15 m")
+WORK = "We have 2t = 7 m, and dividing both sides by 2 gives the length of the shorter side. "
+WORDY = (
+    "It has many parts, of which each one may be looked at by itself before all of them are put together again. " * 3
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        (f"In a square, all sides are equal. {WORK}So the area is 12.25 m2, which is rounded.", None),
+        (f"The side is 7 m. {WORK}However, none of the options matches this.", None),
+        (f"{WORK}The next step is to find the longer side, for which we divide by 9 m and then", None),
+        (f"In a square, all sides are equal. {WORK}The longer one is 7 m.", "A"),
+        (f"{WORDY}Therefore A = 3 and angle B is the largest, with side C opposite.", None),
+        (f"{WORDY}This is 750 \\mathrm{{~C}}, and B_1 is the first of them.", None),
+        (f"{WORDY}It is not possible to select any of the options (A) through (D).", None),
+        (f"{WORDY}There is no answer, A cannot be told from the others.", None),
+        (f"{WORDY}The answer is (C).", "C"),
+        (f"{WORDY}The answer is A or B.", None),
+        (f"{WORDY}Of the four (A, B, C and D) none can be seen.", None),
+        (f"{WORDY}\n\nC", "C"),
+    ],
+)
+def test_what_a_long_reply_mentions_on_its_way_is_no_choice(text: str, letter: str | None) -> None:
+    assert extract_choice(text, AREAS) == letter
+
+
 @given(st.text(), OPTIONS)
 @example("\ud800", ["\ud800", "a"])
 @example("<think>", ["a"])
