@@ -49,7 +49,7 @@ class ModelArguments:
         str | None, typer.Option(help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
     ] = None
     concurrency: Annotated[int, typer.Option(min=1, help="Requests at once to a server.")] = DEFAULT_CONCURRENCY
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's answer.")] = DEFAULT_TIMEOUT
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's whole answer.")] = DEFAULT_TIMEOUT
     batch_size: Annotated[
         int | None,
         typer.Option(min=1, help="Requests per forward pass, halved when memory runs out (default: automatic)."),

@@ -13,6 +13,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord, read_key, resolve_address
 from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.backends.endpoint.failures import FirstFailures
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Way, continued, find_way
@@ -72,12 +73,16 @@ class OpenAIBackend(Backend):
         """Ask for several answers at once and yield each when it is there.
 
         Raises:
-            ModelError: The server refuses the key or the model, cannot be reached, or does not give what is wanted.
+            ModelError: The server refuses the key or the model, cannot be reached, does not give what is wanted, or
+                fails in the same way from the first request on.
         """
         with ChatClient(self._model, self._options, self._record) as client:
             # A lock of its own: where all stops, threads that still wait for an answer may hold it for long.
             respond = partial(self._respond, client, threading.Lock())
-            yield from map_unordered(respond, requests, self._options.concurrency)
+            first_failures = FirstFailures()
+            for response in map_unordered(respond, requests, self._options.concurrency):
+                first_failures.count(response.error)
+                yield response
 
     def settings(self) -> dict[str, Any]:
         """Model, server, decoding, and what has been asked of it so far, in requests and tokens.

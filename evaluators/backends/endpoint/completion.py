@@ -1,15 +1,29 @@
 """What a server sends back for a chat completion, as far as it is used, and checked before it is."""
 
-from pydantic import BaseModel, ValidationError
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
+
+# What rounding may add to the logarithm of a probability of 1.
+_ROUNDING = 1e-3
+
+
+def _check_logprob(value: float) -> float:
+    if not value <= _ROUNDING:
+        raise ValueError(f"a log-probability is at most 0; this one is {value}")
+    return value
+
+
+Logprob = Annotated[float, AfterValidator(_check_logprob)]
 
 
 class TopLogprob(BaseModel):
     """One of the likeliest tokens at one place."""
 
     token: str
-    logprob: float
+    logprob: Logprob
 
 
 class Token(TopLogprob):

@@ -17,7 +17,7 @@ class EndpointOptions:
         base_url: The server's address, usually ending in `/v1`; None is that of the environment variable
             `OPENAI_BASE_URL`, or else OpenAI's own.
         concurrency: Requests at once, at least 1.
-        timeout: Seconds to wait for an answer, above 0.
+        timeout: Seconds to wait for a whole answer, above 0; each retry has as many.
         max_retries: How often a request is sent again after 408, 409, 429, 5xx, a broken connection or a timeout, after
             a wait that doubles each time or that the server asks for (`Retry-After`); at least 0.
         top_logprobs: How many of the likeliest tokens to ask for where logits are wanted, at least 1; OpenAI and vLLM
