@@ -94,6 +94,7 @@ class OpenAIBackend(Backend):
         return {
             **self.identity(),
             "served": sorted(self._record.served),
+            "served_name": self._options.served_name,
             "prefill": sorted({way.name for way in self._ways.values()}),
             "length_field": [self._record.length_field],
             "concurrency": self._options.concurrency,

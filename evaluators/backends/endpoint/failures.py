@@ -24,6 +24,7 @@ _REMEDIES = (
     ("may be provided in one prompt", "Start vLLM with a larger --limit-mm-per-prompt"),
     ("maximum context length", f"{_SHORTER} (vLLM: --max-model-len)"),
     ("exceeds the available context size", f"{_SHORTER} (llama.cpp: --ctx-size, which --parallel divides)"),
+    ("greater than max_model_len", f"{_SHORTER} (vLLM: --max-model-len)"),
     ("model's context length", f"{_SHORTER} (SGLang: --context-length)"),
     ("max_tokens is too large", "Give a smaller --max-new-tokens"),
     ("greater than max allowed", "Give a smaller --top-logprobs, or start vLLM with a larger --max-logprobs"),

@@ -22,6 +22,8 @@ class EndpointOptions:
             a wait that doubles each time or that the server asks for (`Retry-After`); at least 0.
         top_logprobs: How many of the likeliest tokens to ask for where logits are wanted, at least 1; OpenAI and vLLM
             give up to 20.
+        served_name: Under which name the server is known to answer; None is the one asked for, or a dated version of it.
+            Only what a result says depends on it.
     """
 
     base_url: str | None = None
@@ -29,6 +31,7 @@ class EndpointOptions:
     timeout: float = DEFAULT_TIMEOUT
     max_retries: int = 4
     top_logprobs: int = 20
+    served_name: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""

@@ -49,6 +49,8 @@ class ModelServer:
     """Answers 422 to fields that OpenAI does not document, as `transformers serve` does."""
     returns_logprobs: bool = True
     counts_tokens: bool = True
+    serves: str | None = None
+    """The name under which it answers; None is that asked for, with a revision, as `transformers serve` has it."""
     most_choices: int = 100
     """Smaller values of `n` are taken without a word."""
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -81,7 +83,7 @@ class ModelServer:
         usage = {"prompt_tokens": prompt, "completion_tokens": sum(map(len, new)), "total_tokens": 0}
         return {
             "choices": choices if sampled else choices * count,
-            "model": f"{body['model']}@main",
+            "model": self.serves or f"{body['model']}@main",
             **({"usage": usage} if self.counts_tokens else {}),
         }
 

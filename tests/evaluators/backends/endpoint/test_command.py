@@ -50,6 +50,25 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     assert KEY.encode() not in written + (done.output + again.output).encode()
 
 
+def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_confirmed(http, model_server, tmp_path):
+    model_server.serves = "tiny-f32.gguf"
+    server = ("--base-url", http.url_for("/v1"), "--model", "no/such-model", "--mini", "--limit", 3)
+    done = invoke("run", "q_bench/perception", *server, "--out", tmp_path / "doubtful")
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "doubtful").tasks
+    assert task.settings["model"]["name"] == "no/such-model" and task.settings["model"]["served"] == ["tiny-f32.gguf"]
+    (caveat,) = [line for line in task.caveats if "--served-name" in line]
+    assert "answered as 'tiny-f32.gguf', and 'no/such-model' was asked for" in caveat
+    assert "answered as 'tiny-f32.gguf'" in " ".join(done.output.split())
+    asked = len(model_server.asked)
+    confirmed = ("--served-name", "tiny-f32.gguf")
+    done = invoke("run", "q_bench/perception", *server, *confirmed, "--out", tmp_path / "confirmed")
+    assert done.exit_code == 0 and len(model_server.asked) == asked, "nothing is asked anew"
+    (again,) = read_results(tmp_path / "confirmed").tasks
+    assert again.settings["model"]["served_name"] == "tiny-f32.gguf" and again.scores == task.scores
+    assert again.caveats == [line for line in task.caveats if line != caveat]
+
+
 def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server, tmp_path):
     model_server.returns_logprobs = False
     server = ("--backend", "openai", "--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store", "--mini")
@@ -70,6 +89,7 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
             "which --backend transformers does not ask",
         ),
         (["--backend", "vllm"], "'vllm' is not one of"),
+        (["--served-name", "m"], "--served-name is a server's name for its model, and no server is asked"),
         (["--base-url", "127.0.0.1:9", "--model", "m"], "has the form http://host:port/v1"),
         (["--base-url", "http://a:b@host/v1", "--model", "m"], "must not hold a user"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--concurrency", "0"], "--concurrency"),
