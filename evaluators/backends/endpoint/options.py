@@ -22,8 +22,8 @@ class EndpointOptions:
             a wait that doubles each time or that the server asks for (`Retry-After`); at least 0.
         top_logprobs: How many of the likeliest tokens to ask for where logits are wanted, at least 1; OpenAI and vLLM
             give up to 20.
-        served_name: Under which name the server is known to answer; None is the one asked for, or a dated version of it.
-            Only what a result says depends on it.
+        served_name: Name under which the server is known to answer, where that is neither the model's nor a dated
+            version of it. No answer depends on it, only what a result says.
     """
 
     base_url: str | None = None
