@@ -4,11 +4,12 @@ Servers pass over what they do not know without a word. So what matters is check
 more, log-probabilities where they were asked for, and a reply whose beginning was given goes on with it.
 """
 
+import copy
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord, read_key, resolve_address
@@ -43,7 +44,9 @@ class OpenAIBackend(Backend):
         self._base_url = resolve_address(self._options)
         read_key()
         self._record = ServerRecord()
+        self._asked_before = self._record.totals()
         self._ways: dict[OutputType, Way] = {}
+        self._ways_used: set[str] = set()
         self._several_tokens: dict[tuple[str, str], bool] = {}
 
     @property
@@ -69,6 +72,12 @@ class OpenAIBackend(Backend):
             "top_logprobs": self._options.top_logprobs,
         }
 
+    def for_data(self, dataset: str) -> Self:
+        """The same with counts that begin now."""
+        bound = copy.copy(self)
+        bound._asked_before, bound._ways_used = self._record.totals(), set()
+        return bound
+
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Ask for several answers at once and yield each when it is there.
 
@@ -85,7 +94,7 @@ class OpenAIBackend(Backend):
                 yield response
 
     def settings(self) -> dict[str, Any]:
-        """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
+        """Model, server, decoding, and what has been asked of it since `for_data`, in requests and tokens.
 
         `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
         beginning of a reply, `length_field` what it calls the longest reply wanted. Responses carry these three too, so
@@ -95,12 +104,12 @@ class OpenAIBackend(Backend):
             **self.identity(),
             "served": sorted(self._record.served),
             "served_name": self._options.served_name,
-            "prefill": sorted({way.name for way in self._ways.values()}),
+            "prefill": sorted(self._ways_used),
             "length_field": [self._record.length_field],
             "concurrency": self._options.concurrency,
             "timeout": self._options.timeout,
             "max_retries": self._options.max_retries,
-            "asked": self._record.totals(),
+            "asked": {name: count - self._asked_before[name] for name, count in self._record.totals().items()},
         }
 
     def _respond(self, client: ChatClient, lock: threading.Lock, request: Request) -> Response:
@@ -151,7 +160,9 @@ class OpenAIBackend(Backend):
             if request.output_type not in self._ways:
                 top_logprobs = self._options.top_logprobs if request.output_type is OutputType.LOGITS else None
                 self._ways[request.output_type] = find_way(client, messages, top_logprobs)
-            return self._ways[request.output_type]
+            way = self._ways[request.output_type]
+            self._ways_used.add(way.name)
+            return way
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,11 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     assert perception.model == "tiny"
     settings = assessment.settings["model"]
     assert settings["backend"] == "openai" and settings["base_url"] == url and settings["concurrency"] == 3
-    assert settings["asked"]["requests"] == 2 + 24 + 24
+    assert settings["asked"]["requests"] == 2 + 24
+    of_perception = perception.settings["model"]
+    assert of_perception["asked"]["requests"] == 24, "each task counts its own"
+    assert of_perception["prefill"] == [], "no reply of it was begun"
+    assert of_perception["asked"]["prompt_tokens"] == of_perception["usage"]["prompt_tokens"]
     assert settings["served"] == ["tiny@main"] and settings["prefill"] == ["continue_final_message"]
     assert 0 < settings["usage"]["prompt_tokens"] < settings["asked"]["prompt_tokens"]
     rows = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
