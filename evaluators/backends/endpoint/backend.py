@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord, read_key, resolve_address
-from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.backends.endpoint.completion import Choice, Completion
 from eyechart.evaluators.backends.endpoint.failures import FirstFailures
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -120,7 +120,7 @@ class OpenAIBackend(Backend):
             if request.words:
                 return self._score(question)
             completion = question.ask(max_tokens=request.max_new_tokens)
-            return question.respond(completion, text=completion.choices[0].text.strip())
+            return question.respond(completion, text=question.text(completion.choices[0]))
         except DataError as error:
             return Response(request, error=error)
 
@@ -179,8 +179,16 @@ class _Question:
         """Ask for the reply after the prefilled beginning and `more`."""
         if self.way is None:
             return self.client.ask(self.messages, max_tokens=max_tokens, top_logprobs=top_logprobs)
-        messages = continued(self.messages, self.request.prefill + more)
+        messages = continued(self.messages, self._head + more)
         return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
+
+    @property
+    def _head(self) -> str:
+        return f"{self.way.lead if self.way else ''}{self.request.prefill}"
+
+    def text(self, choice: Choice) -> str:
+        """The reply after the prefilled beginning."""
+        return (choice.text if self.way is None else self.way.rest(choice.text, self._head)).strip()
 
     def respond(self, completion: Completion, **answer: Any) -> Response:
         """The response, with the settings known only from the server's answer, by their names in `settings`."""

@@ -44,7 +44,8 @@ class ModelServer:
     model: Any
     processor: Any
     continues: str = "field"
-    """A last assistant message: "field" as vLLM with continue_final_message, "always", "never" closes it."""
+    """A last assistant message: "field" as vLLM with continue_final_message, "always", "never" closes it; "behind" puts
+    it behind the generation prompt without the template's blank and returns it with the reply, as llama.cpp does."""
     refuses_fields: bool = False
     """Answers 422 to fields that OpenAI does not document, as `transformers serve` does."""
     returns_logprobs: bool = True
@@ -79,6 +80,9 @@ class ModelServer:
         )
         new = output.sequences[:, inputs["input_ids"].shape[1] :].tolist()
         choices = [self._choice(tokens, output.logits, row, body) for row, tokens in enumerate(new)]
+        if self.continues == "behind" and body["messages"][-1]["role"] == "assistant":
+            for choice in choices:
+                choice["message"]["content"] = body["messages"][-1]["content"] + choice["message"]["content"]
         prompt = inputs["input_ids"].shape[1]
         usage = {"prompt_tokens": prompt, "completion_tokens": sum(map(len, new)), "total_tokens": 0}
         return {
@@ -100,8 +104,10 @@ class ModelServer:
             content = [{"type": kinds[part["type"]], "text": part.get("text")} for part in parts]
             messages.append({"role": message["role"], "content": content})
         text = self.processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        continues = self.continues == "always" or (self.continues == "field" and body.get("continue_final_message"))
-        if messages[-1]["role"] == "assistant" and not continues:
+        if messages[-1]["role"] == "assistant" and self.continues == "behind":
+            text = text.replace("ASSISTANT: ", "ASSISTANT:")
+        continues = self.continues in ("always", "behind") or body.get("continue_final_message")
+        if messages[-1]["role"] == "assistant" and (self.continues == "never" or not continues):
             text += "</s>ASSISTANT:"
         return self.processor(text=text, images=images or None, return_tensors="pt")
 
