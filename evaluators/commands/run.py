@@ -8,7 +8,12 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.backends import bundled
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, EndpointOptions
+from eyechart.evaluators.backends.endpoint.options import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_TIMEOUT,
+    DEFAULT_TOP_LOGPROBS,
+    EndpointOptions,
+)
 from eyechart.evaluators.commands.arguments import (
     BackendKind,
     DataArguments,
@@ -56,6 +61,14 @@ class ModelArguments:
     ] = None
     concurrency: Annotated[int, typer.Option(min=1, help="Requests at once to a server.")] = DEFAULT_CONCURRENCY
     timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's whole answer.")] = DEFAULT_TIMEOUT
+    top_logprobs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Likeliest tokens to ask a server for where scores are made of them; vLLM gives more than 20 when "
+            "started with --max-logprobs.",
+        ),
+    ] = DEFAULT_TOP_LOGPROBS
     batch_size: Annotated[
         int | None,
         typer.Option(min=1, help="Requests per forward pass, halved when memory runs out (default: automatic)."),
@@ -96,6 +109,7 @@ class ModelArguments:
             base_url=self.base_url,
             concurrency=self.concurrency,
             timeout=self.timeout,
+            top_logprobs=self.top_logprobs,
             served_name=self.served_name,
         )
 

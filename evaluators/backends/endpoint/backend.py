@@ -7,17 +7,18 @@ more, log-probabilities where they were asked for, and a reply whose beginning w
 import copy
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
+from eyechart.datasets_scripts.common.errors import DataError, EndpointError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord, read_key, resolve_address
-from eyechart.evaluators.backends.endpoint.completion import Choice, Completion
+from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import FirstFailures
+from eyechart.evaluators.backends.endpoint.losses import check_losses, respond_with_losses
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.prefill import Way, continued, find_way
+from eyechart.evaluators.backends.endpoint.prefill import Way, find_way
+from eyechart.evaluators.backends.endpoint.question import Question
 from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.backends.endpoint.words import find_words
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
@@ -55,12 +56,7 @@ class OpenAIBackend(Backend):
         return self._model
 
     def check(self, output_type: OutputType) -> None:
-        """Refuse losses; whether the server gives log-probabilities is known when it is asked."""
-        if output_type is OutputType.LOSSES:
-            raise ModelError(
-                f"model '{self.name}': a chat-completions server gives text and the likeliest tokens but no "
-                f"{output_type.value}. Evaluate the model with transformers."
-            )
+        """Accept everything: whether the server gives log-probabilities is known when it is asked."""
 
     def identity(self) -> dict[str, Any]:
         """Model, server and decoding."""
@@ -113,18 +109,19 @@ class OpenAIBackend(Backend):
         }
 
     def _respond(self, client: ChatClient, lock: threading.Lock, request: Request) -> Response:
-        self.check(request.output_type)
         try:
             messages = to_chat_messages(request)
-            question = _Question(client, lock, request, messages, self._way(client, lock, request, messages))
+            question = Question(client, lock, request, messages, self._way(client, lock, request, messages))
             if request.words:
                 return self._score(question)
+            if request.continuations:
+                return respond_with_losses(question)
             completion = question.ask(max_tokens=request.max_new_tokens)
             return question.respond(completion, text=question.text(completion.choices[0]))
         except DataError as error:
             return Response(request, error=error)
 
-    def _score(self, question: "_Question") -> Response:
+    def _score(self, question: Question) -> Response:
         request = question.request
         completion = question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)
         tokens = completion.choices[0].tokens
@@ -153,56 +150,19 @@ class OpenAIBackend(Backend):
 
     def _way(self, client: ChatClient, lock: threading.Lock, request: Request, messages: Messages) -> Way | None:
         """How the server goes on with a given beginning of a reply; None where there is none."""
-        if not request.prefill:
+        wants_text = request.output_type is OutputType.TEXT
+        if not request.prefill and not request.continuations:
             return None
         # One request tries it out while the others wait.
         with lock:
             if request.output_type not in self._ways:
-                top_logprobs = self._options.top_logprobs if request.output_type is OutputType.LOGITS else None
+                if request.continuations:
+                    check_losses(client, messages)
+                top_logprobs = None if wants_text else self._options.top_logprobs
                 self._ways[request.output_type] = find_way(client, messages, top_logprobs)
             way = self._ways[request.output_type]
             self._ways_used.add(way.name)
             return way
-
-
-@dataclass(frozen=True)
-class _Question:
-    """A request as it is put to a server."""
-
-    client: ChatClient
-    lock: threading.Lock
-    request: Request
-    messages: Messages
-    way: Way | None
-
-    def ask(self, more: str = "", *, max_tokens: int, top_logprobs: int | None = None) -> Completion:
-        """Ask for the reply after the prefilled beginning and `more`."""
-        if self.way is None:
-            return self.client.ask(self.messages, max_tokens=max_tokens, top_logprobs=top_logprobs)
-        messages = continued(self.messages, self._head + more)
-        return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
-
-    @property
-    def _head(self) -> str:
-        return f"{self.way.lead if self.way else ''}{self.request.prefill}"
-
-    def text(self, choice: Choice) -> str:
-        """The reply after the prefilled beginning."""
-        return (choice.text if self.way is None else self.way.rest(choice.text, self._head)).strip()
-
-    def respond(self, completion: Completion, **answer: Any) -> Response:
-        """The response, with the settings known only from the server's answer, by their names in `settings`."""
-        metadata = {
-            "served": completion.model,
-            "prefill": self.way.name if self.way is not None else None,
-            "length_field": self.client.record.length_field,
-        }
-        return Response(
-            self.request,
-            **answer,
-            usage=completion.usage.model_dump() if completion.usage else {},
-            response_metadata={name: value for name, value in metadata.items() if value is not None},
-        )
 
 
 def _prompt_tokens(completion: Completion) -> int:

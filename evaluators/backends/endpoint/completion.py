@@ -90,10 +90,18 @@ class Usage(BaseModel):
     completion_tokens: int = 0
 
 
+class PromptToken(BaseModel):
+    """One of the tokens at one place of a prompt."""
+
+    logprob: Logprob
+
+
 class Completion(BaseModel):
     """The whole answer of a server."""
 
     choices: list[Choice]
+    prompt_logprobs: list[dict[str, PromptToken] | None] | None = None
+    """By token id, the prompt's own token first; only vLLM returns them."""
     usage: Usage | None = None
     model: str | None = None
 

@@ -28,9 +28,10 @@ _REMEDIES = (
     ("model's context length", f"{_SHORTER} (SGLang: --context-length)"),
     ("max_tokens is too large", "Give a smaller --max-new-tokens"),
     ("greater than max allowed", "Give a smaller --top-logprobs, or start vLLM with a larger --max-logprobs"),
+    ("top_logprobs", "Give a smaller --top-logprobs"),
 )
 # No other request would fare better with these.
-_NO_IMAGES = ("image input is not supported", "is not a multimodal model")
+_FINAL = ("image input is not supported", "is not a multimodal model", "greater than max allowed", "top_logprobs")
 
 FIRST_FAILURES = 5
 """Requests that may fail in the same way before any other got an answer."""
@@ -72,7 +73,7 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
 
 def is_final(text: str) -> bool:
     """Whether a server's error says that it would answer no other request either."""
-    return any(words in text for words in _NO_IMAGES)
+    return any(words in text for words in _FINAL)
 
 
 class FirstFailures:

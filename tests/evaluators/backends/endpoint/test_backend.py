@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, U
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
+from eyechart.evaluators.requests.types import IMAGE, Request
 
 PREFILL = "The quality of the image is"
 QUESTION = "What distortion degrades the quality of the image?\n"
@@ -190,13 +190,6 @@ def test_a_bad_image_is_not_sent(model_server, backend, make_picture, tmp_path):
     assert isinstance(answers["bad"].error, BadImageError)
     assert answers["good"].text
     assert len(model_server.asked) == 1
-
-
-def test_losses_are_refused_with_the_reason(backend, make_picture):
-    with pytest.raises(ModelError, match="gives text and the likeliest tokens but no losses of given continuations"):
-        backend().check(OutputType.LOSSES)
-    with pytest.raises(ModelError, match="no losses"):
-        list(backend().answer([ask(0, make_picture(0), continuations=("a", "b"))]))
 
 
 def test_no_more_requests_at_once_than_allowed(script, backend, make_picture):

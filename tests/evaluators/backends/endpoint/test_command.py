@@ -54,6 +54,20 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     assert KEY.encode() not in written + (done.output + again.output).encode()
 
 
+def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_the_result(http, model_server, tmp_path):
+    server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", 6, "--dataset", "kadis700k")
+    bounds = []
+    for count in (2, 1000):
+        out = tmp_path / str(count)
+        done = invoke("run", "q_bench/assessment", *server, "--top-logprobs", count, "--out", out)
+        assert done.exit_code == 0, done.output
+        (task,) = read_results(out).tasks
+        assert task.settings["model"]["top_logprobs"] == count and task.timings["answers_from_store"] == 0
+        assert model_server.asked[-1]["top_logprobs"] == count
+        bounds.append(sum(task.settings["model"].get("upper_bound_words", {}).values()))
+    assert bounds[0] > bounds[1] == 0
+
+
 def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_confirmed(http, model_server, tmp_path):
     model_server.serves = "tiny-f32.gguf"
     server = ("--base-url", http.url_for("/v1"), "--model", "no/such-model", "--mini", "--limit", 3)

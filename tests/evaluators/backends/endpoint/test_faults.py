@@ -138,10 +138,28 @@ def test_a_server_without_images_is_asked_once_and_the_option_is_named(script, b
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        "Requested sample logprobs of 200, which is greater than max allowed: 20 (parameter=logprobs, value=200)",
+        "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 20, but got 200 instead.",
+    ],
+    ids=["vLLM", "OpenAI"],
+)
+def test_more_log_probabilities_than_the_server_gives_are_refused_and_the_option_is_named(script, backend, message):
+    script.say(refusal(400, message))
+    requests = [Request(str(i), ("Rate.",), (), words=("good", "poor")) for i in range(50)]
+    with pytest.raises(ModelError, match=r"200.*Give a smaller --top-logprobs"):
+        list(backend(concurrency=1, top_logprobs=200).answer(requests))
+    assert len(script.bodies) <= 2
+
+
+@pytest.mark.parametrize(
     ("message", "remedy"),
     [
         (
-            "This model's maximum context length is 512 tokens. However, you requested 600 tokens",
+            "This model's maximum context length is 512 tokens. However, your prompt contains at least 600 input "
+            "tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input "
+            "prompt. (parameter=input_tokens, value=600)",
             r"smaller --max-new-tokens, or start the server with a longer context \(vLLM: --max-model-len\)",
         ),
         (
@@ -153,10 +171,15 @@ def test_a_server_without_images_is_asked_once_and_the_option_is_named(script, b
             "9000.",
             "Give a smaller --max-new-tokens",
         ),
+        (
+            "max_tokens=600 cannot be greater than max_model_len=512. Please request fewer output tokens. "
+            "(parameter=max_tokens, value=600)",
+            r"smaller --max-new-tokens.*vLLM: --max-model-len",
+        ),
         ("At most 1 image(s) may be provided in one prompt.", "a larger --limit-mm-per-prompt"),
         ("an error of another kind, 12", "the first 5 requests failed in the same way"),
     ],
-    ids=["vLLM context", "llama.cpp context", "OpenAI max_tokens", "vLLM images", "other"],
+    ids=["vLLM context", "llama.cpp context", "OpenAI max_tokens", "vLLM max_tokens", "vLLM images", "other"],
 )
 def test_a_server_that_fails_in_the_same_way_from_the_start_is_not_asked_about_every_item(
     script, backend, message, remedy
