@@ -30,3 +30,13 @@ def to_messages(request: Request, images: list[Image.Image]) -> list[dict[str, A
     if request.prefill:
         messages.append({"role": "assistant", "content": [{"type": "text", "text": request.prefill}]})
     return messages
+
+
+def joined(text: str, continuation: str) -> str:
+    r"""A text and what follows it, with a blank between them unless the text ends in white space.
+
+    Examples:
+        >>> joined("The quality is", "good"), joined("Answer:\n", "good")
+        ('The quality is good', 'Answer:\ngood')
+    """
+    return f"{text}{continuation}" if text[-1:].isspace() or not text else f"{text} {continuation}"

@@ -8,7 +8,12 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.backends import bundled
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, EndpointOptions
+from eyechart.evaluators.backends.endpoint.options import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_TIMEOUT,
+    DEFAULT_TOP_LOGPROBS,
+    EndpointOptions,
+)
 from eyechart.evaluators.commands.arguments import (
     BackendKind,
     DataArguments,
@@ -48,8 +53,22 @@ class ModelArguments:
     base_url: Annotated[
         str | None, typer.Option(help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
     ] = None
+    served_name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Confirm that the server answers under this name for the model that --model names."
+        ),
+    ] = None
     concurrency: Annotated[int, typer.Option(min=1, help="Requests at once to a server.")] = DEFAULT_CONCURRENCY
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's answer.")] = DEFAULT_TIMEOUT
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's whole answer.")] = DEFAULT_TIMEOUT
+    top_logprobs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Likeliest tokens to ask a server for where scores are made of them; vLLM gives more than 20 when "
+            "started with --max-logprobs.",
+        ),
+    ] = DEFAULT_TOP_LOGPROBS
     batch_size: Annotated[
         int | None,
         typer.Option(min=1, help="Requests per forward pass, halved when memory runs out (default: automatic)."),
@@ -81,10 +100,18 @@ class ModelArguments:
         if self.backend is BackendKind.TRANSFORMERS and self.base_url is not None:
             raise UsageError("--base-url is the address of a server, which --backend transformers does not ask")
         if self.backend is not BackendKind.OPENAI and self.base_url is None:
+            if self.served_name is not None:
+                raise UsageError("--served-name is a server's name for its model, and no server is asked")
             return None
         if self.model is None:
             raise UsageError("a server needs --model, the model's name there")
-        return EndpointOptions(base_url=self.base_url, concurrency=self.concurrency, timeout=self.timeout)
+        return EndpointOptions(
+            base_url=self.base_url,
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            top_logprobs=self.top_logprobs,
+            served_name=self.served_name,
+        )
 
     def load_options(self, own_device: str | None) -> "LoadOptions":
         """How a model that runs here is loaded; `own_device` is that of this process."""

@@ -28,6 +28,8 @@ def execute_plan(
 ) -> None:
     """Run a plan and end the command: exit code 0 if every task finished, 1 if one failed, 2 for wrong usage.
 
+    A judge that gave a task nothing usable counts as a failure of it.
+
     Args:
         plan: What to run.
         make_backend: Called with the device of this process, None for the model's own choice.

@@ -34,7 +34,7 @@ def unjudged_caveat(judge: Mapping[str, Any]) -> str:
     Args:
         judge: The judge's settings.
     """
-    if not judge.get("incomplete"):
+    if not judge.get("lost_rounds"):
         return ""
     return (
         f"Incomplete: the judge {judge['name']} gave no reply in {judge['lost_rounds']} rounds, which count as failed; "
@@ -49,6 +49,16 @@ def count_unscored(scores: Mapping[str, Any]) -> int:
         scores: What a metric returned.
     """
     return int(scores.get("judge_unscored", scores.get("unscored", 0)))
+
+
+def is_judge_useless(scores: Mapping[str, Any]) -> bool:
+    """Whether a judge was asked and gave nothing usable in any round.
+
+    Args:
+        scores: What a metric returned.
+    """
+    failed = scores.get("judge_failed_rounds", scores.get("failed_rounds", 0))
+    return bool(failed) and failed == _count_rounds(scores)
 
 
 def failed_caveat(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The loop of an evaluation: rows become requests, a backend answers them, the protocol scores the answers."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from eyechart.evaluators.protocols.protocol import Protocol, Scored
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.types import Backend, Row, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
+from eyechart.evaluators.results.served import served_caveat
 from eyechart.evaluators.tasks.as_published import published_settings
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import ScoringError
@@ -100,6 +101,7 @@ def evaluate_rows(
         unmatched_caveat(scores or {}),
         *scored.caveats,
         repeated_caveat(settings["model"]),
+        served_caveat(settings),
     )
     evaluation = Evaluation(
         task=task.name,
@@ -141,14 +143,25 @@ def _settings(
         # The answers may leave a setting nothing to act on, as scores leave pooling.
         in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
         settings["as_published"] = in_force
-    return {**settings, **_judge_settings(protocol), "model": {**backend.settings(), **model_settings(answered)}}
+    return {
+        **settings,
+        **_judge_settings(protocol, scored.scores or {}),
+        "model": {**backend.settings(), **model_settings(answered)},
+    }
 
 
-def _judge_settings(protocol: Protocol) -> dict[str, Any]:
+def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, Any]:
     if protocol.judge is None or not protocol.is_judged:
         return {}
     describe = getattr(protocol.judge, "settings", None)
-    return {"judge": describe() if describe else {"name": judge_name(protocol.judge)}}
+    if describe is None:
+        return {"judge": {"name": judge_name(protocol.judge)}}
+    judge, unscored = describe(), count_unscored(scores)
+    # The judge knows of the rounds without a reply, and the metric of those without one that can be read.
+    if unscored:
+        reason = judge["reason"] or f"nothing usable in any round about {unscored} of what was put to the judge"
+        judge = {**judge, "incomplete": True, "reason": reason}
+    return {"judge": judge}
 
 
 def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, skip_bad: bool) -> Protocol:

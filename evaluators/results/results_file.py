@@ -22,7 +22,11 @@ SCHEMA = 1
 _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 """What becomes nan or an infinity when it is read."""
 _MISFIT = "misfit"
-_PACKAGES = ("eyechart", "torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pillow", "tokenizers")
+_PACKAGES = (
+    *("eyechart", "torch", "transformers", "tokenizers", "accelerate", "datasets", "evaluate", "huggingface_hub"),
+    *("numpy", "scipy", "pillow", "openai", "pydantic", "openpyxl", "pyyaml", "jinja2", "matplotlib", "rich", "typer"),
+)
+"""What a result may depend on: all that pyproject.toml names, and the library of tokenizers."""
 
 
 class LeftOut(BaseModel):

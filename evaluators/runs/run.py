@@ -18,6 +18,7 @@ from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
+from eyechart.evaluators.evaluation.caveats import is_judge_useless
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.requests.store import ResponseStore
@@ -73,7 +74,7 @@ def execute(
         judge: For what metrics put to a judge, with totals of its own for each task; None is their own way without one.
 
     Returns:
-        Whether every task finished.
+        Whether every task finished, and each judge that was asked gave something usable.
 
     Raises:
         ModelError: The model cannot be loaded.
@@ -121,7 +122,11 @@ def execute(
         print_line(output, line)
     if is_main:
         _write_report(folder, output, messages)
-    return not failed
+    useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
+    for evaluation in useless:
+        text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave nothing usable in any round"
+        print_line(messages, text, "red")
+    return not failed and not useless
 
 
 def _write_report(folder: Path, output: Console, messages: Console) -> None:

@@ -2,18 +2,21 @@
 
 import datetime
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.results_file import Results, TaskResult
+from eyechart.evaluators.results.served import unconfirmed_names
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
-from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry
+from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, made_of, read_entry
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, run_file, write_boards
 from eyechart.hub_cards.recomputing import Recomputing
+from eyechart.metrics.scores import value_at
 
 _PAGE = resources.files("eyechart.hub_cards") / "leaderboard" / "page"
 PAGE = tuple(sorted(file.name for file in _PAGE.iterdir() if file.is_file()))
@@ -113,6 +116,7 @@ def _sort_out(
     for key, result in entry.run.tasks.items():
         board = find_board(result.task, result.dataset, result.split)
         reasons = [_no_board(result)] if board is None else misfits(board, result)
+        reasons += _served_misfits(made_of(entry.run.results.tasks, result))
         # Scores are computed again only where nothing else is wrong, as that takes a while.
         check = None if reasons else recomputing.check(key)
         reasons += check.discrepancies if check else ()
@@ -120,6 +124,14 @@ def _sort_out(
             outcome.rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
         else:
             found.append(BoardRow(board, result, entry, started, check))
+
+
+def _served_misfits(results: Sequence[TaskResult]) -> Iterator[str]:
+    """Names of servers' models that are not the one asked for, and were not confirmed."""
+    for result in results:
+        for name in unconfirmed_names(result.settings):
+            asked = brief(value_at(result.settings, "model.name"))
+            yield f"the server answered as {brief(name)}, and {asked} was asked for; --served-name did not confirm it"
 
 
 def _no_board(result: TaskResult) -> str:

@@ -2,7 +2,7 @@
 
 import datetime
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -79,12 +79,15 @@ class BoardRow:
     @property
     def is_precomputed(self) -> bool:
         """Whether its predictions were read from a file, or any of those that it is an average of."""
-        made_of = [self.result]
-        if self.result.dataset == AVERAGE:
-            # An average has no model of its own in its settings; the results of its databases have.
-            same = (self.result.task, self.result.model)
-            made_of = [one for one in self.entry.run.results.tasks if (one.task, one.model) == same]
-        return any(value_at(one.settings, "model.backend") == FROM_FILE for one in made_of)
+        parts = made_of(self.entry.run.results.tasks, self.result)
+        return any(value_at(one.settings, "model.backend") == FROM_FILE for one in parts)
+
+
+def made_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResult]:
+    """The results that say which model a result is of: an average has none in its settings, its databases have."""
+    if result.dataset != AVERAGE:
+        return [result]
+    return [one for one in results if (one.task, one.model) == (result.task, result.model)]
 
 
 def find_entries(folder: Path) -> list[Path]:

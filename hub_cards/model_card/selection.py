@@ -19,6 +19,7 @@ from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.served import unconfirmed_names
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.model_card.benchmark import pretty_name
@@ -116,6 +117,11 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bo
         return "it has no score; a results file is not to be edited, so repeat the run"
     if not result.complete:
         return f"it is incomplete: {' '.join(result.caveats) or 'scores were made of less than was to be asked'}"
+    if names := unconfirmed_names(result.settings):
+        return (
+            f"the server answered as {', '.join(map(repr, names))}, and {result.settings['model'].get('name')!r} was "
+            "asked for; if that is the same model, repeat the run with --served-name NAME, which asks no answer anew"
+        )
     if judge_of(result) == LEXICAL:
         return f"it was judged by `{LEXICAL}`, a comparison of words; repeat it with --judge, which asks no answer anew"
     if count and not allow_left_out:

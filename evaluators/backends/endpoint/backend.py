@@ -4,18 +4,21 @@ Servers pass over what they do not know without a word. So what matters is check
 more, log-probabilities where they were asked for, and a reply whose beginning was given goes on with it.
 """
 
+import copy
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
+from eyechart.datasets_scripts.common.errors import DataError, EndpointError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord, read_key, resolve_address
 from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.backends.endpoint.failures import FirstFailures
+from eyechart.evaluators.backends.endpoint.losses import check_losses, respond_with_losses
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.prefill import Way, continued, find_way
+from eyechart.evaluators.backends.endpoint.prefill import Way, find_way
+from eyechart.evaluators.backends.endpoint.question import Question
 from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.backends.endpoint.words import find_words
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
@@ -42,7 +45,9 @@ class OpenAIBackend(Backend):
         self._base_url = resolve_address(self._options)
         read_key()
         self._record = ServerRecord()
+        self._asked_before = self._record.totals()
         self._ways: dict[OutputType, Way] = {}
+        self._ways_used: set[str] = set()
         self._several_tokens: dict[tuple[str, str], bool] = {}
 
     @property
@@ -51,12 +56,7 @@ class OpenAIBackend(Backend):
         return self._model
 
     def check(self, output_type: OutputType) -> None:
-        """Refuse losses; whether the server gives log-probabilities is known when it is asked."""
-        if output_type is OutputType.LOSSES:
-            raise ModelError(
-                f"model '{self.name}': a chat-completions server gives text and the likeliest tokens but no "
-                f"{output_type.value}. Evaluate the model with transformers."
-            )
+        """Accept everything: whether the server gives log-probabilities is known when it is asked."""
 
     def identity(self) -> dict[str, Any]:
         """Model, server and decoding."""
@@ -68,19 +68,29 @@ class OpenAIBackend(Backend):
             "top_logprobs": self._options.top_logprobs,
         }
 
+    def for_data(self, dataset: str) -> Self:
+        """The same with counts that begin now."""
+        bound = copy.copy(self)
+        bound._asked_before, bound._ways_used = self._record.totals(), set()
+        return bound
+
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Ask for several answers at once and yield each when it is there.
 
         Raises:
-            ModelError: The server refuses the key or the model, cannot be reached, or does not give what is wanted.
+            ModelError: The server refuses the key or the model, cannot be reached, does not give what is wanted, or
+                fails in the same way from the first request on.
         """
         with ChatClient(self._model, self._options, self._record) as client:
             # A lock of its own: where all stops, threads that still wait for an answer may hold it for long.
             respond = partial(self._respond, client, threading.Lock())
-            yield from map_unordered(respond, requests, self._options.concurrency)
+            first_failures = FirstFailures()
+            for response in map_unordered(respond, requests, self._options.concurrency):
+                first_failures.count(response.error)
+                yield response
 
     def settings(self) -> dict[str, Any]:
-        """Model, server, decoding, and what has been asked of it so far, in requests and tokens.
+        """Model, server, decoding, and what has been asked of it since `for_data`, in requests and tokens.
 
         `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
         beginning of a reply, `length_field` what it calls the longest reply wanted. Responses carry these three too, so
@@ -89,33 +99,35 @@ class OpenAIBackend(Backend):
         return {
             **self.identity(),
             "served": sorted(self._record.served),
-            "prefill": sorted({way.name for way in self._ways.values()}),
+            "served_name": self._options.served_name,
+            "prefill": sorted(self._ways_used),
             "length_field": [self._record.length_field],
             "concurrency": self._options.concurrency,
             "timeout": self._options.timeout,
             "max_retries": self._options.max_retries,
-            "asked": self._record.totals(),
+            "asked": {name: count - self._asked_before[name] for name, count in self._record.totals().items()},
         }
 
     def _respond(self, client: ChatClient, lock: threading.Lock, request: Request) -> Response:
-        self.check(request.output_type)
         try:
             messages = to_chat_messages(request)
-            question = _Question(client, lock, request, messages, self._way(client, lock, request, messages))
+            question = Question(client, lock, request, messages, self._way(client, lock, request, messages))
             if request.words:
                 return self._score(question)
+            if request.continuations:
+                return respond_with_losses(question)
             completion = question.ask(max_tokens=request.max_new_tokens)
             (choice, *_) = completion.choices
             return question.respond(
                 completion,
-                text=choice.text.strip(),
+                text=question.text(choice),
                 reasoning=choice.message.reasoning or None,
                 finish_reason=completion.finish_reason,
             )
         except DataError as error:
             return Response(request, error=error)
 
-    def _score(self, question: "_Question") -> Response:
+    def _score(self, question: Question) -> Response:
         request = question.request
         completion = question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)
         tokens = completion.choices[0].tokens
@@ -144,46 +156,19 @@ class OpenAIBackend(Backend):
 
     def _way(self, client: ChatClient, lock: threading.Lock, request: Request, messages: Messages) -> Way | None:
         """How the server goes on with a given beginning of a reply; None where there is none."""
-        if not request.prefill:
+        wants_text = request.output_type is OutputType.TEXT
+        if not request.prefill and not request.continuations:
             return None
         # One request tries it out while the others wait.
         with lock:
             if request.output_type not in self._ways:
-                top_logprobs = self._options.top_logprobs if request.output_type is OutputType.LOGITS else None
+                if request.continuations:
+                    check_losses(client, messages)
+                top_logprobs = None if wants_text else self._options.top_logprobs
                 self._ways[request.output_type] = find_way(client, messages, top_logprobs)
-            return self._ways[request.output_type]
-
-
-@dataclass(frozen=True)
-class _Question:
-    """A request as it is put to a server."""
-
-    client: ChatClient
-    lock: threading.Lock
-    request: Request
-    messages: Messages
-    way: Way | None
-
-    def ask(self, more: str = "", *, max_tokens: int, top_logprobs: int | None = None) -> Completion:
-        """Ask for the reply after the prefilled beginning and `more`."""
-        if self.way is None:
-            return self.client.ask(self.messages, max_tokens=max_tokens, top_logprobs=top_logprobs)
-        messages = continued(self.messages, self.request.prefill + more)
-        return self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=self.way.extra)
-
-    def respond(self, completion: Completion, **answer: Any) -> Response:
-        """The response, with the settings known only from the server's answer, by their names in `settings`."""
-        metadata = {
-            "served": completion.model,
-            "prefill": self.way.name if self.way is not None else None,
-            "length_field": self.client.record.length_field,
-        }
-        return Response(
-            self.request,
-            **answer,
-            usage=completion.usage.counted if completion.usage else {},
-            response_metadata={name: value for name, value in metadata.items() if value is not None},
-        )
+            way = self._ways[request.output_type]
+            self._ways_used.add(way.name)
+            return way
 
 
 def _prompt_tokens(completion: Completion) -> int:

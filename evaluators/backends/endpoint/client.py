@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion
-from eyechart.evaluators.backends.endpoint.failures import clean, explain, retries_of
+from eyechart.evaluators.backends.endpoint.failures import NO_SUCH_ADDRESS, clean, explain, is_final, retries_of
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -67,6 +67,8 @@ class ChatClient:
         """
         import openai
 
+        from eyechart.evaluators.backends.endpoint.timed_client import TimedClient
+
         self.model = model
         self.base_url = resolve_address(options)
         self.record = record or ServerRecord()
@@ -79,6 +81,7 @@ class ChatClient:
             base_url=self.base_url,
             timeout=openai.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_TIMEOUT)),
             max_retries=options.max_retries,
+            http_client=TimedClient(options.timeout, is_final),
         )
 
     def __enter__(self) -> Self:
@@ -186,11 +189,14 @@ class ChatClient:
             raw = create(model=self.model, messages=messages, extra_body=fields)
         except openai.APIError as error:
             self._count(retries=retries_of(error))
+            if getattr(error, "status_code", None) in NO_SUCH_ADDRESS:
+                self._check_address()
             # Without its cause, whose text could hold the key.
             raise explain(error, self.base_url, self._timeout, self._key) from None
         try:
             completion = parse_completion(raw.content)
         except ValueError as error:
+            self._check_address()
             reason = clean(f"{self.base_url} answered with status 200, but {error}", self._key)
             raise EndpointError(reason) from None
         usage = completion.usage or Usage()
@@ -198,6 +204,26 @@ class ChatClient:
         if completion.model:
             self.record.served.add(completion.model)
         return completion
+
+    def _check_address(self) -> None:
+        """Refuse an address that lacks its `/v1`.
+
+        Raises:
+            ModelError: With `/v1` behind it, the server lists its models; the message holds that address.
+        """
+        import openai
+
+        address = f"{self.base_url}/v1"
+        if self.base_url.endswith("/v1"):
+            return
+        try:
+            self._client.with_options(base_url=address, max_retries=0).models.list()
+        except (openai.APIError, ValueError):
+            return
+        raise ModelError(
+            f"{self.base_url} answers no chat completions, but {address} lists models. Give that address "
+            f"(--base-url {address})."
+        )
 
     def _count(self, requests: int = 0, retries: int = 0, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         with self._lock:

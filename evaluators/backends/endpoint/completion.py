@@ -1,16 +1,30 @@
 """What a server sends back for a chat completion, as far as it is used, and checked before it is."""
 
-from pydantic import AliasChoices, BaseModel, Field, ValidationError
+from typing import Annotated
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL
+
+# What rounding may add to the logarithm of a probability of 1.
+_ROUNDING = 1e-3
+
+
+def _check_logprob(value: float) -> float:
+    if not value <= _ROUNDING:
+        raise ValueError(f"a log-probability is at most 0; this one is {value}")
+    return value
+
+
+Logprob = Annotated[float, AfterValidator(_check_logprob)]
 
 
 class TopLogprob(BaseModel):
     """One of the likeliest tokens at one place."""
 
     token: str
-    logprob: float
+    logprob: Logprob
 
 
 class Token(TopLogprob):
@@ -106,10 +120,18 @@ class Usage(BaseModel):
         return {"prompt_tokens": self.prompt_tokens, "completion_tokens": self.completion_tokens}
 
 
+class PromptToken(BaseModel):
+    """One of the tokens at one place of a prompt."""
+
+    logprob: Logprob
+
+
 class Completion(BaseModel):
     """The whole answer of a server."""
 
     choices: list[Choice]
+    prompt_logprobs: list[dict[str, PromptToken] | None] | None = None
+    """By token id, the prompt's own token first; only vLLM returns them."""
     usage: Usage | None = None
     model: str | None = None
 

@@ -7,6 +7,8 @@ from eyechart.datasets_scripts.common.errors import UsageError
 DEFAULT_CONCURRENCY = 8
 # Long, as a server that is asked by many at once lets them wait in line.
 DEFAULT_TIMEOUT = 300.0
+# As many as OpenAI gives, and vLLM unless it was started with more.
+DEFAULT_TOP_LOGPROBS = 20
 
 
 @dataclass(frozen=True)
@@ -17,18 +19,22 @@ class EndpointOptions:
         base_url: The server's address, usually ending in `/v1`; None is that of the environment variable
             `OPENAI_BASE_URL`, or else OpenAI's own.
         concurrency: Requests at once, at least 1.
-        timeout: Seconds to wait for an answer, above 0.
+        timeout: Seconds to wait for a whole answer, above 0; each retry has as many.
         max_retries: How often a request is sent again after 408, 409, 429, 5xx, a broken connection or a timeout, after
             a wait that doubles each time or that the server asks for (`Retry-After`); at least 0.
-        top_logprobs: How many of the likeliest tokens to ask for where logits are wanted, at least 1; OpenAI and vLLM
-            give up to 20.
+        top_logprobs: How many of the likeliest tokens to ask for where logits are wanted, at least 1; OpenAI gives up
+            to 20, and so does vLLM unless it was started with a larger `--max-logprobs`. Words that are not among them
+            have an upper bound, so a score depends on it: it is a setting of the result and of stored answers.
+        served_name: Name under which the server is known to answer, where that is neither the model's nor a dated
+            version of it. No answer depends on it, only what a result says.
     """
 
     base_url: str | None = None
     concurrency: int = DEFAULT_CONCURRENCY
     timeout: float = DEFAULT_TIMEOUT
     max_retries: int = 4
-    top_logprobs: int = 20
+    top_logprobs: int = DEFAULT_TOP_LOGPROBS
+    served_name: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""

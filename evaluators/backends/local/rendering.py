@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.chat import to_messages
+from eyechart.evaluators.backends.chat import joined, to_messages
 from eyechart.evaluators.backends.distinct_words import distinct_words
 from eyechart.evaluators.backends.image_sizes import count_downscaled
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
@@ -218,16 +218,6 @@ class Renderer:
         return ModelError(
             f"model '{self._name}': the tokens of '{word}' cannot be separated from those of the text before it."
         )
-
-
-def joined(text: str, continuation: str) -> str:
-    r"""A text and what follows it, with a blank between them unless the text ends in white space.
-
-    Examples:
-        >>> joined("The quality is", "good"), joined("Answer:\n", "good")
-        ('The quality is good', 'Answer:\ngood')
-    """
-    return f"{text}{continuation}" if text[-1:].isspace() or not text else f"{text} {continuation}"
 
 
 class _Remembering:

@@ -57,6 +57,17 @@ def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, desc
     assert "Incomplete" in done.output
 
 
+@pytest.mark.parametrize(("replies", "code"), [(("As a model, I cannot",), 1), (("Score: 1", "I cannot"), 0)], ids=str)
+def test_a_judge_that_gives_nothing_usable_ends_with_exit_code_1(script, http, tmp_path, replies, code):
+    script.say(*map(always, replies))
+    judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"), "--judge-concurrency", 1)
+    done = invoke("run", "q_bench/description", "--limit", 2, *judge, "--out", tmp_path / "run")
+    (task,) = read_results(tmp_path / "run").tasks
+    assert done.exit_code == code and not task.complete and task.settings["judge"]["incomplete"]
+    said = "q_bench/description on lldescribe: the judge gave nothing usable in any round"
+    assert (said in " ".join(done.output.split())) == bool(code)
+
+
 @pytest.fixture
 def without_retries(monkeypatch):
     """What fails or is late is else asked for again, and that after a wait."""

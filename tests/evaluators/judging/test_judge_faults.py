@@ -147,7 +147,9 @@ def test_a_note_tells_of_nonsense_and_of_the_longest_reply(script, judge, questi
         return made.run(FunctionBackend(lambda messages: "Splendid"), data)
 
     done = read(judge(max_tokens=32))
-    assert not done.complete and not done.settings["judge"]["incomplete"]
+    assert not done.complete and done.settings["judge"]["incomplete"], "both say so"
+    assert done.settings["judge"]["reason"] == "nothing usable in any round about 6 of what was put to the judge"
+    assert done.settings["judge"]["lost_rounds"] == 0
     assert "The judge judge gave nothing usable in 30 of 30 rounds. One that reasons first needs a larger" in " ".join(
         done.caveats
     )

@@ -1,5 +1,7 @@
 import json
 import math
+import re
+from importlib import metadata
 
 import pytest
 
@@ -22,6 +24,13 @@ def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
     results = read_results(tmp_path)
     assert results.tasks[0].left_out[0].reason == "the image is empty"
     assert results.failed[0].error == "no data"
+
+
+def test_the_versions_of_all_dependencies_are_kept():
+    packages = collect([], [], "2026-01-01").environment["packages"]
+    for requirement in metadata.requires("eyechart"):
+        if "extra ==" not in requirement:
+            assert packages[re.match(r"[\w-]+", requirement).group()], requirement
 
 
 def test_undefined_scores_become_null_in_standard_json(tmp_path):

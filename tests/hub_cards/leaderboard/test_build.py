@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
+from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.hub_cards.leaderboard import entries
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -194,6 +195,28 @@ def test_precomputed_predictions_are_marked(folder, space):
     for board in (PERCEPTION, *quality[:2]):
         found = {row["model"]: row["precomputed"] for row in boards[board.name]["rows"]}
         assert found == {"org/file": True, "org/asked": False}
+
+
+def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(folder, space):
+    quality = [board for board in BOARDS if board.task.name == "q_bench/assessment"]
+    for name, confirmed in (("org/doubtful", None), ("org/confirmed", "other.gguf")):
+        results = [result_on(board, name) for board in (PERCEPTION, *quality)]
+        for result in (results[0], results[2]):
+            model = {"backend": "openai", "name": name, "served": ["other.gguf"], "served_name": confirmed}
+            result["settings"]["model"] = model
+        hand_in(folder, name, results)
+    outcome, boards = space()
+    average = next(board for board in quality if board.dataset == AVERAGE)
+    assert {(one.task, one.dataset) for one in outcome.rejected} == {
+        ("q_bench/perception", PERCEPTION.dataset),
+        ("q_bench/assessment", quality[1].dataset),
+        ("q_bench/assessment", average.dataset),
+    }
+    assert (
+        "the server answered as 'other.gguf', and 'org/doubtful' was asked for"
+        in rejected(outcome)["org/doubtful", "q_bench/perception"]
+    )
+    assert [row["model"] for row in boards[average.name]["rows"]] == ["org/confirmed"]
 
 
 def test_hostile_names_stay_text_in_the_data(folder, space, tmp_path):

@@ -121,6 +121,17 @@ def test_precomputed_predictions_are_said_to_be(tmp_path: Path) -> None:
     assert "precomputed predictions; that they answer this prompt is what their file claims." in shown
 
 
+def test_an_answer_under_another_name_is_published_only_where_that_is_confirmed(tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text(CARD)
+    model = {"backend": "openai", "name": MODEL, "served": ["something-else.gguf"], "served_name": None}
+    run = write(tmp_path / "run", [evaluated(settings={"model": model})])
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", code=2)
+    assert f"answered as 'something-else.gguf', and '{MODEL}' was asked for" in shown and "--served-name NAME" in shown
+    confirmed = {**model, "served_name": "something-else.gguf"}
+    run = write(tmp_path / "confirmed", [evaluated(settings={"model": confirmed})])
+    assert "accuracy" in call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
+
+
 def test_a_dry_run_writes_nothing(hub: StandIn, run: Path) -> None:
     hub.make(MODEL, {"README.md": CARD.encode()})
     shown = call(run, "--model-repo", MODEL)

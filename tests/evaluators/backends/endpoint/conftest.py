@@ -44,11 +44,15 @@ class ModelServer:
     model: Any
     processor: Any
     continues: str = "field"
-    """A last assistant message: "field" as vLLM with continue_final_message, "always", "never" closes it."""
+    """A last assistant message: "field" as vLLM with continue_final_message, "always", "never" closes it; "behind" puts
+    it behind the generation prompt without the template's blank and returns it with the reply, as llama.cpp does."""
     refuses_fields: bool = False
     """Answers 422 to fields that OpenAI does not document, as `transformers serve` does."""
     returns_logprobs: bool = True
+    returns_prompt_logprobs: bool = True
     counts_tokens: bool = True
+    serves: str | None = None
+    """The name under which it answers; None is that asked for, with a revision, as `transformers serve` has it."""
     most_choices: int = 100
     """Smaller values of `n` are taken without a word."""
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -77,11 +81,18 @@ class ModelServer:
         )
         new = output.sequences[:, inputs["input_ids"].shape[1] :].tolist()
         choices = [self._choice(tokens, output.logits, row, body) for row, tokens in enumerate(new)]
+        if self.continues == "behind" and body["messages"][-1]["role"] == "assistant":
+            for choice in choices:
+                choice["message"]["content"] = body["messages"][-1]["content"] + choice["message"]["content"]
         prompt = inputs["input_ids"].shape[1]
         usage = {"prompt_tokens": prompt, "completion_tokens": sum(map(len, new)), "total_tokens": 0}
+        of_prompt = {}
+        if self.returns_prompt_logprobs and body.get("prompt_logprobs") is not None:
+            of_prompt = {"prompt_logprobs": self._prompt_logprobs(inputs)}
         return {
+            **of_prompt,
             "choices": choices if sampled else choices * count,
-            "model": f"{body['model']}@main",
+            "model": self.serves or f"{body['model']}@main",
             **({"usage": usage} if self.counts_tokens else {}),
         }
 
@@ -98,10 +109,21 @@ class ModelServer:
             content = [{"type": kinds[part["type"]], "text": part.get("text")} for part in parts]
             messages.append({"role": message["role"], "content": content})
         text = self.processor.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        continues = self.continues == "always" or (self.continues == "field" and body.get("continue_final_message"))
-        if messages[-1]["role"] == "assistant" and not continues:
+        if messages[-1]["role"] == "assistant" and self.continues == "behind":
+            text = text.replace("ASSISTANT: ", "ASSISTANT:")
+        continues = self.continues in ("always", "behind") or body.get("continue_final_message")
+        if messages[-1]["role"] == "assistant" and (self.continues == "never" or not continues):
             text += "</s>ASSISTANT:"
         return self.processor(text=text, images=images or None, return_tensors="pt")
+
+    def _prompt_logprobs(self, inputs):
+        """As vLLM returns them: none for the first token, then the token itself."""
+        logprobs = torch.log_softmax(self.model(**inputs).logits[0].float(), dim=-1)
+        ids = inputs["input_ids"][0].tolist()
+        return [
+            None,
+            *({str(token): {"logprob": logprobs[place, token].item()}} for place, token in enumerate(ids[1:])),
+        ]
 
     def _choice(self, tokens, logits, row, body):
         decode = self.processor.tokenizer.decode

@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, U
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
+from eyechart.evaluators.requests.types import IMAGE, Request
 
 PREFILL = "The quality of the image is"
 QUESTION = "What distortion degrades the quality of the image?\n"
@@ -79,6 +79,8 @@ def test_several_images_reach_the_model_in_their_order(tiny, model_server, backe
         ({"continues": "field"}, "continue_final_message"),
         ({"continues": "always"}, "continue_final_message"),
         ({"continues": "always", "refuses_fields": True}, "last assistant message"),
+        ({"continues": "behind"}, "continue_final_message, after a blank"),
+        ({"continues": "behind", "refuses_fields": True}, "last assistant message, after a blank"),
     ],
     ids=str,
 )
@@ -93,7 +95,8 @@ def test_logits_are_those_of_a_plain_forward_pass(tiny, model_server, backend, m
         for word, value in answers[str(i)].logits.items():
             assert value == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
     assert model.settings()["prefill"] == [way]
-    assert len(model_server.asked) == 2 + len(images), "whether the server goes on is tried out once"
+    if way in ("continue_final_message", "last assistant message"):
+        assert len(model_server.asked) == 2 + len(images), "whether the server goes on is tried out once"
 
 
 @pytest.mark.parametrize("words", [("good", "poor"), ()], ids=["logits", "text"])
@@ -107,7 +110,9 @@ def test_a_prefill_that_is_closed_and_answered_anew_is_refused(
         list(backend().answer([request]))
 
 
-def test_a_prefilled_text_is_continued(tiny, model_server, backend, make_picture):
+@pytest.mark.parametrize("continues", ["field", "always", "behind"])
+def test_a_prefilled_text_is_continued(tiny, model_server, backend, make_picture, continues):
+    model_server.continues = continues
     image = make_picture(3, 64)
     (whole,) = backend().answer([ask(0, image)])
     head, _, rest = whole.text.partition(" ")
@@ -185,13 +190,6 @@ def test_a_bad_image_is_not_sent(model_server, backend, make_picture, tmp_path):
     assert isinstance(answers["bad"].error, BadImageError)
     assert answers["good"].text
     assert len(model_server.asked) == 1
-
-
-def test_losses_are_refused_with_the_reason(backend, make_picture):
-    with pytest.raises(ModelError, match="gives text and the likeliest tokens but no losses of given continuations"):
-        backend().check(OutputType.LOSSES)
-    with pytest.raises(ModelError, match="no losses"):
-        list(backend().answer([ask(0, make_picture(0), continuations=("a", "b"))]))
 
 
 def test_no_more_requests_at_once_than_allowed(script, backend, make_picture):

@@ -29,7 +29,11 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     assert perception.model == "tiny"
     settings = assessment.settings["model"]
     assert settings["backend"] == "openai" and settings["base_url"] == url and settings["concurrency"] == 3
-    assert settings["asked"]["requests"] == 2 + 24 + 24
+    assert settings["asked"]["requests"] == 2 + 24
+    of_perception = perception.settings["model"]
+    assert of_perception["asked"]["requests"] == 24, "each task counts its own"
+    assert of_perception["prefill"] == [], "no reply of it was begun"
+    assert of_perception["asked"]["prompt_tokens"] == of_perception["usage"]["prompt_tokens"]
     assert settings["served"] == ["tiny@main"] and settings["prefill"] == ["continue_final_message"]
     assert 0 < settings["usage"]["prompt_tokens"] < settings["asked"]["prompt_tokens"]
     rows = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
@@ -48,6 +52,39 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
         assert first == second and second["served"], "what only an answer tells is stored with it"
     written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert KEY.encode() not in written + (done.output + again.output).encode()
+
+
+def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_the_result(http, model_server, tmp_path):
+    server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", 6, "--dataset", "kadis700k")
+    bounds = []
+    for count in (2, 1000):
+        out = tmp_path / str(count)
+        done = invoke("run", "q_bench/assessment", *server, "--top-logprobs", count, "--out", out)
+        assert done.exit_code == 0, done.output
+        (task,) = read_results(out).tasks
+        assert task.settings["model"]["top_logprobs"] == count and task.timings["answers_from_store"] == 0
+        assert model_server.asked[-1]["top_logprobs"] == count
+        bounds.append(sum(task.settings["model"].get("upper_bound_words", {}).values()))
+    assert bounds[0] > bounds[1] == 0
+
+
+def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_confirmed(http, model_server, tmp_path):
+    model_server.serves = "tiny-f32.gguf"
+    server = ("--base-url", http.url_for("/v1"), "--model", "no/such-model", "--mini", "--limit", 3)
+    done = invoke("run", "q_bench/perception", *server, "--out", tmp_path / "doubtful")
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "doubtful").tasks
+    assert task.settings["model"]["name"] == "no/such-model" and task.settings["model"]["served"] == ["tiny-f32.gguf"]
+    (caveat,) = [line for line in task.caveats if "--served-name" in line]
+    assert "answered as 'tiny-f32.gguf', and 'no/such-model' was asked for" in caveat
+    assert "answered as 'tiny-f32.gguf'" in " ".join(done.output.split())
+    asked = len(model_server.asked)
+    confirmed = ("--served-name", "tiny-f32.gguf")
+    done = invoke("run", "q_bench/perception", *server, *confirmed, "--out", tmp_path / "confirmed")
+    assert done.exit_code == 0 and len(model_server.asked) == asked, "nothing is asked anew"
+    (again,) = read_results(tmp_path / "confirmed").tasks
+    assert again.settings["model"]["served_name"] == "tiny-f32.gguf" and again.scores == task.scores
+    assert again.caveats == [line for line in task.caveats if line != caveat]
 
 
 def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server, tmp_path):
@@ -70,6 +107,7 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
             "which --backend transformers does not ask",
         ),
         (["--backend", "vllm"], "'vllm' is not one of"),
+        (["--served-name", "m"], "--served-name is a server's name for its model, and no server is asked"),
         (["--base-url", "127.0.0.1:9", "--model", "m"], "has the form http://host:port/v1"),
         (["--base-url", "http://a:b@host/v1", "--model", "m"], "must not hold a user"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--concurrency", "0"], "--concurrency"),

@@ -1,5 +1,6 @@
 """What servers do wrong, and what becomes of it: a refused run, or an error of the one item that says what happened."""
 
+import itertools
 import json
 import logging
 import time
@@ -24,6 +25,17 @@ def torn(request):
 def slow(request):
     time.sleep(3)
     return GOOD
+
+
+def trickle(request):
+    """A byte every quarter of a second: no wait between two bytes is long, and the whole answer never ends."""
+
+    def drip():
+        for byte in json.dumps(GOOD).encode()[:40]:
+            yield bytes([byte])
+            time.sleep(0.25)
+
+    return Response(drip(), 200, content_type="application/json")
 
 
 @pytest.fixture
@@ -51,11 +63,12 @@ def ask(backend, make_picture):
         (Response("", 502), "answered 502 after 1 retry: no reason given"),
         (torn, "broke after 1 retry: RemoteProtocolError: .*without sending complete message body"),
         (slow, "did not answer within 1 s after 1 retry"),
+        (trickle, "did not answer within 1 s after 1 retry"),
     ],
-    ids=["408", "409", "429", "500", "503", "500 in plain text", "502 without a body", "torn", "slow"],
+    ids=["408", "409", "429", "500", "503", "500 in plain text", "502 without a body", "torn", "slow", "trickle"],
 )
 def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason):
-    timeout = {"timeout": 1.0} if fault is slow else {}
+    timeout = {"timeout": 1.0} if fault in (slow, trickle) else {}
     script.say(fault)
     response, model = ask(**timeout)
     assert isinstance(response.error, EndpointError)
@@ -110,6 +123,98 @@ def test_what_no_other_request_would_change_stops_all(script, backend, make_pict
         list(backend(concurrency=2).answer(requests))
     time.sleep(0.2)
     assert len(script.bodies) <= 4
+
+
+NO_IMAGES = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+
+
+def test_a_server_without_images_is_asked_once_and_the_option_is_named(script, backend, make_picture):
+    script.say(refusal(500, NO_IMAGES))
+    requests = [Request(str(i), ("What is this?", IMAGE), (make_picture(0),)) for i in range(50)]
+    with pytest.raises(ModelError, match=r"image input is not supported.*Start llama\.cpp's server with --mmproj FILE"):
+        list(backend(concurrency=1, max_retries=4).answer(requests))
+    assert len(script.bodies) <= 2, "the thread may have taken the next one"
+    assert set(script.attempts) == {"0"}, "and none is sent again"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Requested sample logprobs of 200, which is greater than max allowed: 20 (parameter=logprobs, value=200)",
+        "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 20, but got 200 instead.",
+    ],
+    ids=["vLLM", "OpenAI"],
+)
+def test_more_log_probabilities_than_the_server_gives_are_refused_and_the_option_is_named(script, backend, message):
+    script.say(refusal(400, message))
+    requests = [Request(str(i), ("Rate.",), (), words=("good", "poor")) for i in range(50)]
+    with pytest.raises(ModelError, match=r"200.*Give a smaller --top-logprobs"):
+        list(backend(concurrency=1, top_logprobs=200).answer(requests))
+    assert len(script.bodies) <= 2
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        (
+            "This model's maximum context length is 512 tokens. However, your prompt contains at least 600 input "
+            "tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input "
+            "prompt. (parameter=input_tokens, value=600)",
+            r"smaller --max-new-tokens, or start the server with a longer context \(vLLM: --max-model-len\)",
+        ),
+        (
+            "request (613 tokens) exceeds the available context size (512 tokens), try increasing it",
+            r"llama\.cpp: --ctx-size",
+        ),
+        (
+            "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas you provided "
+            "9000.",
+            "Give a smaller --max-new-tokens",
+        ),
+        (
+            "max_tokens=600 cannot be greater than max_model_len=512. Please request fewer output tokens. "
+            "(parameter=max_tokens, value=600)",
+            r"smaller --max-new-tokens.*vLLM: --max-model-len",
+        ),
+        ("At most 1 image(s) may be provided in one prompt.", "a larger --limit-mm-per-prompt"),
+        ("an error of another kind, 12", "the first 5 requests failed in the same way"),
+    ],
+    ids=["vLLM context", "llama.cpp context", "OpenAI max_tokens", "vLLM max_tokens", "vLLM images", "other"],
+)
+def test_a_server_that_fails_in_the_same_way_from_the_start_is_not_asked_about_every_item(
+    script, backend, message, remedy
+):
+    counted = itertools.count(600)
+    script.say(lambda request: refusal(400, message.replace("600", str(next(counted)))))
+    requests = [Request(str(i), ("What is this?",), ()) for i in range(500)]
+    with pytest.raises(ModelError, match=f"the first 5 requests failed in the same way.*{remedy}|{remedy}.*"):
+        list(backend(concurrency=2).answer(requests))
+    time.sleep(0.2)
+    assert len(script.bodies) <= 5 + 4
+
+
+def test_failures_of_other_kinds_or_after_an_answer_are_errors_of_their_items(script, backend):
+    faults = [refusal(400, f"reason {'ab'[i % 2]}") for i in range(12)]
+    script.say(*faults, GOOD, *[refusal(400, "reason c")] * 12)
+    requests = [Request(str(i), ("What is this?",), ()) for i in range(25)]
+    responses = list(backend(concurrency=1).answer(requests))
+    assert [response.error is None for response in responses].count(True) == 1 and len(responses) == 25
+
+
+@pytest.mark.parametrize("fault", [refusal(404), refusal(405), Response("<html>Hello</html>", 200)], ids=str)
+def test_an_address_without_v1_is_answered_with_the_one_that_works(http, backend, fault):
+    http.expect_request("/chat/completions", method="POST").respond_with_response(fault)
+    http.expect_request("/v1/models").respond_with_json({"object": "list", "data": [{"id": "m", "object": "model"}]})
+    address = http.url_for("").rstrip("/")
+    with pytest.raises(ModelError, match=f"Give that address .--base-url {address}/v1."):
+        list(backend(base_url=address).answer([Request("x", ("What?",), ())]))
+
+
+def test_an_address_that_is_wrong_with_v1_too_is_not_recommended(http, backend):
+    http.expect_request("/chat/completions", method="POST").respond_with_response(refusal(404, "nothing here"))
+    address = http.url_for("").rstrip("/")
+    with pytest.raises(ModelError, match=r"cannot be used: .* answered 404: nothing here"):
+        list(backend(base_url=address).answer([Request("x", ("What?",), ())]))
 
 
 @pytest.mark.parametrize("fault", [refusal(402), refusal(429, code="insufficient_quota")], ids=["402", "429"])
@@ -201,6 +306,21 @@ def test_the_new_name_of_the_length_is_used_where_the_old_one_is_refused(script,
 def scored(*likeliest):
     top = [{"token": token, "logprob": value} for token, value in likeliest]
     return {"choices": [{"message": {"content": ""}, "logprobs": {"content": [{**top[0], "top_logprobs": top}]}}]}
+
+
+@pytest.mark.parametrize(("value", "shown"), [("NaN", "nan"), ("0.25", "0.25"), ("Infinity", "inf")])
+def test_what_is_no_log_probability_is_an_error_of_the_item(script, backend, value, shown):
+    body = json.dumps(scored((" good", -1), (" poor", -2))).replace("-2", value)
+    script.say(Response(body, 200, content_type="application/json"))
+    (response,) = backend().answer([Request("x", ("Rate.",), (), words=("good", "poor"))])
+    with pytest.raises(EndpointError, match=f"a log-probability is at most 0; this one is {shown}"):
+        raise response.error
+
+
+def test_rounding_may_make_a_log_probability_slightly_positive(script, backend):
+    script.say(scored((" good", 4.7e-7), (" poor", -15)))
+    (response,) = backend().answer([Request("x", ("Rate.",), (), words=("good", "poor"))])
+    assert response.logits == {"good": 4.7e-7, "poor": -15}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint import prefill
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.prefill import find_way
+from eyechart.evaluators.backends.endpoint.prefill import WAYS, find_way
+from tests.evaluators.scripted_server import json_response
 
 IMAGE_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 MESSAGES = [{"role": "user", "content": [IMAGE_PART, {"type": "text", "text": "Rate it."}]}]
@@ -20,7 +21,7 @@ REPLY = [("The", -0.1), (" blur", -0.5), ("ry", -3.0), (" picture", -1.2), (".",
 def place(token, logprob, noise=0.0):
     """A token and the likeliest ones at its place."""
     others = [(token, logprob), (" x", logprob - 2), (" y", logprob - 4), (" z", logprob - 6)]
-    top = [{"token": text, "logprob": value + noise * (-1) ** i} for i, (text, value) in enumerate(others)]
+    top = [{"token": text, "logprob": min(0.0, value + noise * (-1) ** i)} for i, (text, value) in enumerate(others)]
     return {"token": token, "logprob": logprob, "top_logprobs": top}
 
 
@@ -71,9 +72,51 @@ def test_other_tokens_are_another_distribution(script, client):
 
 
 def test_the_second_way_is_tried_where_the_first_begins_anew(script, client):
-    script.say(reply(REPLY), reply(REPLY), reply(REPLY[3:]))
+    script.say(reply(REPLY), reply(REPLY), reply(REPLY[:1]), reply(REPLY[3:]))
     assert find_way(client, MESSAGES, 4).name == "last assistant message"
-    assert "continue_final_message" not in script.bodies[2]
+    assert script.bodies[2]["max_tokens"] == 1, "whether what is given comes back is tried out where it seems so"
+    assert "continue_final_message" not in script.bodies[3]
+
+
+def test_of_ways_that_go_on_the_nearest_counts_and_of_equal_ones_the_first(script, client):
+    script.say(reply(REPLY), *[reply(REPLY[3:], noise=noise) for noise in (0.3, 0.31, 0.1, 0.11)])
+    assert find_way(client, MESSAGES, 4) == WAYS[2]
+    assert [body["messages"][1]["content"] for body in script.bodies[1:]] == ["The blurry"] * 2 + [" The blurry"] * 2
+
+
+def llama(own, without_blank, after_blank):
+    """llama.cpp's server, which puts what is given behind the generation prompt and returns it with the reply."""
+
+    def respond(request):
+        *_, last = json.loads(request.data)["messages"]
+        given = last["content"] if last["role"] == "assistant" else ""
+        said = own if not given else after_blank if given.startswith(" ") else without_blank
+        content = given + "".join(token for token, _ in said)
+        places = [place(token, logprob) for token, logprob in said]
+        return json_response({"choices": [{"message": {"content": content}, "logprobs": {"content": places}}]})
+
+    return respond
+
+
+@pytest.mark.parametrize(("top_logprobs", "rest"), [(4, REPLY[3:]), (None, REPLY[1:])], ids=["logits", "text"])
+def test_a_server_that_drops_the_blank_and_repeats_what_it_is_given_is_told_from_one_that_begins_anew(
+    script, client, top_logprobs, rest
+):
+    own = [(f" {REPLY[0][0]}", REPLY[0][1]), *REPLY[1:]]
+    near = [(rest[0][0], rest[0][1] - 0.3), *rest[1:]]
+    script.say(llama(own, near, rest))
+    way = find_way(client, MESSAGES, top_logprobs)
+    assert (way.lead, way.is_repeated, way.name) == (" ", True, "continue_final_message, after a blank")
+    assert way.rest(" The blurry picture.", " The blurry") == " picture."
+    assert way.rest(" The blurry", " The blurry") == "", "the model may have ended"
+    with pytest.raises(EndpointError, match="does not begin with ' The blurry', as it did before"):
+        way.rest("A sharp picture.", " The blurry")
+
+
+def test_a_template_without_a_blank_needs_none(script, client):
+    script.say(llama(REPLY, REPLY[3:], [(" z", -1.0)]))
+    way = find_way(client, MESSAGES, 4)
+    assert (way.lead, way.is_repeated) == ("", True)
 
 
 def test_a_reply_of_one_word_is_followed_by_a_longer_question_about_the_same_images(script, client):

@@ -1,0 +1,60 @@
+"""The HTTP client of `openai` with a limit on the whole of an answer, and none of the retries that cannot help."""
+
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import openai
+
+
+class TimedClient(openai.DefaultHttpxClient):
+    """Gives up an answer that is not whole in time.
+
+    The client's own timeouts begin again with every byte, so a server that sends one now and then would never end.
+
+    Args:
+        timeout: Seconds from the sending of a request to the last byte of its answer.
+        is_final: Tells from the text of a server's error (5xx) that the same request would fail again.
+    """
+
+    def __init__(self, timeout: float, is_final: Callable[[str], bool]) -> None:
+        """Keep both."""
+        super().__init__()
+        self._whole_timeout = timeout
+        self._is_final = is_final
+
+    def send(self, request: Any, **options: Any) -> Any:
+        """Send a request and wait for its whole answer."""
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        given_up = threading.Event()
+
+        def read() -> None:
+            try:
+                response = super(TimedClient, self).send(request, **{**options, "stream": True})
+                opened.append(response)
+                if given_up.is_set():
+                    response.close()
+                response.read()
+                done.put(response)
+            except Exception as error:
+                done.put(error)
+
+        opened: list[Any] = []
+        threading.Thread(target=read, daemon=True).start()
+        try:
+            found = done.get(timeout=self._whole_timeout)
+        except queue.Empty:
+            given_up.set()
+            for response in opened:
+                response.close()
+            # By name: it is httpx's or httpx2's, as the version of openai has it.
+            package = sys.modules[openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0]]
+            raise package.ReadTimeout("the answer was not whole in time", request=request) from None
+        if isinstance(found, Exception):
+            raise found
+        if found.status_code >= 500 and self._is_final(found.text):
+            # What openai's client reads as the server's own word.
+            found.headers["x-should-retry"] = "false"
+        return found
