@@ -10,7 +10,8 @@ then declares one: "Therefore, the correct answer is (C)". The rules:
   was cut off, declare no option.
 - The last declaration counts. Two that differ are none, unless a correction ("Wait", "However") stands between them.
 - A reply without declarations is read for its conclusions, see `conclusions`.
-- What a model adds behind its answer, further questions of its own, is not read.
+- What a model adds behind its answer, further questions of its own, is not read, nor is reasoning. A reply that ends in
+  unfinished reasoning declares nothing.
 """
 
 import re
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 from eyechart.metrics.scoring.choices.conclusions import concluded_letters
 from eyechart.metrics.scoring.choices.sentences import refuses, split_sentences
-from eyechart.metrics.scoring.choices.text import compose, drop_reasoning
+from eyechart.metrics.scoring.choices.text import compose, drop_reasoning, is_reasoning_open
 from eyechart.metrics.scoring.choices.values import FIT, REACH, Values
 
 _NOUN = r"(?:options?|choices?|responses?|match(?:es)?|solutions?|letters?|selections?|statements?)"
@@ -49,7 +50,7 @@ _CUE = re.compile(
     r"|\b(?:is|be)\s?:[*_]{0,3}\s{0,4}\n(?=\W{0,6}[A-Z][)\].:*])"
     # "I would choose", "we go with"
     r"|\b(?:I|we)(?:'d|'ll|\s(?:would|will|should|must|can))?\s(?:(?:have to|therefore|thus|then)\s)?"
-    r"(?:choose|select|pick|go (?:with|for)|opt for|answer)\b\s{0,4}:?)",
+    r"(?:choose|select|pick|go (?:with|for)|opt for|lean towards?|answer)\b\s{0,4}:?)",
     re.IGNORECASE,
 )
 # Cues that declare nothing: "if the answer is", "if it is on the left, we choose", "the answer is not",
@@ -122,6 +123,8 @@ def declared_letters(text: str, options: Sequence[str]) -> str:
         >>> declared_letters(r"5 m or 6 m. So $x = \boxed{6}$", ["5 m", "6 m"])
         'B'
     """
+    if is_reasoning_open(text):
+        return ""
     text = compose(drop_reasoning(text))
     values = Values(options)
     found = list(_declarations(text, values))

@@ -203,6 +203,19 @@ def drop_reasoning(text: str) -> str:
     return "".join([*kept, text[start:]])
 
 
+def is_reasoning_open(text: str) -> bool:
+    """Whether a reply ends in reasoning that it has not finished.
+
+    Examples:
+        >>> is_reasoning_open("<think>A or B?"), is_reasoning_open("<think>A or B?</think>C")
+        (True, False)
+    """
+    if "<" not in text and "◁" not in text:
+        return False
+    closing = [bool(tag[1] or tag[2]) for tag in _REASONING_TAG.finditer(text)]
+    return bool(closing) and not closing[-1]
+
+
 def explicit_answers(text: str) -> list[str]:
     r"""Contents of the reply's answer containers: `<answer>...</answer>` and `\boxed{...}`. Empty ones are left out.
 
