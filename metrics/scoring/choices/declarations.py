@@ -10,7 +10,8 @@ then declares one: "Therefore, the correct answer is (C)". The rules:
   was cut off, declare no option.
 - The last declaration counts. Two that differ are none, unless a correction ("Wait", "However") stands between them.
 - A reply without declarations is read for its conclusions, see `conclusions`.
-- What a model adds behind its answer, further questions of its own, is not read.
+- What a model adds behind its answer, further questions of its own, is not read, nor is reasoning. A reply that ends in
+  unfinished reasoning declares nothing.
 """
 
 import re
@@ -50,7 +51,7 @@ _CUE = re.compile(
     r"|\b(?:is|be)\s?:[*_]{0,3}\s{0,4}\n(?=\W{0,6}[A-Z][)\].:*])"
     # "I would choose", "we go with"
     r"|\b(?:I|we)(?:'d|'ll|\s(?:would|will|should|must|can))?\s(?:(?:have to|therefore|thus|then)\s)?"
-    r"(?:choose|select|pick|go (?:with|for)|opt for|answer)\b\s{0,4}:?)",
+    r"(?:choose|select|pick|go (?:with|for)|opt for|lean towards?|answer)\b\s{0,4}:?)",
     re.IGNORECASE,
 )
 # Cues that declare nothing: "if the answer is", "if it is on the left, we choose", "the answer is not",

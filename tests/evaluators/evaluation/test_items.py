@@ -71,7 +71,8 @@ class Answers(Backend):
         # The same option in all passes, so that some questions are right in several.
         option = sorted(request.options)[random.Random(request.id).randrange(len(request.options))]
         letter = "ABCDEFGH"[request.options.index(option)]
-        return chance.choice((letter, letter, option, option, *UNREADABLE))
+        declared = f"(A) is too much and (B) too little. The answer is ({letter})."
+        return chance.choice((letter, letter, option, option, declared, *UNREADABLE))
 
 
 def judge(messages, n):
@@ -112,6 +113,7 @@ TASKS_AND_JUDGES = [
 SETTINGS = [
     ("q_bench/perception", {"fallback": "random", "shuffle_seed": 4}),
     ("q_bench/perception", {"inference": "closed-set", "loss": "sum"}),
+    *((task, {"extraction": "strict"}) for task in ("q_bench/perception", "mmbench/en", "ql_bench/single")),
     ("mmbench/en", {"fallback": "random", "grade_open_answers": True, "early_stop": True}),
     ("ql_bench/single", {"fallback": "random", "unreadable_forced": "wrong", "shuffle_seed": 1}),
     ("q_bench/assessment", {"word_pair": "good+fine/poor+bad", "temperature": 1.0, "ties": "paper-code"}),

@@ -239,7 +239,7 @@ def test_figure_5_without_replies_that_exact_matching_leaves_open(make_run, data
     chart = charts(make_run, run(answers, data, human_labels=str(tmp_path / "letters.jsonl")))[
         "agreement with people on the choices"
     ]
-    assert chart.series[0].name.startswith("exact matching alone on ")
+    assert chart.series[0].name.startswith("no judge on ")
     assert chart.rows[0][1] == "undefined" and chart.rows[1][1].startswith("0 (")
     assert "Of 0 and 1 replies that people read." in chart.note
 

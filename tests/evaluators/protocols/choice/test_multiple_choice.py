@@ -287,6 +287,18 @@ def test_predictions_tell_by_which_step_an_answer_was_read(questions):
     assert [steps[place][0] for place in (1, 2, 4)] == [random_choice(3, 0, f"q{place}") for place in (1, 2, 4)]
 
 
+@pytest.mark.parametrize(
+    ("extraction", "step", "accuracy"), [("declared", "declared", 2 / 6), ("strict", "unmatched", 0.0)]
+)
+def test_verbose_replies_are_read_as_the_result_says(questions, extraction, step, accuracy):
+    reply = "B and C are too much for this picture. Therefore, the correct answer is (A)."
+    bound = evaluator("q_bench/perception", settings={} if extraction == "declared" else {"extraction": extraction})
+    done = bound.run(FunctionBackend(lambda messages: reply), load(questions))
+    assert done.settings["extraction"] == done.scores["extraction_mode"] == extraction
+    assert {line["step"] for line in done.predictions} == {step}
+    assert done.scores["accuracy"] == pytest.approx(accuracy) and done.scores["extraction"][step] == 1.0
+
+
 def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
     replies = ["A", "Splendid", "Awful", "A", "Splendid", "C"]
 

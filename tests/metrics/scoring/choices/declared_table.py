@@ -27,6 +27,7 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             (SEEN + "Hence the correct option is B) Dark.", "B"),
             (SEEN + "The closest option to this is (D).", "D"),
             (SEEN + "I would go with option B.", "B"),
+            (SEEN + "Between A and B, I lean towards B.", "B"),
             (SEEN + "If I had to guess, I would choose (B).", "B"),
             (SEEN + "\n\n### Final Answer\n\nB", "B"),
             (SEEN + "<CONCLUSION> B </CONCLUSION>", "B"),
@@ -87,6 +88,7 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             (SEEN + "Therefore, option B is correct.", "B"),
             (SEEN + "Only option B is correct, while (A) is not.", None),
             # Reasoning
+            ("<think>Bright, or dark? The answer is B. Or medium, so the answer is C.", None),
             ("<think>The answer is A, or C.</think>" + SEEN + "The answer is B.", "B"),
         ],
     ),
