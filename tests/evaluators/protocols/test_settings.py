@@ -35,7 +35,6 @@ def test_types_are_named_as_they_are_given():
         "human_labels": "file",
         "extraction": "declared | strict",
         "fallback": "wrong | random",
-        "extraction": "declared | strict",
         "inference": "logits | top-token",
         "word_pair": "text",
         "temperature": "number",

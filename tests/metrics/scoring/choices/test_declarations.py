@@ -34,7 +34,7 @@ def test_strict_is_exact_matching_alone() -> None:
     for options, text, _ in CASES:
         letters, step = read_reply(text, options, "strict")
         assert letters == named_letters(text, options)
-        assert step == ("exact" if letters else "unmatched")
+        assert step == ("exact" if letters else "unparseable")
 
 
 def test_the_step_is_asked_only_where_exact_matching_names_nothing() -> None:
@@ -57,7 +57,7 @@ def test_items_and_settings() -> None:
     given: dict[str, list] = {"predictions": [VERBOSE, "Dark"], "references": ["B", "B"], "choices": [LIGHT] * 2}
     assert read_choices(**given)["step"] == ["declared", "exact"]
     strict = read_choices(**given, settings=ExtractionSettings(extraction="strict"))
-    assert (strict["step"], strict["correct"]) == (["unmatched", "exact"], [False, True])
+    assert (strict["step"], strict["correct"]) == (["unparseable", "exact"], [False, True])
     with pytest.raises(InputError, match="extraction is 'lenient'; allowed: 'declared', 'strict'"):
         ExtractionSettings(extraction="lenient")  # type: ignore[arg-type]
 
