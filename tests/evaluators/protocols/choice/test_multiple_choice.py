@@ -288,7 +288,7 @@ def test_predictions_tell_by_which_step_an_answer_was_read(questions):
 
 
 @pytest.mark.parametrize(
-    ("extraction", "step", "accuracy"), [("declared", "declared", 2 / 6), ("strict", "unmatched", 0.0)]
+    ("extraction", "step", "accuracy"), [("declared", "declared", 2 / 6), ("strict", "unparseable", 0.0)]
 )
 def test_verbose_replies_are_read_as_the_result_says(questions, extraction, step, accuracy):
     reply = "B and C are too much for this picture. Therefore, the correct answer is (A)."
