@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from eyechart.metrics.scoring.choices.declarations import declared_letters
 from eyechart.metrics.scoring.choices.extraction import named_letters
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
-from eyechart.metrics.scoring.choices.replies import moved_reply, read_reply
+from eyechart.metrics.scoring.choices.replies import UNREAD, moved_reply, read_reply
 from eyechart.metrics.scoring.errors import InputError
 from tests.growth import growth
 
