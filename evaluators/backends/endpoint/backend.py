@@ -55,9 +55,6 @@ class OpenAIBackend(Backend):
         """The model's name on the server."""
         return self._model
 
-    def check(self, output_type: OutputType) -> None:
-        """Accept everything: whether the server gives log-probabilities is known when it is asked."""
-
     def identity(self) -> dict[str, Any]:
         """Model, server and decoding."""
         return {
