@@ -55,6 +55,10 @@ class OpenAIBackend(Backend):
         """The model's name on the server."""
         return self._model
 
+    def check(self, output_type: OutputType) -> None:
+        """Refuse nothing: what the server gives is known when it is asked."""
+        return
+
     def identity(self) -> dict[str, Any]:
         """Model, server and decoding."""
         return {
