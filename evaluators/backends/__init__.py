@@ -11,6 +11,7 @@ from eyechart.evaluators.requests.types import Backend
 if TYPE_CHECKING:
     from transformers import Pipeline
 
+    from eyechart.evaluators.backends.chat_options import ChatOptions
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.local.loading import LoadOptions
 
@@ -21,6 +22,7 @@ def resolve_backend(
     batch_size: int | None = None,
     options: "LoadOptions | None" = None,
     endpoint: "EndpointOptions | None" = None,
+    chat: "ChatOptions | None" = None,
 ) -> Backend:
     """Make a backend of what the user gave.
 
@@ -31,6 +33,7 @@ def resolve_backend(
             name is `eyechart/tiny-vlm`.
         batch_size: Requests per forward pass of a transformers model; None is automatic.
         options: How to load a model given by id or folder.
+        chat: What is asked of a transformers model in every chat; a server has this in `endpoint`.
         endpoint: Ask a server for the model of that name, and how; None loads the model here.
 
     Raises:
@@ -48,11 +51,12 @@ def resolve_backend(
 
         name = str(model or bundled.NAME)
         folder = str(bundled.folder()) if name == bundled.NAME else name
-        pipe = load_pipeline(folder, name, options or LoadOptions())
-        fingerprint = model_fingerprint(folder, pipe.model)
-        return _local_backend(pipe, batch_size, name, fingerprint)
+        options = options or LoadOptions()
+        pipe = load_pipeline(folder, name, options)
+        fingerprint = model_fingerprint(folder, pipe.model, options.adapter)
+        return _local_backend(pipe, batch_size, name, chat=chat, fingerprint=fingerprint, loaded=options)
     if hasattr(model, "task") and hasattr(model, "model"):
-        return _local_backend(model, batch_size)
+        return _local_backend(model, batch_size, chat=chat)
     if isinstance(model, Backend):
         return model
     if hasattr(model, "generate") and hasattr(model, "config"):
@@ -70,7 +74,9 @@ def resolve_backend(
     )
 
 
-def _local_backend(pipe: Any, batch_size: int | None, name: str = "", fingerprint: str | None = None) -> Backend:
+def _local_backend(
+    pipe: Any, batch_size: int | None, name: str = "", *, chat: "ChatOptions | None" = None, **known: Any
+) -> Backend:
     """What runs a pipeline's model. Without a fingerprint its answers are not stored: its weights may be anything."""
     from eyechart.evaluators.backends.clip import ClipZeroShotBackend
     from eyechart.evaluators.backends.local.backend import TransformersBackend
@@ -81,8 +87,8 @@ def _local_backend(pipe: Any, batch_size: int | None, name: str = "", fingerprin
     name = name or str(pipe.model.config.name_or_path) or type(pipe.model).__name__
     batch_size = pipe._batch_size or batch_size
     if pipe.task == TASK:
-        return TransformersBackend(
-            pipe.model, pipe.processor, name=name, batch_size=batch_size, fingerprint=fingerprint
-        )
+        return TransformersBackend(pipe.model, pipe.processor, name=name, batch_size=batch_size, chat=chat, **known)
+    if chat is not None and any(value is not None for value in chat.settings().values()):
+        raise UsageError(f"model '{name}' compares images with texts; it takes no system prompt and does not reason.")
     parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-    return ClipZeroShotBackend(*parts, name=name, batch_size=batch_size, fingerprint=fingerprint)
+    return ClipZeroShotBackend(*parts, name=name, batch_size=batch_size, **known)

@@ -19,14 +19,22 @@ def decode_image(source: Any) -> Image.Image:
     return open_image(source.read() if hasattr(source, "read") else source)
 
 
-def to_messages(request: Request, images: list[Image.Image]) -> list[dict[str, Any]]:
-    """One user turn, texts and images in the prompt's order, and an open assistant turn if the reply is prefilled."""
+def to_messages(request: Request, images: list[Image.Image], system_prompt: str | None = None) -> list[dict[str, Any]]:
+    """One user turn, texts and images in the prompt's order, and an open assistant turn if the reply is prefilled.
+
+    Args:
+        request: The request.
+        images: Its images, decoded.
+        system_prompt: What the system says first; None for nothing.
+    """
     left = iter(images)
     content = [
         {"type": "image", "image": next(left)} if part is IMAGE else {"type": "text", "text": part}
         for part in request.prompt
     ]
     messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
+    if system_prompt is not None:
+        messages.insert(0, {"role": "system", "content": [{"type": "text", "text": system_prompt}]})
     if request.prefill:
         messages.append({"role": "assistant", "content": [{"type": "text", "text": request.prefill}]})
     return messages

@@ -27,7 +27,7 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, model_identity, model_settings
+from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, LoadOptions, model_identity, model_settings
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
@@ -56,6 +56,7 @@ class ClipZeroShotBackend(Backend):
             automatic, see `first_batch_size`.
         text_template: The text, with `{word}` where the word stands.
         fingerprint: Identifies the weights; None where unknown, so that answers are not stored.
+        loaded: How the model was loaded; None where that is not known.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
 
@@ -69,6 +70,7 @@ class ClipZeroShotBackend(Backend):
         batch_size: int | None = None,
         text_template: str = TEXT_TEMPLATE,
         fingerprint: str | None = None,
+        loaded: LoadOptions | None = None,
         workers: int | None = None,
     ) -> None:
         """Check that the model can be used.
@@ -91,6 +93,7 @@ class ClipZeroShotBackend(Backend):
         self._batch_size = first_batch_size(batch_size, model.device.type)
         self._text_template = text_template
         self._fingerprint = fingerprint
+        self._loaded = loaded
         self._workers = workers or default_workers(model.device.type)
         self._texts: dict[str, torch.Tensor] = {}
         self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
@@ -116,7 +119,7 @@ class ClipZeroShotBackend(Backend):
         """Model, number formats, image sizes, texts, and what similarities are multiplied by."""
         return {
             "backend": "clip_zero_shot",
-            **model_settings(self._model, self._image_processor, name=self._name),
+            **model_settings(self._model, self._image_processor, name=self._name, loaded=self._loaded),
             "text_template": self._text_template,
             "similarity": "cosine",
             "similarity_scale": _SCALE,

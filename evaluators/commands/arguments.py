@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.chat_options import ChatOptions, parse_thinking
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, EndpointOptions
 from eyechart.evaluators.runs.console import checked
 
@@ -131,6 +132,17 @@ class JudgeArguments:
     judge_max_tokens: Annotated[
         int | None, typer.Option(min=1, help="The judge's longest reply (default: 64).", **_OF_JUDGE)
     ] = None
+    judge_system_prompt: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the system says to the judge first.", **_OF_JUDGE)
+    ] = None
+    judge_thinking: Annotated[
+        str | None,
+        typer.Option(metavar="on|off|N", help="Whether the judge reasons first, or its most tokens.", **_OF_JUDGE),
+    ] = None
+    judge_extra_body: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Fields to send to the judge's server with every request.", **_OF_JUDGE),
+    ] = None
     judge_concurrency: Annotated[
         int | None, typer.Option(min=1, help=f"Requests at once (default: {DEFAULT_CONCURRENCY}).", **_OF_JUDGE)
     ] = None
@@ -179,6 +191,10 @@ class JudgeArguments:
             base_url=self.judge_base_url,
             concurrency=self.judge_concurrency or DEFAULT_CONCURRENCY,
             timeout=self.judge_timeout or DEFAULT_TIMEOUT,
+            chat=ChatOptions(
+                self.judge_system_prompt, None if self.judge_thinking is None else parse_thinking(self.judge_thinking)
+            ),
+            extra_body=parse_object("--judge-extra-body", self.judge_extra_body),
         )
         own = {"judge_temperature": "temperature", "judge_max_tokens": "max_tokens"}
         own |= {"judge_max_cost": "max_cost", "judge_price": "price"}
@@ -238,4 +254,21 @@ def parse_pairs(option: str, values: Sequence[str]) -> dict[str, Any]:
             found[name] = json.loads(text)
         except ValueError:
             found[name] = text
+    return found
+
+
+def parse_object(option: str, text: str | None) -> dict[str, Any]:
+    """The value of an option that takes a JSON object; {} where it is not given.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if text is None:
+        return {}
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f'{option} {text!r} is no JSON ({error}); it is an object, such as {{"top_k": 1}}') from error
+    if not isinstance(found, dict):
+        raise UsageError(f'{option} {text!r} is no JSON object; it looks like {{"top_k": 1}}')
     return found

@@ -8,6 +8,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.backends import bundled
+from eyechart.evaluators.backends.chat_options import ChatOptions, parse_thinking
 from eyechart.evaluators.backends.endpoint.options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT,
@@ -20,6 +21,7 @@ from eyechart.evaluators.commands.arguments import (
     JudgeArguments,
     TaskArguments,
     expanded,
+    parse_object,
     parse_pairs,
 )
 from eyechart.evaluators.commands.running import execute_plan
@@ -85,6 +87,30 @@ class ModelArguments:
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Run the code that the model's repository brings.")
     ] = False
+    adapter: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Folder or id of a PEFT adapter for a model that runs here.")
+    ] = None
+    processor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Setting of the image processor of a model that runs here, such as max_pixels=1003520. Repeatable.",
+        ),
+    ] = None
+    system_prompt: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the system says before every question.")
+    ] = None
+    thinking: Annotated[
+        str | None,
+        typer.Option(
+            metavar="on|off|N",
+            help="Whether a model that can do both reasons before it answers, or the most tokens of its reasoning.",
+        ),
+    ] = None
+    extra_body: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Fields to send to the server with every request, as a JSON object."),
+    ] = None
 
     @property
     def is_named(self) -> bool:
@@ -102,7 +128,12 @@ class ModelArguments:
         if self.backend is not BackendKind.OPENAI and self.base_url is None:
             if self.served_name is not None:
                 raise UsageError("--served-name is a server's name for its model, and no server is asked")
+            if self.extra_body is not None:
+                raise UsageError("--extra-body holds fields for a server, and no server is asked")
             return None
+        if self.adapter is not None or self.processor:
+            name = "--processor" if self.adapter is None else "--adapter"
+            raise UsageError(f"{name} is for a model that runs here; a server loads its own, so give it to the server")
         if self.model is None:
             raise UsageError("a server needs --model, the model's name there")
         return EndpointOptions(
@@ -111,7 +142,13 @@ class ModelArguments:
             timeout=self.timeout,
             top_logprobs=self.top_logprobs,
             served_name=self.served_name,
+            chat=self.chat(),
+            extra_body=parse_object("--extra-body", self.extra_body),
         )
+
+    def chat(self) -> ChatOptions:
+        """What is asked of the model in every chat."""
+        return ChatOptions(self.system_prompt, None if self.thinking is None else parse_thinking(self.thinking))
 
     def load_options(self, own_device: str | None) -> "LoadOptions":
         """How a model that runs here is loaded; `own_device` is that of this process."""
@@ -124,6 +161,8 @@ class ModelArguments:
             self.attention,
             self.revision,
             self.trust_remote_code,
+            parse_pairs("--processor", self.processor or []),
+            self.adapter,
         )
 
 
@@ -184,13 +223,18 @@ def run(
 
     suite_file, plan = checked(plan_run)
     judging, endpoint = checked(judge.options), checked(model.endpoint)
+    checked(model.chat)
     checked(lambda: check_data(plan))
 
     def make_backend(own_device: str | None) -> "Backend":
         from eyechart.evaluators.backends import resolve_backend
 
         return resolve_backend(
-            model.model, batch_size=model.batch_size, options=model.load_options(own_device), endpoint=endpoint
+            model.model,
+            batch_size=model.batch_size,
+            options=model.load_options(own_device),
+            endpoint=endpoint,
+            chat=model.chat(),
         )
 
     def options() -> "RunOptions":

@@ -107,6 +107,7 @@ class EndpointJudge:
             "base_url": resolve_address(options.endpoint),
             "temperature": float(options.temperature),
             "max_tokens": options.max_tokens,
+            **options.endpoint.asked(),
         }
         self._progress: Progress | None = None
         self._totals = _Totals()

@@ -67,6 +67,7 @@ class OpenAIBackend(Backend):
             "base_url": self._base_url,
             "decoding": "greedy",
             "top_logprobs": self._options.top_logprobs,
+            **self._options.asked(),
         }
 
     def for_data(self, dataset: str) -> Self:

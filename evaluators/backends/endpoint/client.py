@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion
 from eyechart.evaluators.backends.endpoint.failures import NO_SUCH_ADDRESS, clean, explain, is_final, retries_of
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
 
-OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 # What servers answer to a field or a value that they do not take.
 REFUSED = (400, 422)
@@ -73,6 +72,9 @@ class ChatClient:
         self.base_url = resolve_address(options)
         self.record = record or ServerRecord()
         self._timeout = options.timeout
+        self._fields = options.fields(self.base_url)
+        system_prompt = options.chat.system_prompt
+        self._first: Messages = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
         self._key = read_key() if key is None else key
         self._lock = threading.Lock()
         self._client = openai.OpenAI(
@@ -186,7 +188,7 @@ class ChatClient:
         # Not the parsed answer: openai gives a string for HTML, and no error for a body of another form.
         create: Any = self._client.chat.completions.with_raw_response.create
         try:
-            raw = create(model=self.model, messages=messages, extra_body=fields)
+            raw = create(model=self.model, messages=[*self._first, *messages], extra_body={**self._fields, **fields})
         except openai.APIError as error:
             self._count(retries=retries_of(error))
             if getattr(error, "status_code", None) in NO_SUCH_ADDRESS:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
+from eyechart.evaluators.backends.chat_options import ChatOptions
 from eyechart.evaluators.backends.local.engine import Engine, Found, Job, text_decoder
 from eyechart.evaluators.backends.local.errors import UnsharableError
 from eyechart.evaluators.backends.local.image_groups import (
@@ -24,7 +25,7 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import model_identity, model_settings
+from eyechart.evaluators.backends.local.loading import LoadOptions, model_identity, model_settings
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.planning import Plan, plan
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
@@ -51,6 +52,8 @@ class TransformersBackend(Backend):
             automatic, see `first_batch_size`.
         share_prefixes: Whether requests that begin alike share that beginning.
         fingerprint: Identifies the weights; None where unknown, so that answers are not stored.
+        loaded: How the model was loaded; None where that is not known.
+        chat: What is asked of the model in every chat.
         workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
     """
 
@@ -63,6 +66,8 @@ class TransformersBackend(Backend):
         batch_size: int | None = None,
         share_prefixes: bool = True,
         fingerprint: str | None = None,
+        loaded: LoadOptions | None = None,
+        chat: ChatOptions | None = None,
         workers: int | None = None,
     ) -> None:
         """Check that model and processor can be used; a tokenizer without a padding token gets its end token for that.
@@ -88,6 +93,8 @@ class TransformersBackend(Backend):
         self._name = name
         self._batch_size = first_batch_size(batch_size, model.device.type)
         self._fingerprint = fingerprint
+        self._loaded = loaded
+        self._chat = chat or ChatOptions()
         self._workers = workers or default_workers(model.device.type)
         self._renderer = self._make_renderer()
         self._preparer = Preparer(self._make_renderer, workers=self._workers)
@@ -119,8 +126,9 @@ class TransformersBackend(Backend):
         """Model, number formats, image sizes, decoding, and how requests were run."""
         return {
             "backend": "transformers",
-            **model_settings(self._model, self._processor.image_processor, name=self._name),
+            **model_settings(self._model, self._processor.image_processor, name=self._name, loaded=self._loaded),
             "decoding": "greedy",
+            **self._chat.settings(),
             "batch_size": self._batch_size,
             "prefix_sharing": self._sharing(),
         }
@@ -222,7 +230,7 @@ class TransformersBackend(Backend):
             raise UnsharableError(f"its logits change by {apart:.2g} when a prefix is shared")
 
     def _make_renderer(self) -> Renderer:
-        return Renderer(self._processor, _image_token_id(self._model.config), name=self._name)
+        return Renderer(self._processor, _image_token_id(self._model.config), name=self._name, chat=self._chat)
 
     def _make_engine(self) -> None:
         tokenizer = self._processor.tokenizer

@@ -2,11 +2,12 @@
 
 import hashlib
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError, unknown_name
 from eyechart.evaluators.backends.image_sizes import size_settings
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class LoadOptions:
         attention: Attention implementation, such as "sdpa" or "flash_attention_2"; None is the model's default.
         revision: Branch, tag or commit of a model on the Hub.
         trust_remote_code: Run the code that the model's repository brings.
+        processor: Settings of the image processor by name, such as {"min_pixels": 200704}; the others are the model's.
+        adapter: Folder or id of a PEFT adapter, whose weights are merged into the model's.
     """
 
     device: int | str | None = None
@@ -47,6 +50,12 @@ class LoadOptions:
     attention: str | None = None
     revision: str | None = None
     trust_remote_code: bool = False
+    processor: Mapping[str, Any] = field(default_factory=dict)
+    adapter: str | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """What of it changes answers and does not show in the loaded model."""
+        return {"processor": dict(self.processor), "adapter": self.adapter}
 
     def __post_init__(self) -> None:
         """Refuse two places for one model.
@@ -76,7 +85,7 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
 
     task = _task_of(folder, options)
     try:
-        return pipeline(
+        loaded = pipeline(
             task,
             model=folder,
             device=options.device,
@@ -89,21 +98,68 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
     # Loading runs code of many libraries; whatever it raises, the user needs the model's name with it.
     except Exception as error:
         raise ModelError(f"model '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+    if options.processor:
+        _set_image_processor(loaded, folder, options)
+    if options.adapter is not None:
+        _merge_adapter(loaded, options.adapter)
+    return loaded
 
 
-def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
+def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) -> None:
+    """Load the image processor again with other settings.
+
+    Raises:
+        UsageError: It has no such setting, or does not take the value.
+    """
+    owner = loaded if loaded.task == ZERO_SHOT else loaded.processor
+    kind = type(owner.image_processor)
+    known = {*owner.image_processor.to_dict(), *getattr(getattr(kind, "valid_kwargs", None), "__annotations__", ())}
+    for setting in options.processor:
+        if setting not in known:
+            raise unknown_name("setting of the image processor", setting, sorted(known))
+    try:
+        owner.image_processor = kind.from_pretrained(folder, revision=options.revision, **options.processor)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"processor={dict(options.processor)}: the image processor refuses it: {error}") from error
+
+
+def _merge_adapter(loaded: "Pipeline", adapter: str) -> None:
+    """Merge a PEFT adapter into a model.
+
+    Raises:
+        ModelError: PEFT is not installed, or the adapter does not fit the model.
+    """
+    try:
+        from peft import PeftModel
+    except ImportError as error:
+        raise ModelError("an adapter needs PEFT; install it with pip install peft") from error
+    try:
+        loaded.model = PeftModel.from_pretrained(loaded.model, adapter).merge_and_unload()
+    # As for a model.
+    except Exception as error:
+        raise ModelError(f"adapter '{adapter}' cannot be merged: {type(error).__name__}: {error}") from error
+
+
+def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None = None) -> str | None:
     """Identifies a model's weights.
 
     Args:
         folder: Its folder or its id on the Hub.
         model: The model.
+        adapter: Folder or id of an adapter that was merged into it; None for none.
 
     Returns:
         The model's commit on the Hub, None if it is not known. Of a folder, the SHA-256, in hexadecimal, over the names
-        of its files and the contents of small ones, or the sizes and times of change of large ones.
+        of its files and the contents of small ones, or the sizes and times of change of large ones. With an adapter,
+        that of both; None for an adapter from the Hub.
     """
-    if not os.path.isdir(folder):
-        return getattr(model.config, "_commit_hash", None)
+    found = _folder_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
+    if adapter is None or found is None:
+        return found
+    return f"{found}+{_folder_digest(adapter)}" if os.path.isdir(adapter) else None
+
+
+def _folder_digest(folder: str) -> str:
     digest = hashlib.sha256()
     for path in sorted(Path(folder).rglob("*")):
         if path.is_file():
@@ -115,16 +171,20 @@ def model_fingerprint(folder: str, model: "PreTrainedModel") -> str | None:
     return digest.hexdigest()
 
 
-def model_settings(model: "PreTrainedModel", image_processor: Any, *, name: str) -> dict[str, Any]:
+def model_settings(
+    model: "PreTrainedModel", image_processor: Any, *, name: str, loaded: LoadOptions | None = None
+) -> dict[str, Any]:
     """What a result says of any model that was run here.
 
     Args:
         model: The model.
         image_processor: Its image processor.
         name: How results call the model.
+        loaded: How it was loaded; None where that is not known.
     """
     return {
         "name": name,
+        **(loaded or LoadOptions()).settings(),
         "architecture": type(model).__name__,
         "revision": getattr(model.config, "_commit_hash", None),
         "parameters": model.num_parameters(),

@@ -13,6 +13,7 @@ from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import joined, to_messages
+from eyechart.evaluators.backends.chat_options import ChatOptions
 from eyechart.evaluators.backends.distinct_words import distinct_words
 from eyechart.evaluators.backends.image_sizes import count_downscaled
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
@@ -85,14 +86,24 @@ class Renderer:
         processor: The model's processor; a copy is kept.
         image_token_id: The token that stands for a piece of an image.
         name: How errors call the model.
+        chat: What is asked of the model in every chat.
     """
 
-    def __init__(self, processor: "ProcessorMixin", image_token_id: int, *, name: str) -> None:
-        """Copy the processor, so that what it remembers is freed with this object."""
+    def __init__(
+        self, processor: "ProcessorMixin", image_token_id: int, *, name: str, chat: ChatOptions | None = None
+    ) -> None:
+        """Copy the processor, so that what it remembers is freed with this object.
+
+        Raises:
+            ModelError: The chat template cannot do what is asked.
+        """
+        self._chat = chat or ChatOptions()
+        self._switches = self._chat.template_arguments(str(processor.chat_template), name)
         self._processor = copy.deepcopy(processor)
         self._processor.image_processor = self._memory = _Remembering(self._processor.image_processor)
         self._image_token_id = image_token_id
         self._name = name
+        self._check_system_prompt()
 
     def forget_images(self) -> None:
         """Free the pixels of the images seen so far."""
@@ -136,10 +147,11 @@ class Renderer:
     def text_of(self, request: Request) -> str:
         """The prompt as the chat template writes it, images as their placeholders."""
         return self._processor.apply_chat_template(
-            to_messages(request, list(request.images)),
+            to_messages(request, list(request.images), self._chat.system_prompt),
             tokenize=False,
             add_generation_prompt=not request.prefill,
             continue_final_message=bool(request.prefill),
+            **self._switches,
         )
 
     def first_tokens(self, request: Request) -> dict[str, int]:
@@ -162,6 +174,25 @@ class Renderer:
         names = {word: tokenizer.convert_ids_to_tokens(token) for word, token in found.items()}
         kept = distinct_words(names, request.words, where=f"model '{self._name}': ")
         return {word: found[word] for word in kept}
+
+    def _check_system_prompt(self) -> None:
+        """Refuse a system prompt that the chat template refuses or leaves out.
+
+        Raises:
+            ModelError: It does.
+        """
+        prompt = self._chat.system_prompt
+        if prompt is None:
+            return
+        try:
+            shown = prompt.strip() in self.text_of(Request("", ("?",), ()))
+        # Templates raise what they like.
+        except Exception as error:
+            raise ModelError(f"model '{self._name}': its chat template takes no system prompt: {error}") from error
+        if not shown:
+            raise ModelError(
+                f"model '{self._name}': its chat template leaves out the system prompt; leave --system-prompt out."
+            )
 
     def _continued(
         self,

@@ -1,0 +1,187 @@
+"""What a run asks of a model in every chat, of models here and on servers."""
+
+import copy
+import json
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.chat_options import ChatOptions, parse_thinking
+from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
+from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
+from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.backends.local.loading import LoadOptions
+from eyechart.evaluators.requests.types import IMAGE, Request
+
+SWITCH = "{% if enable_thinking %}<think>{% else %}<think></think>{% endif %}"
+
+
+@pytest.fixture
+def local(llava, make_picture):
+    """The prompt that a local model sees, with other chat templates."""
+
+    def rendered(chat, before="", after=""):
+        model, processor = llava
+        changed = copy.copy(processor)
+        changed.chat_template = before + processor.chat_template + after
+        made = TransformersBackend(model, changed, name="test", chat=chat)
+        (response,) = made.answer([Request("1", ("What?", IMAGE), (make_picture(0),), max_new_tokens=1)])
+        return response.rendered_prompt, made
+
+    return rendered
+
+
+@pytest.fixture
+def asked(make_picture, httpserver):
+    """The body that a server is sent."""
+
+    def body(chat=None, **options):
+        bodies = []
+
+        def answer(request):
+            from tests.evaluators.scripted_server import completion, json_response
+
+            bodies.append(json.loads(request.data))
+            return json_response(completion("B"))
+
+        httpserver.expect_request("/v1/chat/completions").respond_with_handler(answer)
+        made = OpenAIBackend(
+            "m", EndpointOptions(httpserver.url_for("/v1"), chat=chat or ChatOptions(), max_retries=0, **options)
+        )
+        (response,) = made.answer([Request("1", ("What?", IMAGE), (make_picture(0),))])
+        assert response.error is None
+        return bodies[0], made
+
+    return body
+
+
+def test_values_of_thinking():
+    assert [parse_thinking(text) for text in ("on", "off", "512", "budget 512")] == [True, False, 512, 512]
+    for text in ("yes", "", "-1", "1.5", "budget"):
+        with pytest.raises(UsageError, match=r"--thinking .* is on, off, or the most tokens"):
+            parse_thinking(text)
+    with pytest.raises(UsageError, match="at least 1 token"):
+        ChatOptions(thinking=0)
+    with pytest.raises(UsageError, match="system_prompt='' is not allowed"):
+        ChatOptions(system_prompt=" ")
+
+
+def test_a_system_prompt_stands_first_in_the_prompt_of_a_local_model(local):
+    prompt, made = local(ChatOptions(system_prompt="You see well."))
+    plain, other = local(None)
+    assert prompt == f"SYSTEM: You see well.\n{plain}"
+    assert made.settings()["system_prompt"] == "You see well." and other.settings()["system_prompt"] is None
+
+
+def test_a_template_that_leaves_a_system_prompt_out_or_refuses_it_is_an_error(local):
+    with pytest.raises(ModelError, match="its chat template leaves out the system prompt"):
+        local(ChatOptions(system_prompt="You see well."), before="{% set messages = messages[-1:] %}")
+    refuse = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    with pytest.raises(ModelError, match="takes no system prompt: no system role"):
+        local(ChatOptions(system_prompt="You see well."), before=refuse)
+
+
+@pytest.mark.parametrize(
+    ("thinking", "end"), [(True, "<think>"), (False, "<think></think>"), (None, "<think></think>")]
+)
+def test_thinking_is_an_argument_of_the_chat_template(local, thinking, end):
+    prompt, made = local(ChatOptions(thinking=thinking), after=SWITCH)
+    assert prompt.endswith(end) and made.settings()["thinking"] is thinking
+    assert (prompt.endswith("<think>")) == (thinking is True)
+
+
+def test_a_template_without_the_argument_is_an_error(local):
+    with pytest.raises(ModelError, match=r"thinking=True has no effect, .* no argument enable_thinking or thinking"):
+        local(ChatOptions(thinking=True))
+    with pytest.raises(ModelError, match=r"thinking=64 has no effect, .* no argument thinking_budget"):
+        local(ChatOptions(thinking=64), after=SWITCH)
+    prompt, _ = local(ChatOptions(thinking=64), after="{% if enable_thinking %}{{ thinking_budget }}{% endif %}")
+    assert prompt.endswith("64")
+
+
+def test_a_server_is_sent_the_system_prompt_and_fields_and_the_result_says_so(asked):
+    body, made = asked(ChatOptions("You see well."), extra_body={"top_k": 1})
+    assert body["messages"][0] == {"role": "system", "content": "You see well."}
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    assert (body["top_k"], body["temperature"]) == (1, 0.0)
+    settings, identity = made.settings(), made.identity()
+    for one in (settings, identity):
+        assert (one["system_prompt"], one["extra_body"]) == ("You see well.", {"top_k": 1})
+    assert identity != OpenAIBackend("m", EndpointOptions(settings["base_url"])).identity()
+
+
+@pytest.mark.parametrize(
+    ("thinking", "given", "fields"),
+    [
+        (None, {}, {}),
+        (True, {}, {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}),
+        (False, {}, {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
+        (
+            512,
+            {"chat_template_kwargs": {"thinking": 1}, "top_k": 1},
+            {
+                "chat_template_kwargs": {"enable_thinking": True, "thinking": 1, "thinking_budget": 512},
+                "thinking_token_budget": 512,
+                "top_k": 1,
+            },
+        ),
+    ],
+)
+def test_thinking_on_a_server_is_handed_on_to_its_chat_template(asked, thinking, given, fields):
+    body, _ = asked(ChatOptions(thinking=thinking), extra_body=given)
+    own = {"model", "messages", "temperature", "max_tokens"}
+    assert {name: value for name, value in body.items() if name not in own} == fields
+
+
+@pytest.mark.parametrize(("thinking", "effort"), [(True, "medium"), (False, "none")])
+def test_thinking_of_openais_models_is_an_effort(thinking, effort):
+    options = EndpointOptions(chat=ChatOptions(thinking=thinking))
+    assert options.fields(OPENAI_URL) == {"reasoning_effort": effort}
+    own = EndpointOptions(chat=ChatOptions(thinking=thinking), extra_body={"reasoning_effort": "low"})
+    assert own.fields(OPENAI_URL) == {"reasoning_effort": "low"}
+    with pytest.raises(UsageError, match=r"thinking=64 is a number of tokens, which OpenAI's models do not take"):
+        EndpointOptions(chat=ChatOptions(thinking=64)).fields(OPENAI_URL)
+
+
+def test_fields_that_eyechart_sets_are_refused():
+    with pytest.raises(UsageError, match="extra_body holds max_tokens, temperature, which eyechart sets itself"):
+        EndpointOptions(extra_body={"temperature": 1, "max_tokens": 3, "top_k": 1})
+
+
+def test_settings_of_the_image_processor(llava_folder):
+    given = {"size": {"shortest_edge": 96}, "crop_size": {"height": 96, "width": 96}}
+    made = resolve_backend(llava_folder, options=LoadOptions(processor=given))
+    assert made.settings()["processor"] == given
+    assert made._processor.image_processor.crop_size["height"] == 96
+    assert made.identity() != resolve_backend(llava_folder).identity()
+    with pytest.raises(UsageError, match="'do_rezise'; did you mean 'do_resize'"):
+        resolve_backend(llava_folder, options=LoadOptions(processor={"do_rezise": False}))
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_an_adapter_is_merged_into_the_model(llava, llava_folder, tmp_path, make_picture):
+    peft = pytest.importorskip("peft")
+    import torch
+
+    model, processor = llava
+    torch.manual_seed(3)
+    adapted = peft.get_peft_model(copy.deepcopy(model), peft.LoraConfig(r=2, target_modules=["q_proj"]))
+    for name, parameter in adapted.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.5)
+    adapted.save_pretrained(tmp_path / "adapter")
+    request = Request("1", ("Rate.", IMAGE), (make_picture(0),), prefill="It is", words=("good", "poor"))
+
+    def logits(backend):
+        (response,) = backend.answer([request])
+        return response.logits
+
+    merged = resolve_backend(llava_folder, options=LoadOptions(adapter=str(tmp_path / "adapter")))
+    expected = logits(TransformersBackend(adapted.merge_and_unload(), processor, name="merged"))
+    assert logits(merged) == pytest.approx(expected, abs=1e-4)
+    assert logits(merged) != pytest.approx(logits(resolve_backend(llava_folder)), abs=1e-2)
+    assert merged.settings()["adapter"] == str(tmp_path / "adapter")
+    assert merged.identity()["fingerprint"] != resolve_backend(llava_folder).identity()["fingerprint"]
+    with pytest.raises(ModelError, match=r"adapter '.*nothing' cannot be merged"):
+        resolve_backend(llava_folder, options=LoadOptions(adapter=str(tmp_path / "nothing")))
