@@ -160,7 +160,8 @@ def test_each_reply_is_read_once_when_it_arrives(task, monkeypatch):
 
     monkeypatch.setattr(questions, "read_choices", counting)
     backend = Answers(billed_per_request=True)
-    done = evaluator(task).run(backend, data(task))
+    # At a length of its own, nothing is asked again for longer replies.
+    done = evaluator(task, settings={"max_new_tokens": 32}).run(backend, data(task))
     # Second answers to refused questions are read together with the first, in the end.
     of_choices = [one for one in backend.asked if one[1] != "forced"]
     assert read.total() == len(read) == len(of_choices) and done.scores is not None

@@ -213,7 +213,7 @@ def test_a_judge_on_a_server_reads_what_exact_matching_leaves_open(http, tmp_pat
     (task,) = read_results(tmp_path).tasks
     passes = task.scores["n_passes"]
     assert asked.count("m") == asked.count("judge") == passes == 10 + round(10 * task.scores["vanilla_accuracy"]) > 10
-    assert task.scores["extraction"] == {"exact": 0.0, "declared": 0.0, "judge": 1.0, "random": 0.0, "unmatched": 0.0}
+    assert {name: share for name, share in task.scores["extraction"].items() if share} == {"judge": 1.0}
     assert (task.scores["judge_asked"], task.complete) == (passes, True)
     again = invoke("run", "mmbench/en", "--mini", *server, *judge, "--limit", 10, "--out", tmp_path)
     assert again.exit_code == 0, again.output
