@@ -34,6 +34,18 @@ class BackendKind(Enum):
     OPENAI = "openai"
 
 
+class PromptStyle(Enum):
+    """Whose words ask multiple choice."""
+
+    EYECHART = "eyechart"
+    VLMEVALKIT = "vlmevalkit"
+    LMMS_EVAL = "lmms-eval"
+
+
+_PROMPTS = {PromptStyle.EYECHART: "default"}
+"""What protocols call the prompts of styles, where it is another name."""
+
+
 @dataclass(frozen=True)
 class DataArguments:
     """What a command runs on."""
@@ -75,6 +87,10 @@ class TaskArguments:
             help="Setting of the task's protocol; `eyechart tasks NAME` lists them. Repeatable.",
         ),
     ] = None
+    prompt_style: Annotated[
+        PromptStyle | None,
+        typer.Option(help="Ask multiple choice in the words of another toolkit, to compare scores with it."),
+    ] = None
     max_new_tokens: Annotated[int | None, typer.Option(min=1, help="The longest reply, in tokens.")] = None
     as_published: Annotated[
         bool,
@@ -101,16 +117,20 @@ class TaskArguments:
     ] = False
 
     def given_settings(self) -> dict[str, Any]:
-        """The settings of `--set` and `--max-new-tokens`, by name.
+        """The settings of `--set`, `--prompt-style` and `--max-new-tokens`, by name.
 
         Raises:
             UsageError: One is not NAME=VALUE, or given twice.
         """
         found = parse_pairs("--set", self.settings or [])
-        if self.max_new_tokens is not None:
-            if "max_new_tokens" in found:
-                raise UsageError("--max-new-tokens and --set max_new_tokens are both given; leave out one")
-            found["max_new_tokens"] = self.max_new_tokens
+        style = None if self.prompt_style is None else _PROMPTS.get(self.prompt_style, self.prompt_style.value)
+        for option, name, value in (
+            ("--prompt-style", "prompt", style),
+            ("--max-new-tokens", "max_new_tokens", self.max_new_tokens),
+        ):
+            if value is not None and name in found:
+                raise UsageError(f"{option} and --set {name} are both given; leave out one")
+            found |= {} if value is None else {name: value}
         return found
 
 

@@ -28,6 +28,7 @@ from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.task import Published, Task, TaskData
+from eyechart.evaluators.tasks.toolkit_prompts import VLMEVALKIT, vlmevalkit_prompt
 
 _PAPER = "AesBench (Huang et al., 2024)"
 _LABEL = re.compile(r"^[A-Z]\)\s*")
@@ -96,7 +97,7 @@ PERCEPTION = Task(
     paper=f"{_PAPER}, Sec. 3.1",
     data=TaskData(("aesbench",), ("test",), "perception"),
     protocol=MultipleChoice(
-        prompts={DEFAULT: choice_prompt, "paper": paper_prompt},
+        prompts={DEFAULT: choice_prompt, "paper": paper_prompt, VLMEVALKIT: vlmevalkit_prompt},
         prompt_id="aes_bench_choice/2",
         judge_template="q_bench_vote",
         by_response=True,
@@ -124,7 +125,7 @@ ASSESSMENT = replace(
     data=replace(PERCEPTION.data, config="assessment"),
     protocol=replace(
         PERCEPTION.protocol,
-        prompts={DEFAULT: assessment_prompt, "paper": paper_prompt},
+        prompts={DEFAULT: assessment_prompt, "paper": paper_prompt, VLMEVALKIT: vlmevalkit_prompt},
         prompt_id="aes_bench_assessment/1",
     ),
     groups=("image_source",),

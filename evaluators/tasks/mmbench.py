@@ -1,9 +1,8 @@
 """MMBench: Is Your Multi-modal Model an All-around Player? (https://arxiv.org/abs/2307.06281).
 
 CircularEval (Sec. 3.1) over MMBench in English and Chinese, its version 1.1, and CCBench. The prompt is that of the
-authors' evaluation code (`ImageMCQDataset.build_prompt` in https://github.com/open-compass/VLMEvalKit, file
-`vlmeval/dataset/image_mcq.py`), with the blank and the line break at its end: the image first, a line with the hint
-only where there is one, and the same English frame around Chinese questions.
+authors' evaluation code, VLMEvalKit (`toolkit_prompts`), with the blank and the line break at its end: the image first,
+a line with the hint only where there is one, and the same English frame around Chinese questions.
 
 The blind run (Appendix B) asks without the image, in the words printed there, line breaks included. The
 paper does not say what becomes of hints: they are text, so here they stand before the question. Appendix D.2 grades
@@ -18,6 +17,13 @@ from eyechart.evaluators.protocols.choice.circular_eval import CircularEval
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.task import Published, Task, TaskData
+from eyechart.evaluators.tasks.toolkit_prompts import (
+    LMMS_EVAL,
+    VLMEVALKIT,
+    lmms_eval_mmbench_cn_prompt,
+    lmms_eval_mmbench_prompt,
+    vlmevalkit_prompt,
+)
 
 _PAPER = "MMBench (Liu et al., ECCV 2024)"
 _BLIND = (
@@ -32,13 +38,6 @@ _BLIND = (
     "Choices: <choices begin> {options} <choices end>. \n\n"
     "Your answer:\n"
 )
-
-
-def choice_prompt(row: Row) -> Prompt:
-    """Image, hint, question, options, instruction, as the authors' code sends them."""
-    hint = f"Hint: {row['hint']}\n" if row.get("hint") else ""
-    instruction = "Please select the correct answer from the options above. \n"
-    return (IMAGE, f"{hint}Question: {row['question']}\nOptions:\n{_listed(row)}\n{instruction}")
 
 
 def blind_prompt(row: Row) -> Prompt:
@@ -69,7 +68,11 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
         paper=f"{_PAPER}, Sec. 3",
         data=TaskData(("mmbench",), splits, config),
         protocol=CircularEval(
-            prompts={DEFAULT: choice_prompt},
+            prompts={
+                DEFAULT: vlmevalkit_prompt,
+                VLMEVALKIT: vlmevalkit_prompt,
+                LMMS_EVAL: lmms_eval_mmbench_cn_prompt if config.startswith("c") else lmms_eval_mmbench_prompt,
+            },
             prompt_id="mmbench/2",
             blind_prompt=blind_prompt,
             open_prompt=open_prompt,

@@ -23,6 +23,7 @@ from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, QualityA
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.task import Published, Task, TaskData
+from eyechart.evaluators.tasks.toolkit_prompts import LMMS_EVAL, VLMEVALKIT, lmms_eval_q_bench_prompt, vlmevalkit_prompt
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
 DATABASES = {
@@ -85,7 +86,12 @@ PERCEPTION = Task(
     paper=f"{_PAPER}, Sec. 2.2",
     data=TaskData(("llvisionqa",), ("dev", "test")),
     protocol=MultipleChoice(
-        prompts={DEFAULT: perception_prompt, "answer-mark": answer_mark_prompt},
+        prompts={
+            DEFAULT: perception_prompt,
+            "answer-mark": answer_mark_prompt,
+            VLMEVALKIT: vlmevalkit_prompt,
+            LMMS_EVAL: lmms_eval_q_bench_prompt,
+        },
         prompt_id="q_bench_a1/2",
         open_prompt=open_prompt,
         open_prefill="#Answer:",

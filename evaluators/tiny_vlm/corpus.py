@@ -22,8 +22,9 @@ from eyechart.datasets_scripts.mini.questions import (
 )
 from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
 from eyechart.evaluators.requests.types import IMAGE, Prompt
-from eyechart.evaluators.tasks import aes_bench, mmbench
+from eyechart.evaluators.tasks import aes_bench
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
+from eyechart.evaluators.tasks.toolkit_prompts import vlmevalkit_prompt
 from eyechart.evaluators.tasks.two_afc import paper_prompt, released_prompt
 from eyechart.evaluators.tiny_vlm import IMAGE_SIZE
 
@@ -122,7 +123,7 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
         return Conversation((ask_first, *images, f"{choose}{suffix}"), "", reply, question.answer)
     row = {"question": question.question, "options": options}
     if style < 0.9:
-        return Conversation((*images, mmbench.choice_prompt(row)[1]), "", reply, question.answer)
+        return Conversation((*images, vlmevalkit_prompt(row)[1]), "", reply, question.answer)
     return Conversation((aes_bench.choice_prompt(row)[0], *images), "", reply, question.answer)
 
 

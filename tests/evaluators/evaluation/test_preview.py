@@ -25,12 +25,19 @@ def test_the_default_is_what_a_run_asks(task):
             [
                 "prompt=default (q_bench_a1/2)",
                 "prompt=answer-mark (q_bench_a1/2/answer-mark)",
+                "prompt=vlmevalkit (q_bench_a1/2/vlmevalkit)",
+                "prompt=lmms-eval (q_bench_a1/2/lmms-eval)",
                 "inference=closed-set (q_bench_a1/2/closed-set)",
             ],
         ),
         (
             "mmbench/en",
-            ["prompt=default (mmbench/2)", "blind=true (mmbench/2/blind)", "grade_open_answers=true (mmbench/2)"],
+            [
+                "prompt=default (mmbench/2)",
+                "prompt=lmms-eval (mmbench/2/lmms-eval)",
+                "blind=true (mmbench/2/blind)",
+                "grade_open_answers=true (mmbench/2)",
+            ],
         ),
     ],
 )

@@ -78,7 +78,7 @@ def test_an_allowed_value_changes_one_setting_and_the_result_names_it(task, name
         *(("mmbench/en", "blind", value, "expected true | false") for value in (1, "true", "yes", None)),
         ("mmbench/en", "early_stop", "no", "expected true | false"),
         ("mmbench/en", "fallback", "randm", "expected wrong | random"),
-        ("q_bench/perception", "prompt", 3, "expected default | answer-mark"),
+        ("q_bench/perception", "prompt", 3, "expected default | answer-mark | vlmevalkit | lmms-eval"),
     ],
 )
 def test_any_other_value_is_refused_with_what_is_allowed(task, name, value, expected):
