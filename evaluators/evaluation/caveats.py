@@ -94,6 +94,22 @@ def reasoning_caveat(protocol: Protocol, asked: Protocol) -> str:
     )
 
 
+def thinking_caveat(answered: Sequence[RowResponses], model: Mapping[str, Any]) -> str:
+    """That the model reasons though it was not to; "" where it does not.
+
+    Args:
+        answered: The rows with their responses.
+        model: The backend's settings.
+    """
+    if model.get("thinking") is not False:
+        return ""
+    responses = [response for one in answered for response in one.responses]
+    count = sum(response.reasoning is not None for response in responses)
+    if not count:
+        return ""
+    return f"{count:,} of {len(responses):,} replies reason, though thinking=False was asked for: it had no effect."
+
+
 def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol) -> str:
     """How many replies were cut off before they ended; "" where these are few, or none where whole texts are needed.
 

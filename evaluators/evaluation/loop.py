@@ -14,6 +14,7 @@ from eyechart.evaluators.evaluation.caveats import (
     published_caveat,
     reasoning_caveat,
     repeated_caveat,
+    thinking_caveat,
     unjudged_caveat,
     unmatched_caveat,
     unusable_caveat,
@@ -93,6 +94,7 @@ def evaluate_rows(
     caveats = (
         published_caveat(settings.get("as_published")),
         reasoning_caveat(planned, protocol),
+        thinking_caveat(answered, settings["model"]),
         *incomplete,
         "" if protocol.needs_whole_texts else cut,
         failed_caveat(scores or {}, judge),

@@ -137,3 +137,14 @@ def test_a_refusal_that_the_server_tells_apart_is_kept(ask):
                 yield Response(request, text="I cannot help with that.", finish_reason=REFUSAL)
 
     assert ask(Refusing("")).predictions[0]["finish_reason"] == REFUSAL
+
+
+def test_a_model_that_reasons_though_it_was_not_to_is_named(ask):
+    class Deaf(Writer):
+        def settings(self):
+            return {"thinking": False}
+
+    assert ask(Deaf("B")).caveats == []
+    assert ask(Deaf(reason(3))).caveats == [
+        "1 of 1 replies reason, though thinking=False was asked for: it had no effect."
+    ]
