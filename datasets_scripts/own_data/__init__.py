@@ -43,7 +43,7 @@ def load_own(
             names make one list, as `{"options": ["A", "B", "C", "D"]}` or `{"images": ["left", "right"]}`. A key that
             is not documented renames a group.
         config: Configuration of a folder or a data set on the Hub.
-        split: Split of the same, needed where there are several; a file has none and is called so, or "test".
+        split: Split of the same; by default the only one, or "test". A file has none and is called so, or "test".
         needs: Further columns that must be there, such as groups.
         needed_by: Whose need of a column errors name; the kind's by default.
         skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.

@@ -106,8 +106,9 @@ def load_data(
     if is_mini and data is not None and data not in datasets_scripts.list_datasets():
         raise unknown_name("data set after 'mini:'", data, datasets_scripts.list_datasets())
     if data is not None and data not in datasets_scripts.list_datasets():
-        loaded = datasets.load_dataset(data, name=dataset, split=split or task.data.splits[0])
-        return LoadedData(loaded, dataset or data, split or task.data.splits[0], data)
+        split = split or task.data.default_split or "test"
+        loaded = datasets.load_dataset(data, name=dataset, split=split)
+        return LoadedData(loaded, dataset or data, split, data)
     name, config = (data, dataset or task.data.config) if data else (dataset, task.data.config)
     name = name or task.data.default_datasets[0]
     if name not in task.data.datasets:
@@ -160,7 +161,7 @@ def _load_own(
         task.protocol.kind,
         columns=own.columns,
         config=own.config,
-        split=split or own.split,
+        split=split or own.default_split,
         needs=[*(name for name in task.protocol.columns if name not in _MADE), *task.groups],
         needed_by=task.name,
         skip_missing=skip_missing,
@@ -169,8 +170,8 @@ def _load_own(
     )
     left_out = datasets_scripts.left_out(rows)
     # With these a report finds the images again.
-    options = {"kind": task.protocol.kind, "columns": dict(own.columns), "split": split or own.split}
-    return LoadedData(rows, own.datasets[0], split or own.splits[0], path, left_out, own.config, options)
+    options = {"kind": task.protocol.kind, "columns": dict(own.columns), "split": str(rows.split)}
+    return LoadedData(rows, own.datasets[0], str(rows.split), path, left_out, own.config, options)
 
 
 @dataclass(frozen=True)

@@ -161,8 +161,7 @@ def _task(file: _File, folder: Path) -> Task:
         name=file.name,
         data=TaskData(
             (file.name,),
-            (file.data.split or "test",),
-            file.data.config,
+            config=file.data.config,
             path=_place(file.data.path, folder),
             split=file.data.split,
             columns=file.columns,

@@ -291,6 +291,26 @@ def test_data_that_are_not_there(tmp_path: Path, questions: datasets.Dataset) ->
     (tmp_path / "own.parquet").write_text("PAR1")
     with pytest.raises(BadAnnotationError, match=r"own\.parquet: cannot be read: "):
         load_own(tmp_path / "own.parquet", "quality")
-    datasets.DatasetDict({"dev": questions, "test": questions}).save_to_disk(tmp_path / "saved")
-    with pytest.raises(UsageError, match=r"split None of .*: expected one of dev, test"):
-        load_own(tmp_path / "saved", "quality")
+
+
+@pytest.mark.parametrize("form", ["saved", "shards"])
+def test_splits(tmp_path: Path, questions: datasets.Dataset, form: str) -> None:
+    """The only one, or `test`, or the one that is named; otherwise they are listed."""
+
+    def load(*names: str, split: str | None = None) -> datasets.Dataset:
+        folder = tmp_path / "_".join(names)
+        if form == "saved" and not folder.exists():
+            datasets.DatasetDict(dict.fromkeys(names, questions)).save_to_disk(folder)
+        for name in names if form == "shards" else ():
+            folder.mkdir(exist_ok=True)
+            questions.to_parquet(folder / f"{name}-00000-of-00001.parquet")
+        columns = {"images": "picture", "options": "choices"}
+        return load_own(folder, "multiple choice", columns=columns, split=split)
+
+    assert load("train").split == "train"
+    assert load("train", "test").split == "test" and load("train", "test", split="train").split == "train"
+    several = r"has several splits, none of them called test: train, validation; name one with --split, or .* data: {sp"
+    with pytest.raises(UsageError, match=several):
+        load("train", "validation")
+    with pytest.raises(UsageError, match=r"unknown split of .* 'trian'; did you mean 'train'\? Available: train, val"):
+        load("train", "validation", split="trian")

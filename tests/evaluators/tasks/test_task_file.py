@@ -93,6 +93,28 @@ def test_pairs_are_asked_in_both_orders(own):
     assert set(map(tuple, seen)) == {("text", "image", "text", "image", "text")}
 
 
+def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
+    (tmp_path / "photos").mkdir()
+    lines = []
+    for i in range(4):
+        (tmp_path / "photos" / f"{i}.png").write_bytes(png(i))
+        lines.append(json.dumps({"file_name": f"{i}.png", "mos": i}))
+    (tmp_path / "photos" / "metadata.jsonl").write_text("\n".join(lines))
+    path = tmp_path / "rate.yaml"
+    path.write_text(
+        "name: rate\nprotocol: quality_assessment\ndata: {path: photos}\ncolumns: {quality: mos}\n"
+        "prompt: '{image} Rate it.'\nprefill: It is\nword_pairs: [good/poor]\n"
+    )
+    for number, split in enumerate(([], ["--split", "train"])):
+        done = invoke("run", path, "--out", tmp_path / str(number), *split)
+        assert done.exit_code == 0, done.output
+        (result,) = read_results(tmp_path / str(number)).tasks
+        assert result.split == "train" and result.scores["n"] == 4
+    done = invoke("run", path, "--out", tmp_path / "none", "--split", "tran")
+    assert done.exit_code == 1 and "did you mean 'train'?" in done.output
+    assert "splits: the only one, or test" in invoke("tasks", path).output
+
+
 def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", one)
@@ -165,7 +187,7 @@ def ask(row):
 
 TASK = Task(
     name="mine",
-    data=TaskData(("mine",), ("test",), path={str(own / "my_questions.tsv")!r},
+    data=TaskData(("mine",), path={str(own / "my_questions.tsv")!r},
                   columns={{"images": "image", "options": ["A", "B", "C", "D"]}}),
     protocol=MultipleChoice(prompts={{"default": ask}}, prompt_id="mine/1"),
 )
