@@ -9,8 +9,6 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import MIXED_POOL
 from eyechart.evaluators.results.finished_runs import Answers
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks import known_task
-from eyechart.metrics.scores import DESCRIPTION, headline
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
 Row = Mapping[str, Any]
@@ -81,9 +79,9 @@ def _descriptions(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     template = (result.scores or {}).get("template")
     if template not in DIMENSIONS:
         raise DataError(f"its scores name no known template of the judge, but {template!r}")
-    task = known_task(result.task)
     judged = _column(rows, "rounds")
-    values = {(task and task.headline) or headline(DESCRIPTION).key: judged}
+    headline = result.headline_spec()
+    values: dict[str, dict[str, Any]] = {headline.key: judged} if headline else {}
     for place, name in enumerate(DIMENSIONS[template]):
         values[f"{name}.score"] = {item: [rounds[place]] for item, rounds in judged.items()}
     return ItemScores({row["id"]: row["reference"] for row in rows if row["id"] in judged}, values)

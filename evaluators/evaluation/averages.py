@@ -97,6 +97,7 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
             for name in (variants if is_whole else ())
         },
         caveats=[caveat] if caveat else [],
+        headline=first.headline,
         complete=all(evaluation.complete for evaluation in same),
     )
 

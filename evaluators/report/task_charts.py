@@ -12,9 +12,9 @@ from eyechart.evaluators.report.quality import quality_scatter
 from eyechart.evaluators.report.scores import Scored, group_values, interval, number
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
-from eyechart.metrics.scores import DIMENSIONS, spec, specs_in
+from eyechart.metrics.scores import DIMENSIONS, spec
 
 _PAIR_SCORES = ("consistency", "accuracy_all", "plcc_fitted", "first_rate", "second_rate", "draw_rate")
 _BOUND = "upper bound"
@@ -64,11 +64,11 @@ def accuracy_above_chance(key: TaskKey, scored: Scored) -> Chart | None:
 
 def headline_by_group(key: TaskKey, scored: Scored) -> Chart | None:
     """The headline by each group, for a task of one's own that has no other chart of it."""
-    score = next((spec for spec in specs_in(with_nan(scored[0][1].scores)) if spec.headline), None)
+    score = scored[0][1].headline_spec()
     found = [(group, value) for group, values in group_values(scored).items() for value in values]
     if known_task(key.task) is not None or score is None or score.key == "accuracy" or not found:
         return None
-    paths = [(f"by_{group}", value, score.key) for group, value in found]
+    paths = [(f"by_{group}", value, *score.key.split(".")) for group, value in found]
     series = [Series(label, tuple(number(result.scores, *path) for path in paths)) for label, result in scored]
     return Chart(
         key=key.file_name("groups"),

@@ -63,7 +63,7 @@ def descriptions(rounds: Sequence[Sequence[Sequence[int | None]]], **changes: An
         warnings.simplefilter("ignore")
         scores = description_scores(columns, None, JudgeSettings("acme/judge"))
     rows = [answer(f"i{place}", reference="dark", rounds=one) for place, one in enumerate(columns["rounds"])]
-    made = {"predictions": rows, "scores": scores | changes, "settings": {"protocol": "description"}}
+    made = {"predictions": rows, "scores": scores | changes, "settings": {"protocol": "description"}, "headline": "sum"}
     return evaluated("q_bench/description", "lldescribe", "test", **made)
 
 

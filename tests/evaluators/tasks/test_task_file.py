@@ -11,9 +11,14 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.report.paper_tables import paper_tables
+from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.requests.types import IMAGE
-from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.task_file import prompt_function
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
@@ -173,6 +178,43 @@ groups: [l2_category]
     found = run(tmp_path / "pets.yaml", lambda messages: "a dog")
     assert (found.scores["accuracy"], found.scores["n"]) == (0.5, 8) and len(text.splitlines()) <= 15
     assert found.scores["by_l2_category"]["coarse"]["accuracy"] == 1.0
+
+
+DESCRIBE = """from eyechart.evaluators.protocols import Description
+from eyechart.evaluators.requests.types import IMAGE
+from eyechart.evaluators.tasks.task import Task, TaskData
+
+TASK = Task(
+    name="mine",
+    data=TaskData(("mine",), path="mine.jsonl"),
+    protocol=Description(prompts={"default": lambda row: (IMAGE, "Describe it.")}, prompt_id="mine/1"),
+    groups=("room",),
+    headline="HEADLINE",
+)
+"""
+
+
+def test_a_headline_of_ones_own_is_in_the_results_comparison_and_report(tmp_path):
+    rows = [{"image": f"{i}.png", "description": "Dark and blurry.", "room": "ab"[i % 2]} for i in range(4)]
+    for i in range(4):
+        (tmp_path / f"{i}.png").write_bytes(png(i))
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = tmp_path / "mine.py"
+    path.write_text(DESCRIBE.replace("HEADLINE", "sum"))
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder, text in zip(folders, ("It is dark.", "It is sharp."), strict=True):
+        write_run(folder, collect([run(path, lambda messages, text=text: text)], [], ""), [])
+        assert read_results(folder).tasks[0].headline == "sum"
+    (table,) = [one for one in paper_tables(read_runs(folders)) if "room" in one.title]
+    (chart,) = [one for one in task_charts(read_runs(folders)) if "by group" in one.title]
+    assert table.title.startswith("sum of three (0 to 6) by room") and chart.unit == "sum of three (0 to 6)"
+    evaluations = [run(path, lambda messages: "It is dark.") for _ in range(2)]
+    for folder, evaluation in zip(folders, evaluations, strict=True):
+        write_run(folder, collect([evaluation], [], ""), [evaluation])
+    assert compare(*folders).differences[0].score == "sum of three (0 to 6)"
+    path.write_text(DESCRIBE.replace("HEADLINE", "summ"))
+    with pytest.raises(UsageError, match=r"mine\.py: unknown headline of mine 'summ'; did you mean 'sum'\?"):
+        find_tasks(str(path))
 
 
 def test_python_files_hold_tasks_with_prompts_of_their_own(own, tmp_path):
