@@ -83,7 +83,7 @@ def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[
             data twice; the message names the place.
     """
     path = Path(path)
-    suite = read_yaml(path, Suite, "suite file")
+    suite = read_yaml(path, Suite, "suite file", {"protocol": f"a task file: run it with `eyechart run {path}`"})
     plan: list[TaskRun] = []
     for number, entry in enumerate(suite.tasks, start=1):
         try:

@@ -15,8 +15,8 @@ P = TypeVar("P", bound=Protocol)
 class TaskData:
     """The data of a task: one of our data sets or several, or data of one's own."""
 
-    datasets: tuple[str, ...]
-    """Names of our data sets it can run on; the name of the task for own data."""
+    datasets: tuple[str, ...] = ()
+    """Names of our data sets it can run on; the name of the task for own data, whatever is given."""
     splits: tuple[str, ...] = ()
     """Splits it runs on; the first is the default. Own data have those that are found in them."""
     config: str | None = None

@@ -12,9 +12,7 @@ r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(
 """
 
 import hashlib
-import runpy
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from string import Formatter, ascii_uppercase
 from typing import Any
@@ -22,12 +20,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
-from eyechart.datasets_scripts.own_data.sources import FILES
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.python_file import data_path, read_python
 from eyechart.evaluators.tasks.task import Task, TaskData
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
@@ -75,7 +73,9 @@ def read_tasks(path: Path) -> list[Task]:
     """
     if not path.is_file():
         raise UsageError(f"there is no task file {path}")
-    return _from_python(path) if path.suffix == ".py" else [_from_yaml(path)]
+    if path.suffix == ".py":
+        return read_python(path)
+    return [_from_yaml(path)]
 
 
 def prompt_function(template: str) -> PromptFunction:
@@ -135,7 +135,7 @@ def _joined(parts: Iterable[Any]) -> list[Any]:
 
 
 def _from_yaml(path: Path) -> Task:
-    file = read_yaml(path, _File, "task file")
+    file = read_yaml(path, _File, "task file", {"tasks": f"a suite file: run it with --suite {path}"})
     try:
         return _task(file, path.parent)
     except UsageError as error:
@@ -160,9 +160,9 @@ def _task(file: _File, folder: Path) -> Task:
     return Task(
         name=file.name,
         data=TaskData(
-            (file.name,),
+            datasets=(file.name,),
             config=file.data.config,
-            path=_place(file.data.path, folder),
+            path=data_path(file.data.path, folder),
             split=file.data.split,
             columns=file.columns,
         ),
@@ -189,12 +189,6 @@ def _check_prompt(file: _File) -> None:
         raise UsageError(f"groups: {file.protocol} is broken down by the column 'pool' alone; leave groups out")
 
 
-def _place(path: str, folder: Path) -> str:
-    """Where data are: a path starts at the task file; what is neither there nor has a file's ending is a Hub id."""
-    found = folder / Path(path).expanduser()
-    return str(found) if found.exists() or found.suffix in FILES else path
-
-
 def _word_pair(text: str) -> WordPair:
     positive, slash, negative = text.partition("/")
     words = [part.strip() for part in (*positive.split("+"), *negative.split("+"))]
@@ -204,21 +198,3 @@ def _word_pair(text: str) -> WordPair:
         )
     n_positive = positive.count("+") + 1
     return WordPair(tuple(words[:n_positive]), tuple(words[n_positive:]))
-
-
-def _from_python(path: Path) -> list[Task]:
-    try:
-        found = runpy.run_path(str(path))
-        tasks = [*found.get("TASKS", []), *([found["TASK"]] if "TASK" in found else [])]
-    # Whatever the file does, the user has to know where.
-    except (Exception, SystemExit) as error:
-        raise UsageError(f"the task file {path} cannot be run: {type(error).__name__}: {error}") from error
-    if not tasks or not all(isinstance(task, Task) and isinstance(task.protocol, Protocol) for task in tasks):
-        raise UsageError(f"the task file {path} holds no TASK = Task(...) and no TASKS = [...] of these")
-    return [_with_place(task, path.parent) for task in tasks]
-
-
-def _with_place(task: Task, folder: Path) -> Task:
-    if task.data.path is None:
-        return task
-    return replace(task, data=replace(task.data, path=_place(task.data.path, folder)))

@@ -239,6 +239,68 @@ TASK = Task(
     assert found.scores["accuracy"] == 1 / 3 and found.settings["prompt_id"] == "mine/1"
 
 
+MINE = """from eyechart.evaluators.protocols import MultipleChoice
+from eyechart.evaluators.requests.types import IMAGE
+from eyechart.evaluators.tasks.task import Task, TaskData
+
+def ask(row):
+    return (IMAGE, row["question"])
+
+DATA = TaskData(path="my_questions.tsv", columns={"images": "image", "options": ["A", "B", "C", "D"]})
+TASK = Task(name="mine", data=DATA, protocol=MultipleChoice(prompts={"default": ask}, prompt_id="mine/1"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "message"),
+    [
+        (
+            "(IMAGE, row",
+            "(row",
+            r"mine\.py: the prompt of mine returns 'Which colour is 0\?'; expected a tuple",
+        ),
+        ('row["question"]', "None", r"returns \(<ImagePlace\.IMAGE: 'image'>, None\); expected a tuple of texts"),
+        ('["question"]', '["qestion"]', "the prompt of mine: missing column 'qestion'; did you mean 'question'"),
+        ("(IMAGE, row", "(IMAGE, 1 / 0, row", r"the prompt of mine fails on row '1': ZeroDivisionError: division by"),
+    ],
+)
+def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(own, written, instead, message):
+    path = own / "mine.py"
+    path.write_text(MINE.replace(written, instead))
+    with pytest.raises(UsageError, match=message) as caught:
+        run(path, lambda messages: pytest.fail("asked"))
+    assert "skip" not in caught.value.explain()
+    done = invoke("run", path, "--out", own / "none")
+    assert done.exit_code == 1 and "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "message"),
+    [
+        ("data=DATA", "data={'path': 'x.tsv'}", "task mine: data must be a TaskData; found {'path': 'x.tsv'}"),
+        ("data=DATA", "data=DATA, groups='room'", "task mine: groups must be a tuple; found 'room'"),
+        ('path="my_questions.tsv"', "path=3", "data of mine: path must be a text; found 3"),
+        ('path="my_questions.tsv", ', "", "data of mine: there is neither a path nor a data set"),
+        (
+            'prompt_id="mine/1"',
+            "prompt_id='mine/1', shufle_seed=3",
+            "unknown key 'shufle_seed'; did you mean 'shuf",
+        ),
+        ('prompt_id="mine/1"', "prompt_id=1", "MultipleChoice: prompt_id: expected a text; found 1"),
+        (', prompt_id="mine/1"', "", "MultipleChoice: prompt_id is missing"),
+        ('{"default": ask}', "ask", "MultipleChoice: prompts: expected a mapping; found <function ask"),
+        ('"default"', '"mine"', "MultipleChoice: unknown value of prompt 'default'; Available: mine"),
+        ("protocol=MultipleChoice", "protocol=dict", "task mine: protocol must be a Protocol; found"),
+    ],
+)
+def test_malformed_python_files_are_refused_in_plain_words(tmp_path, written, instead, message):
+    path = tmp_path / "mine.py"
+    path.write_text(MINE.replace(written, instead))
+    with pytest.raises(UsageError, match=r"mine\.py") as caught:
+        find_tasks(str(path))
+    assert message in str(caught.value) and "pydantic" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("template", "row", "expected"),
     [
@@ -264,10 +326,20 @@ def test_templates_become_prompts(template, row, expected):
         ),
         ({"prompt": "{images} {options} {0!r}"}, "is not a template"),
         ({"prompt": "{images} {question}"}, "a prompt of circular_eval must show {options}"),
-        ({"prompt": None}, "prompt: Field required"),
-        ({"metric": "x"}, "metric: Extra inputs are not permitted"),
+        ({"prompt": None}, "prompt is missing"),
+        (
+            {"promt": "x"},
+            "unknown key 'promt'; did you mean 'prompt'? Available: name, protocol, data, prompt",
+        ),
+        ({"data": "a.tsv"}, "data: expected a mapping with the keys path, split, config; found 'a.tsv'"),
+        ({"data": {"path": "a.tsv", "splt": "x"}}, "data: unknown key 'splt'; did you mean 'split'?"),
+        ({"columns": {"options": ["A", 1]}}, "columns, options: expected a text or a list of texts; found ['A', 1]"),
+        ({"groups": "room"}, "groups: expected a list; found 'room'"),
+        ({"name": 3}, "name: expected a text; found 3"),
+        ({"tasks": []}, "is not a task file but a suite file: run it with --suite"),
         ({"settings": {"erly_stop": True}}, "unknown setting of my_questions 'erly_stop'; did you mean 'early_stop'?"),
-        ({"settings": {"rounds": 0}}, "rounds=0: Input should be greater than or equal to 1"),
+        ({"settings": {"rounds": 0}}, "rounds=0: expected whole number, at least 1"),
+        ({"settings": {"rounds": "abc"}}, "rounds='abc': expected whole number"),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval takes no word_pairs"),
         ({"name": "mmbench/en"}, "is the name of one of eyechart's own tasks"),
     ],
