@@ -7,12 +7,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from eyechart import evaluators
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.report.paper_tables import paper_tables
 from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.requests.types import IMAGE
@@ -31,7 +33,7 @@ EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 def own(tmp_path_factory):
     """The examples beside the data that they name."""
     folder = tmp_path_factory.mktemp("own")
-    for example in EXAMPLES.glob("*.yaml"):
+    for example in filter(Path.is_file, EXAMPLES.iterdir()):
         shutil.copy(example, folder)
     write_questions(folder)
     write_photos(folder)
@@ -55,9 +57,10 @@ def write_task(folder, **changes):
     return path
 
 
-def test_examples_are_three_of_at_most_fifteen_lines():
-    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in EXAMPLES.iterdir()}
-    assert len(lengths) == 3 and max(lengths.values()) <= 15
+def test_examples_are_four_of_at_most_fifteen_lines():
+    examples = [path for path in EXAMPLES.iterdir() if path.is_file()]
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in examples}
+    assert len(lengths) == 4 and max(lengths.values()) <= 15
 
 
 def test_questions_in_a_tsv_run_under_circular_eval(own):
@@ -120,6 +123,21 @@ def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
     assert "splits: the only one, or test" in invoke("tasks", path).output
 
 
+def test_a_python_file_brings_a_prompt_of_its_own(own):
+    found = run(own / "own_prompt.py", lambda messages: messages[0]["content"][-1]["text"].split(": ")[1].split(",")[0])
+    # The first option is right in every third question.
+    assert found.scores["accuracy"] == 1 / 3 and found.scores["by_category"].keys() == {"hue", "tone"}
+    assert (found.task, found.dataset, found.settings["prompt_id"]) == ("my_prompt", "my_prompt", "my_prompt/1")
+
+
+def test_public_names_are_all_there():
+    assert {getattr(evaluators, name).__name__ for name in evaluators.__all__ if name != "IMAGE"} == {
+        name for name in evaluators.__all__ if name != "IMAGE"
+    }
+    assert evaluators.IMAGE is IMAGE
+    assert {one.__name__ for one in PROTOCOLS.values()} < set(evaluators.__all__)
+
+
 def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", one)
@@ -180,9 +198,7 @@ groups: [l2_category]
     assert found.scores["by_l2_category"]["coarse"]["accuracy"] == 1.0
 
 
-DESCRIBE = """from eyechart.evaluators.protocols import Description
-from eyechart.evaluators.requests.types import IMAGE
-from eyechart.evaluators.tasks.task import Task, TaskData
+DESCRIBE = """from eyechart.evaluators import IMAGE, Description, Task, TaskData
 
 TASK = Task(
     name="mine",
@@ -217,31 +233,7 @@ def test_a_headline_of_ones_own_is_in_the_results_comparison_and_report(tmp_path
         find_tasks(str(path))
 
 
-def test_python_files_hold_tasks_with_prompts_of_their_own(own, tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text(
-        f"""from eyechart.evaluators.protocols import MultipleChoice
-from eyechart.evaluators.requests.types import IMAGE
-from eyechart.evaluators.tasks.task import Task, TaskData
-
-def ask(row):
-    return (IMAGE, f"{{row['question']}} {{' or '.join(row['options'])}}?")
-
-TASK = Task(
-    name="mine",
-    data=TaskData(("mine",), path={str(own / "my_questions.tsv")!r},
-                  columns={{"images": "image", "options": ["A", "B", "C", "D"]}}),
-    protocol=MultipleChoice(prompts={{"default": ask}}, prompt_id="mine/1"),
-)
-"""
-    )
-    found = run(path, lambda messages: messages[0]["content"][-1]["text"].split("? ")[1].split(" or ")[0])
-    assert found.scores["accuracy"] == 1 / 3 and found.settings["prompt_id"] == "mine/1"
-
-
-MINE = """from eyechart.evaluators.protocols import MultipleChoice
-from eyechart.evaluators.requests.types import IMAGE
-from eyechart.evaluators.tasks.task import Task, TaskData
+MINE = """from eyechart.evaluators import IMAGE, MultipleChoice, Task, TaskData
 
 def ask(row):
     return (IMAGE, row["question"])
