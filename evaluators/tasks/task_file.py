@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, missing_column, unknown_name
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
@@ -29,6 +29,8 @@ from eyechart.evaluators.tasks.python_file import data_path, read_python
 from eyechart.evaluators.tasks.task import Task, TaskData
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
+_LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "description")
+"""Columns that say what is right."""
 TASK_FILES = (".yaml", ".yml", ".py")
 """How files of tasks end."""
 
@@ -92,13 +94,7 @@ def prompt_function(template: str) -> PromptFunction:
         >>> prompt_function("{image} {question}")({"question": "Which?", "images": [0]})
         (<ImagePlace.IMAGE: 'image'>, ' Which?')
     """
-    try:
-        parsed = list(Formatter().parse(template))
-        if any(name == "" or form or conversion for _, name, form, conversion in parsed):
-            raise ValueError("a field is {column} and nothing else; {{ and }} are braces")
-        parts = [(text, name) for text, name, _, _ in parsed]
-    except ValueError as error:
-        raise UsageError(f"prompt {template!r} is not a template: {error}") from error
+    parts = _template_parts(template)
 
     def prompt(row: Row) -> Prompt:
         found: list[Any] = []
@@ -111,6 +107,21 @@ def prompt_function(template: str) -> PromptFunction:
     return prompt
 
 
+def _template_parts(template: str) -> list[tuple[str, str | None]]:
+    """Texts, each with the name of the column behind it.
+
+    Raises:
+        UsageError: As `prompt_function` raises it.
+    """
+    try:
+        parsed = list(Formatter().parse(template))
+        if any(name == "" or form or conversion for _, name, form, conversion in parsed):
+            raise ValueError("a field is {column} and nothing else; {{ and }} are braces")
+    except ValueError as error:
+        raise UsageError(f"prompt {template!r} is not a template: {error}") from error
+    return [(text, name) for text, name, _, _ in parsed]
+
+
 def _filled(name: str, row: Row) -> list[Any]:
     if name == "image":
         return [IMAGE]
@@ -119,7 +130,8 @@ def _filled(name: str, row: Row) -> list[Any]:
     if name == "options" and name in row:
         return ["\n".join(f"{letter}. {one}" for letter, one in zip(ascii_uppercase, row["options"], strict=False))]
     if name not in row:
-        raise DataError(f"its prompt needs the column {name!r}; found: {', '.join(map(str, row))}")
+        # No fault of this row: others have the same columns.
+        raise UsageError(f"prompt: {missing_column(name, row)}")
     return [str(row[name])]
 
 
@@ -178,10 +190,16 @@ def _check_prompt(file: _File) -> None:
     """Refuse a prompt, or groups, that do not go with the protocol.
 
     Raises:
-        UsageError: Options are shown where there are none or missing where there are, or groups have no effect.
+        UsageError: The template is malformed, shows what is right, or does not show the images; options are shown where
+            there are none or missing where there are, or groups have no effect.
     """
     protocol = PROTOCOLS[file.protocol]
-    shows_options = "{options}" in file.prompt
+    shown = {name for _, name in _template_parts(file.prompt) if name}
+    if labels := [name for name in _LABELS if name in shown]:
+        raise UsageError(f"prompt: {{{labels[0]}}} shows the model what is right; leave it out")
+    if shown.isdisjoint(("image", "images")):
+        raise UsageError("prompt: the images are not shown; write {images}, or {image} for each of them")
+    shows_options = "options" in shown
     if shows_options != (protocol.kind == "multiple choice"):
         wanted = "must show {options}" if not shows_options else "cannot show {options}, which its data do not have"
         raise UsageError(f"prompt: a prompt of {file.protocol} {wanted}")

@@ -246,6 +246,19 @@ def test_bad_rows(tmp_path: Path, changes: dict[str, Any], message: str) -> None
         load_own(json_lines(tmp_path, rows), "multiple choice", columns={"images": "image"})
 
 
+@pytest.mark.parametrize("answers", [[0, 1], ["0", "1"], [1.0, 2.0]])
+def test_answers_that_are_numbers_are_no_fault_of_a_row(tmp_path: Path, answers: list[Any]) -> None:
+    rows = [{"image": text(1), "question": "Q?", "options": ["red", "blue"], "key": answer} for answer in answers]
+    columns = {"images": "image", "answer": "key"}
+    expected = r"own\.jsonl: the answers are numbers; expected letters \(A is .*\. Write letters into the column 'key'"
+    with pytest.raises(DataError, match=expected) as caught:
+        load_own(json_lines(tmp_path, rows), "multiple choice", columns=columns)
+    assert "skip" not in caught.value.explain()
+    for row, option in zip(rows, "01", strict=True):
+        row |= {"options": ["0", "1"], "key": option}
+    assert load_own(json_lines(tmp_path, rows), "multiple choice", columns=columns)["answer"][:] == ["A", "B"]
+
+
 def test_answers_that_may_be_letters_or_texts(tmp_path: Path) -> None:
     row = {"image": text(1), "question": "Which letter?", "options": ["B", "A"], "answer": "A"}
     with pytest.raises(DataError, match=r"own\.jsonl: the answer 'A' to the options \['B', 'A'\] may be a letter or"):

@@ -317,6 +317,9 @@ def test_templates_become_prompts(template, row, expected):
             "is not a template",
         ),
         ({"prompt": "{images} {options} {0!r}"}, "is not a template"),
+        ({"prompt": "{question} {options}"}, "prompt: the images are not shown; write {images}, or {image} for each"),
+        ({"prompt": "{images} {options} {answer}"}, "prompt: {answer} shows the model what is right; leave it out"),
+        ({"prompt": "{images} {options} {quality}"}, "prompt: {quality} shows the model what is right"),
         ({"prompt": "{images} {question}"}, "a prompt of circular_eval must show {options}"),
         ({"prompt": None}, "prompt is missing"),
         (
@@ -341,6 +344,16 @@ def test_malformed_files_are_refused(tmp_path, changes, message):
     with pytest.raises(UsageError, match=r"task\.yaml") as caught:
         find_tasks(str(path))
     assert message in str(caught.value)
+
+
+def test_a_column_that_the_template_alone_names_is_no_fault_of_a_row(own, tmp_path):
+    shutil.copy(own / "my_questions.tsv", tmp_path)
+    path = write_task(tmp_path, prompt="{images} {qestion} {options}")
+    with pytest.raises(
+        UsageError, match=r"^prompt: missing column 'qestion'; did you mean 'question'\? found: "
+    ) as caught:
+        run(path, lambda messages: pytest.fail("asked"))
+    assert "skip" not in caught.value.explain()
 
 
 def test_a_missing_column_is_named_before_a_model_is_asked(own, tmp_path):
