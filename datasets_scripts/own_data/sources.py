@@ -38,6 +38,8 @@ class OwnSource:
     """Changes with the data."""
     read: Callable[[Collection[str], Collection[str]], list[Row]]
     """Reads the rows, given the columns of images and all further columns that are wanted."""
+    unread: str = ""
+    """Which row was the first that could not be read, for errors of columns that no other row has."""
 
 
 def open_source(path: str, config: str | None, split: str | None, cache_dir: str | None) -> OwnSource:
@@ -82,9 +84,16 @@ def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:
 
 def _open_json_lines(path: str, split: str) -> OwnSource:
     rows = read_jsonl_rows(path)
+    if not rows:
+        raise BadAnnotationError("the file is empty; expected JSON Lines, one object a line", path=path)
+    with open(path, encoding="utf-8-sig") as file:
+        if file.read(1) == "[":
+            raise BadAnnotationError("holds a JSON list; expected JSON Lines: one object a line, no commas", path=path)
     columns = tuple(dict.fromkeys(name for _, raw in rows for name in raw if name != ROW_ERROR))
     groups = tuple(name for name in columns if all(isinstance(raw.get(name), _SCALARS) for _, raw in rows))
-    return OwnSource(columns, groups, split, (os.path.dirname(path),), files_fingerprint([path]), lambda *_: rows)
+    broken = [f"; row {number}: {raw[ROW_ERROR]}" for number, raw in rows if ROW_ERROR in raw]
+    folders, fingerprint = (os.path.dirname(path),), files_fingerprint([path])
+    return OwnSource(columns, groups, split, folders, fingerprint, lambda *_: rows, "".join(broken[:1]))
 
 
 def _load(path: str, config: str | None, split: str | None, cache_dir: str | None) -> tuple[datasets.Dataset, str]:

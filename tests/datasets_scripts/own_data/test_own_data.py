@@ -236,7 +236,8 @@ def test_answers(tmp_path: Path, answers: list[str], found: list[str]) -> None:
         ({"image": 5}, "row 3: an image must be bytes, base64 or a path, found 5"),
         ({"image": "!" * 100}, "row 3: the image is not base64"),
         ({"question": None}, "row 3: field 'question' must be text, found None"),
-        ({"id": "1"}, "row 3: duplicate id '1'"),
+        ({"id": "1"}, "row 3: duplicate id '1', which row 1 has too"),
+        ({"image": "https://a.example/1.png"}, "row 3: an image is the address 'https://a.example/1.png'; download"),
     ],
 )
 def test_bad_rows(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -304,6 +305,39 @@ def test_data_that_are_not_there(tmp_path: Path, questions: datasets.Dataset) ->
     (tmp_path / "own.parquet").write_text("PAR1")
     with pytest.raises(BadAnnotationError, match=r"own\.parquet: cannot be read: "):
         load_own(tmp_path / "own.parquet", "quality")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file is empty; expected JSON Lines, one object a line"),
+        ('[{"image": "a.png", "quality": 1}]', "holds a JSON list; expected JSON Lines: one object a line"),
+        ('[\n {"image": "a.png", "quality": 1},\n {"image": "b.png", "quality": 2}\n]', "holds a JSON list"),
+        (
+            '{"picture": "a.png"}\n{oops',
+            "missing column 'image' .*; row 2: not valid JSON: Expecting .* character 2",
+        ),
+        ('{"image": "a.png", "quality": 1}\n{oops', r"row 2: not valid JSON: Expecting .* at character 2\n"),
+        ('{"image": null, "quality": 1}', r"1 annotated image\(s\) are missing:\n  test 1: no image is named"),
+    ],
+)
+def test_json_lines_that_are_none(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "own.jsonl").write_text(content)
+    with pytest.raises(DataError, match=rf"own\.jsonl.*{message}"):
+        load_own(tmp_path / "own.jsonl", "quality")
+
+
+def test_a_misspelt_column_is_no_group(tmp_path: Path) -> None:
+    (tmp_path / "1.png").write_bytes(png(1))
+    path = json_lines(tmp_path, [{"file": "1.png", "mos": 3, "uid": "a", "place": "sea"}])
+    columns = {"image": "file", "quality": "mos"}
+    for name, meant in (("imag", "image"), ("qualty", "quality"), ("distortion_typ", "distortion_type")):
+        given = {key: value for key, value in columns.items() if key != meant} | {name: "place"}
+        with pytest.raises(UsageError, match=f"columns: unknown column '{name}'; did you mean '{meant}'"):
+            load_own(path, "quality", columns=given)
+    # A group of that name is one, where it is asked for.
+    found = load_own(path, "quality", columns=columns | {"distortion_typ": "place"}, needs=["distortion_typ"])
+    assert found["distortion_typ"][:] == ["sea"]
 
 
 @pytest.mark.parametrize("form", ["saved", "shards"])
