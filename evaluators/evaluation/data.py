@@ -1,5 +1,6 @@
 """From what the user gave to the rows to evaluate: a release, a mini release, a named data set or a `Dataset`."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -130,7 +131,7 @@ def load_data(
     )
     left_out = datasets_scripts.left_out(rows)
     options = datasets_scripts.options_in_force(name, config, options)
-    source = MINI if is_mini else OFFICIAL if data_dir is None else str(data_dir)
+    source = MINI if is_mini else OFFICIAL if data_dir is None else _full_path(data_dir)
     return LoadedData(rows, name, split, source, left_out, config, options)
 
 
@@ -146,6 +147,12 @@ def without_progress_bars() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
+def _full_path(given: str | Path) -> str:
+    """The place of a file or folder, by which a report finds it from any other; the id of a data set as it is."""
+    found = os.path.abspath(os.path.expanduser(given))
+    return found if os.path.exists(found) else str(given)
+
+
 def _load_own(
     task: Task,
     split: str | None,
@@ -155,7 +162,7 @@ def _load_own(
     skip_bad: bool,
     images: Literal["load", "skip"],
 ) -> LoadedData:
-    own, path = task.data, str(data_dir or task.data.path)
+    own, path = task.data, _full_path(data_dir or task.data.path or "")
     rows = load_own(
         path,
         task.protocol.kind,

@@ -155,6 +155,17 @@ def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
     assert "my_questions" in page and "data:image" in page, "the images are found again by the columns in the results"
 
 
+def test_a_report_made_in_another_folder_finds_the_images(own, tmp_path, monkeypatch):
+    monkeypatch.chdir(own)
+    done = invoke("run", "circular_tsv.yaml", "--limit", 2, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path / "run").tasks
+    assert result.settings["data"]["source"] == str(own / "my_questions.tsv")
+    monkeypatch.chdir(tmp_path)
+    assert invoke("report", "run", "--out", "report").exit_code == 0
+    assert "data:image" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+
+
 def test_tasks_prints_an_own_task_in_full(own):
     shown = invoke("tasks", own / "circular_tsv.yaml")
     assert shown.exit_code == 0, shown.output
