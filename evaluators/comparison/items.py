@@ -9,10 +9,12 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import MIXED_POOL
 from eyechart.evaluators.results.finished_runs import Answers
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
 Row = Mapping[str, Any]
-_SELF_AWARE = ("right answer", "right refusal")
+_SELF_AWARE = (OUTCOMES[0], OUTCOMES[2])
+"""A right answer and a right refusal."""
 
 
 @dataclass(frozen=True)

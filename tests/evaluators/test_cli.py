@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pyarrow.parquet
@@ -26,6 +27,12 @@ def eyechart(*arguments, folder=None):
 def invoke(*arguments):
     """Run the command in this process, which saves loading torch again."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_version():
+    shown = invoke("--version")
+    assert (shown.exit_code, shown.output.split()) == (0, ["eyechart", metadata.version("eyechart")])
+    assert "An eye chart for multimodal LLMs." in invoke("--help").output
 
 
 @pytest.fixture(scope="module")
