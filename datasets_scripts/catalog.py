@@ -95,13 +95,13 @@ DATASETS: Mapping[str, DatasetEntry] = MappingProxyType(
 
 
 def find_dataset(name: str) -> DatasetEntry:
-    """Return a dataset by its name.
+    """Return a data set by its name.
 
     Raises:
         UsageError: There is none of this name.
     """
     if name not in DATASETS:
-        raise unknown_name("dataset", name, DATASETS)
+        raise unknown_name("data set", name, DATASETS)
     return DATASETS[name]
 
 

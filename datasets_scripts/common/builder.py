@@ -26,7 +26,7 @@ IMAGES = ("load", "skip")
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):
-    """What a user can set about a dataset; `name`, `data_dir` and `data_files` are those of `datasets`."""
+    """What a user can set about a data set; `name`, `data_dir` and `data_files` are those of `datasets`."""
 
     skip_missing: bool = False
     """Leave out rows whose image file is absent, and list them, instead of raising."""
@@ -77,7 +77,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name="default")]
     VERSION = datasets.Version("1.0.0")
     SPLITS: ClassVar[tuple[str, ...]]
-    """All splits that the dataset can have."""
+    """All splits that the data set can have."""
 
     def by_hand(self) -> str:
         """What of the release has to be got by hand, from where, and where to put it; "" where it is downloaded."""

@@ -50,9 +50,9 @@ class PairedComparison(Protocol):
     max_new_tokens: Count = 32
     """The longest reply, in tokens; 4,096 suits models that reason."""
     aggregator: Literal["map", "mle", "mle_ridge", "perron", "trueskill"] = "map"
-    """How scores of images come from pairs."""
+    """The method that ranks images by the answers to pairs."""
     undefined_pools: Literal["leave_out", "zero"] = "leave_out"
-    """What a pool without a correlation is to the mean over pools."""
+    """Whether a pool without a correlation is left out of the mean over pools or counts as zero."""
 
     def check(self, row: Row) -> None:
         """Two images of different ids and finite quality."""

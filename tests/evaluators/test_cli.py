@@ -142,7 +142,7 @@ def test_tasks_lists_every_task():
         (["run", "--suite", "mmbench", "--dataset", "koniq10k"], "unknown data set 'koniq10k'; Available: mmbench"),
         (["run", "--suite", "mmbench", "--split", "tset"], "unknown split of mmbench/en 'tset'"),
         (["run", "mmbench/en", "mmbench/cc", "--split", "test"], "unknown split of mmbench/cc 'test'"),
-        (["run", "q_bench/perception", "--data-option", "place=1"], "unknown option of dataset 'llvisionqa' 'place'"),
+        (["run", "q_bench/perception", "--data-option", "place=1"], "unknown option of data set 'llvisionqa' 'place'"),
         (["run", "--batch-size", "0"], "--batch-size"),
         (["run", "--limit", "-3"], "--limit"),
         (["run", "--seed", "-1"], "--seed"),

@@ -87,7 +87,7 @@ class CircularEval(Protocol):
     early_stop: Flag | None = None
     """Ask no further passes over a question after a wrong one; by default where each request is billed."""
     fallback: Fallback = "wrong"
-    """What a reply becomes that names no option: wrong, or a random choice (Sec. 3.2, step 3)."""
+    """How a reply that names no option counts: as wrong, or as a random choice (Sec. 3.2, step 3)."""
     rounds: Count = 1
     """Replies asked of the judge for each answer; the paper asks once."""
 

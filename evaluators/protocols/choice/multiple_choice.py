@@ -75,7 +75,7 @@ class MultipleChoice(Protocol):
     loss: Literal["mean", "sum"] = "mean"
     """Loss of an option in closed-set inference: per token, or of all its tokens."""
     fallback: Fallback = "wrong"
-    """What a reply becomes that names no option: wrong, or a random choice (MMBench, Sec. 3.2)."""
+    """How a reply that names no option counts: as wrong, or as a random choice (MMBench, Sec. 3.2)."""
     judge_reads: Literal["unmatched", "all"] = "unmatched"
     """Replies that a judge reads: those in which exact matching finds no option, or all (Q-Bench, A.2.1)."""
     rounds: Count = 5

@@ -50,7 +50,7 @@ class SelfAwareness(Protocol):
     shuffle_seed: Seed | None = None
     """Shuffles the options of each question, by its id; by default they stand as released."""
     fallback: Fallback = "wrong"
-    """What a reply becomes that names no option: wrong, or a random choice."""
+    """How a reply that names no option counts: as wrong, or as a random choice."""
     rounds: Count = 5
     """Replies asked of the judge for each answer."""
     unreadable_forced: Literal["apart", "wrong"] = "apart"

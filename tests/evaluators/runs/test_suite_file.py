@@ -77,7 +77,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
             "tasks: [{task: q_bench/perception, settings: {shuffle_seed: -1}}]",
             "shuffle_seed=-1: expected whole number, at least 0",
         ),
-        ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of dataset 'llvisionqa'"),
+        ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of data set 'llvisionqa'"),
         ("tasks: [{task: q_bench/perception}, {task: q_bench/perception}]", "is listed 2 times"),
         ("tasks: [{task: q_bench/perception, limit: 2, limit: 3}]", "found the key 'limit' for the second time"),
         ("tasks: [{task: !!python/name:os.system }]", "could not determine a constructor"),
