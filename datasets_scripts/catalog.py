@@ -17,8 +17,6 @@ class DatasetEntry:
     """Its columns: "multiple choice", "quality", "pairs" or "description"."""
     configs: tuple[str, ...] = ("default",)
     """Configurations, the default one first."""
-    other_kinds: tuple[tuple[str, str], ...] = ()
-    """Configurations with columns of another kind, each with that kind."""
     private: tuple[str, ...] = ()
     """Splits whose answers or texts the authors keep to themselves; an export blanks those that a user has."""
     public_configs: tuple[str, ...] = ()
@@ -34,15 +32,6 @@ class DatasetEntry:
     def module(self) -> str:
         """Import name of the loading script."""
         return f"eyechart.datasets_scripts.{self.name}.{self.name}"
-
-    def kind_of(self, config: str) -> str:
-        """Return the kind of the columns of a configuration.
-
-        Examples:
-            >>> DATASETS["aesbench"].kind_of("empathy"), DATASETS["aesbench"].kind_of("interpretation")
-            ('multiple choice', 'description')
-        """
-        return dict(self.other_kinds).get(config, self.kind)
 
     def private_splits(self, config: str) -> tuple[str, ...]:
         """Return the splits of a configuration whose answers or texts are private.
@@ -66,7 +55,6 @@ _OTHERS = (
         "aesbench",
         "multiple choice",
         configs=("perception", "empathy", "assessment", "interpretation"),
-        other_kinds=(("interpretation", "description"),),
         private=("test",),
         gated=True,
     ),
@@ -107,13 +95,13 @@ DATASETS: Mapping[str, DatasetEntry] = MappingProxyType(
 
 
 def find_dataset(name: str) -> DatasetEntry:
-    """Return a dataset by its name.
+    """Return a data set by its name.
 
     Raises:
         UsageError: There is none of this name.
     """
     if name not in DATASETS:
-        raise unknown_name("dataset", name, DATASETS)
+        raise unknown_name("data set", name, DATASETS)
     return DATASETS[name]
 
 

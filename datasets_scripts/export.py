@@ -1,7 +1,7 @@
-"""The third door to the data: any dataset as Parquet with embedded images and a dataset card, ready for the Hub.
+"""The third way to load the data: any data set as Parquet with embedded images and a dataset card, for the Hub.
 
 The folder is read by plain `datasets.load_dataset(folder, config)` on every version since 3.6. What the authors keep to
-themselves is left out of it, even where the user has it: answers and golden texts of the dataset's private splits, and
+themselves is left out of it, even where the user has it: answers and golden texts of the data set's private splits, and
 the images of gated datasets.
 """
 
@@ -49,18 +49,18 @@ def export(
     cache_dir: Folder | None = None,
     max_shard_bytes: int = MAX_SHARD_BYTES,
 ) -> Path:
-    """Write all splits of a dataset as Parquet shards with embedded images, and a dataset card.
+    """Write all splits of a data set as Parquet shards with embedded images, and a dataset card.
 
     Image bytes are those of the release, unchanged. Nothing is left behind if writing fails.
 
     Args:
-        name: A dataset, see `list_datasets`.
-        config: A configuration of the dataset or several, the default one first; all of them by default.
+        name: A data set, see `list_datasets`.
+        config: A configuration of the data set or several, the default one first; all of them by default.
         out: Folder to write; must not exist or be empty.
         data_dir: As for `load_dataset`; where configurations have different folders, a mapping from one to the other.
         skip_missing: Leave out rows without an image; `left_out.json` lists them.
         skip_bad: Leave out malformed rows; `left_out.json` lists them.
-        options: Settings of this dataset's own, as for `load_dataset`.
+        options: Settings of this data set's own, as for `load_dataset`.
         i_have_the_rights: Write private answers and texts, and images of gated datasets, as well. The card says so.
         num_proc: Number of processes that prepare the data set.
         cache_dir: Folder of prepared data sets.
@@ -70,7 +70,7 @@ def export(
         The folder written.
 
     Raises:
-        UsageError: Unknown dataset or configuration, or `out` is not empty or cannot be made.
+        UsageError: Unknown data set or configuration, or `out` is not empty or cannot be made.
         DataError: Something is wrong with the source files.
     """
     dataset = find_dataset(name)

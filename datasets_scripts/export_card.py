@@ -74,7 +74,7 @@ class Circumstances:
     origin: Origin
     """What its source is."""
     options: Mapping[str, Any]
-    """Settings of the dataset's own that differ from the default."""
+    """Settings of the data set's own that differ from the default."""
 
 
 def write_card(folder: Path, dataset: DatasetEntry, configs: Sequence[WrittenConfig], made: Circumstances) -> None:

@@ -1,4 +1,4 @@
-"""The first two doors to the data: `load_dataset`, and `register` for plain `datasets.load_dataset`.
+"""The first two ways to load the data: `load_dataset`, and `register` for plain `datasets.load_dataset`.
 
 `datasets` 4 and later refuses loading scripts by path, so the scripts' classes are built here directly. The cache
 folder is named after a hash of the loading code and of the source data (see `BenchmarkConfig.create_config_id`), so
@@ -45,8 +45,8 @@ def load_dataset(
     """Load a benchmark dataset with its own loading script, on any version of `datasets`.
 
     Args:
-        name: A dataset, see `list_datasets`.
-        config: A configuration of the dataset; its first one by default.
+        name: A data set, see `list_datasets`.
+        config: A configuration of the data set; its first one by default.
         split: A split such as "dev", a slice such as "test[:10]" (not when streaming), or a sum such as "dev+test"; all
             splits by default.
         data_dir: Folder of the unpacked release (or of a mini release). Without it, the official files are downloaded
@@ -56,7 +56,7 @@ def load_dataset(
         skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.
         skip_bad: Leave out malformed rows instead of raising; see `left_out`.
         images: "load", or "skip" for the annotations alone with an empty image column.
-        options: Settings of this dataset's own by name; the fields of its configuration class say what there is.
+        options: Settings of this data set's own by name; the fields of its configuration class say what there is.
         num_proc: Number of processes that write the data set.
         cache_dir: Folder of prepared data sets; that of `datasets` by default.
 
@@ -64,7 +64,7 @@ def load_dataset(
         The split, or a dict of all splits, as `datasets.load_dataset` returns it.
 
     Raises:
-        UsageError: Unknown dataset, configuration, split or value.
+        UsageError: Unknown data set, configuration, split or value.
         DataError: Something is wrong with the source files; names the file and, where there is one, the row.
     """
     wanted = _split_names(split, _builder_class(find_dataset(name)).SPLITS)
@@ -103,17 +103,17 @@ def load_builder(
     only_splits: Sequence[str] = (),
     cache_dir: str | PathLike[str] | None = None,
 ) -> "BenchmarkBuilder":
-    """Return a dataset's builder without loading anything.
+    """Return a data set's builder without loading anything.
 
     The arguments are those of `load_dataset`; `only_splits` names the splits to prepare, all by default.
 
     Raises:
-        UsageError: Unknown dataset, configuration or value, or the cache folder cannot be made.
+        UsageError: Unknown data set, configuration or value, or the cache folder cannot be made.
         MissingFileError: `data_dir` or one of `data_files` is not there.
     """
     dataset = find_dataset(name)
     if config is not None and config not in dataset.configs:
-        raise unknown_name(f"config of dataset {name!r}", config, dataset.configs)
+        raise unknown_name(f"config of data set {name!r}", config, dataset.configs)
     builder_module = importlib.import_module("eyechart.datasets_scripts.common.builder")
     if images not in builder_module.IMAGES:
         raise unknown_name("value of images", images, builder_module.IMAGES)
@@ -133,7 +133,7 @@ def load_builder(
             **settings,
         )
     except FileNotFoundError as error:
-        raise MissingFileError(f"data_files of dataset {name!r}: {error}") from error
+        raise MissingFileError(f"data_files of data set {name!r}: {error}") from error
 
 
 def prepared_dataset(
@@ -144,7 +144,7 @@ def prepared_dataset(
     The arguments are those of `load_dataset`.
 
     Raises:
-        UsageError: Unknown dataset, configuration or option.
+        UsageError: Unknown data set, configuration or option.
         MissingFileError: It was not loaded, or the cache was emptied since.
     """
     for skip_missing, skip_bad in product((False, True), repeat=2):
@@ -159,13 +159,13 @@ def prepared_dataset(
 def by_hand(
     name: str, config: str | None = None, *, options: Mapping[str, Any] | None = None, images: str = "load"
 ) -> str:
-    """What `load_dataset`, whose arguments these are, cannot download of a dataset's official release.
+    """What `load_dataset`, whose arguments these are, cannot download of a data set's official release.
 
     Returns:
         What to get, from where, and where to put it; "" where nothing is needed without `data_dir`.
 
     Raises:
-        UsageError: Unknown dataset, configuration, option or value.
+        UsageError: Unknown data set, configuration, option or value.
 
     Examples:
         >>> by_hand("llvisionqa"), "h4nwei/SPAQ" in by_hand("spaq")
@@ -175,10 +175,10 @@ def by_hand(
 
 
 def options_in_force(name: str, config: str | None = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """All settings of a dataset's own by name, as `load_dataset` with these arguments uses them.
+    """All settings of a data set's own by name, as `load_dataset` with these arguments uses them.
 
     Raises:
-        UsageError: Unknown dataset, configuration or option.
+        UsageError: Unknown data set, configuration or option.
 
     Examples:
         >>> found = options_in_force("two_afc", options={"pairing": "released"})
@@ -190,7 +190,7 @@ def options_in_force(name: str, config: str | None = None, options: Mapping[str,
 
 
 def register() -> None:
-    """Make every dataset a name that plain `datasets.load_dataset` knows, in this process.
+    """Make every data set a name that plain `datasets.load_dataset` knows, in this process.
 
     ```python
     register()
@@ -237,7 +237,7 @@ def _checked_options(dataset: DatasetEntry, options: Mapping[str, Any]) -> Mappi
     own = _own_options(dataset)
     for option in options:
         if option not in own:
-            raise unknown_name(f"option of dataset {dataset.name!r}", option, own)
+            raise unknown_name(f"option of data set {dataset.name!r}", option, own)
     return options
 
 
@@ -248,7 +248,7 @@ def _script_hash(dataset: DatasetEntry) -> str:
 def _script(dataset: DatasetEntry) -> str:
     spec = find_spec(dataset.module)
     if spec is None or spec.origin is None:
-        raise UsageError(f"the loading script of dataset {dataset.name!r} is not installed")
+        raise UsageError(f"the loading script of data set {dataset.name!r} is not installed")
     return spec.origin
 
 

@@ -2,7 +2,7 @@
 
 `evaluator("q_bench/perception").compute(model)` follows `evaluate.Evaluator.compute`. It runs on the official release;
 `data="mini"` is synthetic data. Everything is loaded on first use, as `eyechart --help` imports this package
-too.
+too. A `.py` task file takes `Task`, `TaskData`, `IMAGE` and the protocols from here.
 """
 
 import importlib
@@ -15,24 +15,52 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
     from eyechart.evaluators.evaluation.evaluator import Evaluator
     from eyechart.evaluators.evaluation.registration import register
-    from eyechart.evaluators.tasks.task import Task
+    from eyechart.evaluators.protocols import (
+        CircularEval,
+        Description,
+        MultipleChoice,
+        PairedComparison,
+        QualityAssessment,
+        SelfAwareness,
+    )
+    from eyechart.evaluators.requests.types import IMAGE
+    from eyechart.evaluators.tasks.task import Task, TaskData
     from eyechart.metrics.scoring.judging.replies import Judge
 
 __all__ = [
+    "IMAGE",
+    "CircularEval",
+    "Description",
     "EndpointOptions",
     "Evaluator",
+    "MultipleChoice",
     "OpenAIBackend",
+    "PairedComparison",
     "PredictionsFileBackend",
+    "QualityAssessment",
+    "SelfAwareness",
+    "Task",
+    "TaskData",
     "evaluator",
     "list_tasks",
     "register",
 ]
 
+_PROTOCOLS = "eyechart.evaluators.protocols"
 _MODULES = {
+    "IMAGE": "eyechart.evaluators.requests.types",
+    "CircularEval": _PROTOCOLS,
+    "Description": _PROTOCOLS,
     "EndpointOptions": "eyechart.evaluators.backends.endpoint.options",
     "Evaluator": "eyechart.evaluators.evaluation.evaluator",
+    "MultipleChoice": _PROTOCOLS,
     "OpenAIBackend": "eyechart.evaluators.backends.endpoint.backend",
+    "PairedComparison": _PROTOCOLS,
     "PredictionsFileBackend": "eyechart.evaluators.backends.predictions.backend",
+    "QualityAssessment": _PROTOCOLS,
+    "SelfAwareness": _PROTOCOLS,
+    "Task": "eyechart.evaluators.tasks.task",
+    "TaskData": "eyechart.evaluators.tasks.task",
     "register": "eyechart.evaluators.evaluation.registration",
 }
 

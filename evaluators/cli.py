@@ -4,6 +4,9 @@ Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usa
 and rich are loaded before a command runs.
 """
 
+from importlib import metadata
+from typing import Annotated
+
 import typer
 
 from eyechart.evaluators.commands import leaderboard, store, text_to_score
@@ -16,9 +19,7 @@ from eyechart.evaluators.commands.score import score
 from eyechart.evaluators.commands.submit import submit
 from eyechart.evaluators.commands.tasks import list_tasks
 
-app = typer.Typer(
-    help="An eye chart for multimodal LLMs.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command("run")(run)
 app.command("score")(score)
 app.command("tasks")(list_tasks)
@@ -30,6 +31,21 @@ app.command("submit")(submit)
 app.add_typer(leaderboard.app, name="leaderboard")
 app.add_typer(store.app, name="store")
 app.add_typer(text_to_score.app, name="text-to-score")
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"eyechart {metadata.version('eyechart')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """An eye chart for multimodal LLMs."""
 
 
 def main() -> None:

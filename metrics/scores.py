@@ -294,6 +294,16 @@ def specs_of(module: str) -> tuple[ScoreSpec, ...]:
     return tuple(sorted((found for found in SCORES if module in found.modules), key=lambda found: not found.headline))
 
 
+def correlations_of(module: str) -> tuple[ScoreSpec, ...]:
+    """The correlations that a metric returns, on one scale for all data.
+
+    Examples:
+        >>> [found.key for found in correlations_of("softmax_iqa")]
+        ['srcc', 'plcc_fitted', 'plcc', 'krcc']
+    """
+    return tuple(found for found in specs_of(module) if found.unit is Unit.CORRELATION)
+
+
 def specs_in(scores: Mapping[str, Any]) -> tuple[ScoreSpec, ...]:
     """The declared numbers that are in what some metric returned for all items or a group, in the order of the table.
 

@@ -15,11 +15,13 @@ MOST = 3
 
 
 def declared(node: ast.AST) -> Iterator[set[str]]:
-    """The scores that each mapping has as keys, and that calls of one name take first."""
+    """The scores that each mapping has as keys, that each list holds, and that calls of one name take first."""
     calls: dict[str, set[str]] = {}
     for part in ast.walk(node):
         if isinstance(part, ast.Dict):
             yield {key.value for key in part.keys if isinstance(key, ast.Constant) and key.value in KEYS}
+        elif isinstance(part, ast.Tuple | ast.List | ast.Set):
+            yield {item.value for item in part.elts if isinstance(item, ast.Constant)} & KEYS
         elif isinstance(part, ast.Call) and len(part.args) > 1 and isinstance(part.args[0], ast.Constant):
             calls.setdefault(ast.unparse(part.func), set()).update({part.args[0].value} & KEYS)
     yield from calls.values()
@@ -40,6 +42,9 @@ def test_no_other_table_says_what_scores_are(wing):
 def test_such_a_table_is_found():
     table = ast.parse("_HEADLINES = {'accuracy': 1, 'srcc': 2, 'plcc': 3, 'sum': 4}").body[0]
     assert max(map(len, declared(table))) == 4
+    for brackets in ("()", "[]", "{}"):
+        names = ast.parse("_FACTS = {}'srcc', 'plcc', 'krcc', 'n'{}".format(*brackets)).body[0]
+        assert max(map(len, declared(names))) == 4
     calls = ast.parse(
         "_SHOWN = (Score('accuracy', 'x'), Score('srcc', 'y'), Score('plcc', 'z'), Score('sum', ''))"
     ).body[0]

@@ -26,7 +26,7 @@ IMAGES = ("load", "skip")
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):
-    """What a user can set about a dataset; `name`, `data_dir` and `data_files` are those of `datasets`."""
+    """What a user can set about a data set; `name`, `data_dir` and `data_files` are those of `datasets`."""
 
     skip_missing: bool = False
     """Leave out rows whose image file is absent, and list them, instead of raising."""
@@ -77,7 +77,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name="default")]
     VERSION = datasets.Version("1.0.0")
     SPLITS: ClassVar[tuple[str, ...]]
-    """All splits that the dataset can have."""
+    """All splits that the data set can have."""
 
     def by_hand(self) -> str:
         """What of the release has to be got by hand, from where, and where to put it; "" where it is downloaded."""
@@ -181,6 +181,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
 
     def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
         examples: dict[str, dict[str, Any]] = {}
+        places: dict[str, int] = {}
         for path, number, raw in self._rows(annotation):
             try:
                 if ROW_ERROR in raw:
@@ -190,13 +191,14 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                     continue
                 _check_texts(example, path, number)
                 if example["id"] in examples:
-                    raise BadAnnotationError(f"duplicate id {example['id']!r}", path=path, row=number)
+                    reason = f"duplicate id {example['id']!r}, which row {places[example['id']]} has too"
+                    raise BadAnnotationError(reason, path=path, row=number)
                 self._check_images(example, path, number)
             except BadAnnotationError as error:
                 left_out.bad(error, annotation.split)
                 continue
             if self._find_images(example, annotation, left_out):
-                examples[example["id"]] = example
+                examples[example["id"]], places[example["id"]] = example, number
         return list(examples.values())
 
     def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
@@ -222,7 +224,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         found = [find_image(annotation.image_folders, name) if isinstance(name, str) else name for name in names]
         if None in found:
             name = names[found.index(None)]
-            left_out.missing(example["id"], name if isinstance(name, str) else "", annotation.split)
+            left_out.missing(example["id"], name if isinstance(name, str) else "no image is named", annotation.split)
             return False
         example[column] = found[0] if single else found
         return True

@@ -11,7 +11,6 @@
     │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
     │   ├── BadArchiveError              an archive is corrupt, locked, too large, or would write where it must not
     │   ├── BadResultsError              a run's results were edited, or are of another schema
-    │   │   └── ContradictionError       a run's results and predictions do not agree
     │   ├── EndpointError                a server did not answer one request, or not in the form it must have
     │   └── MissingPredictionError       a predictions file has no answer to one request
     ├── HubError                         the Hub refused what was asked of it, or cannot be reached
@@ -79,10 +78,6 @@ class BadArchiveError(DataError):
 
 class BadResultsError(DataError):
     """A run's results or predictions are not in the form in which they were written, or of another schema."""
-
-
-class ContradictionError(BadResultsError):
-    """A run's predictions give another score than its results say."""
 
 
 class EndpointError(DataError):

@@ -1,4 +1,4 @@
-"""What a loader left out of a data set, and why: collected while parsing, kept beside the data in the cache."""
+"""What a loader left out of a data set, and why: collected while parsing, kept next to the data in the cache."""
 
 import json
 import logging
@@ -8,7 +8,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingImagesError, UsageError
 
 SIDECAR = "left_out.json"
-"""File beside the Arrow files of a prepared data set."""
+"""File next to the Arrow files of a prepared data set."""
 _SHOWN = 5
 
 _logger = logging.getLogger("eyechart.datasets_scripts")
@@ -90,8 +90,8 @@ def left_out(dataset: Any) -> list[dict[str, str]]:
     """List the items that were left out when a data set was loaded.
 
     Args:
-        dataset: A `datasets.Dataset` or `DatasetDict` that came from a loading script through any door, or was made
-            from such a one by `select`, `filter`, `map`, ...
+        dataset: A `datasets.Dataset` or `DatasetDict` that came from a loading script in any of the three ways, or was
+            made from such a one by `select`, `filter`, `map`, ...
 
     Returns:
         `{"id", "path", "reason", "split"}` per item; only the data set's own splits where it knows them. Empty for data

@@ -17,16 +17,16 @@ MINI_SEED = 2026
 
 
 def release(name: str) -> Path:
-    """Write a dataset's mini release, unless that was done before, and return its folder.
+    """Write a data set's mini release, unless that was done before, and return its folder.
 
     The folder lies under `EYECHART_HOME` and is named after a hash of this package's code, so that an edit makes a new
     one. It appears complete or not at all, also when several processes write it at once.
 
     Args:
-        name: A dataset, see `list_datasets`.
+        name: A data set, see `list_datasets`.
 
     Raises:
-        UsageError: Unknown dataset, or the folder cannot be made.
+        UsageError: Unknown data set, or the folder cannot be made.
     """
     dataset = find_dataset(name)
     parent = eyechart_home() / "mini"
@@ -50,10 +50,10 @@ def is_release(folder: str | os.PathLike[str] | None) -> bool:
 
 
 def write(name: str, folder: Path) -> None:
-    """Write a dataset's mini release into an empty folder.
+    """Write a data set's mini release into an empty folder.
 
     Args:
-        name: A dataset, see `list_datasets`.
+        name: A data set, see `list_datasets`.
         folder: An existing, empty folder.
 
     Raises:

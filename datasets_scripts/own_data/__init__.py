@@ -8,6 +8,7 @@ checked row by row as the benchmarks' own releases are: errors name the file, th
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def load_own(
             names make one list, as `{"options": ["A", "B", "C", "D"]}` or `{"images": ["left", "right"]}`. A key that
             is not documented renames a group.
         config: Configuration of a folder or a data set on the Hub.
-        split: Split of the same, needed where there are several; a file has none and is called so, or "test".
+        split: Split of the same; by default the only one, or "test". A file has none and is called so, or "test".
         needs: Further columns that must be there, such as groups.
         needed_by: Whose need of a column errors name; the kind's by default.
         skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.
@@ -107,13 +108,18 @@ def _used_columns(
 ) -> dict[str, tuple[str, ...]]:
     """Return the data's columns by documented name, those of renamed groups included."""
     chosen = {role: (names,) if isinstance(names, str) else tuple(names) for role, names in given.items()}
+    for role in chosen:
+        # A name of a group that is nearly a documented one, which is not there, was meant to be that.
+        meant = [name for name in kind.features() if name not in chosen and name not in source.columns]
+        if role not in (*kind.features(), *needed) and get_close_matches(role, meant, cutoff=0.8):
+            raise UsageError(f"columns: {unknown_name('column', role, kind.features())}")
     known = [name for name in (*kind.features(), *needed) if name in source.columns or name in needed]
     used = {role: (role,) for role in known if role not in chosen} | chosen
     for role, names in used.items():
         for name in names:
             if name not in source.columns:
                 what = f" (needed by {needed_by})" if name == role else f", which columns names for {role!r}"
-                raise BadAnnotationError(missing_column(name, source.columns, what), path=path)
+                raise BadAnnotationError(missing_column(name, source.columns, what) + source.unread, path=path)
         if len(names) != 1 and role not in ("images", "options"):
             raise UsageError(f"columns names {list(names)} for {role!r}, which takes one column")
     return used

@@ -42,9 +42,9 @@ def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Se
         path: The file, for errors.
 
     Raises:
-        DataError: The answers may be either, and which it is changes the right option.
+        DataError: The answers are numbers, or may be either and which it is changes the right option.
     """
-    letters = texts = count = 0
+    letters = texts = count = numbers = 0
     unclear = ""
     for raw in rows:
         if raw.get(column) in (None, ""):
@@ -56,6 +56,7 @@ def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Se
             # The row itself is reported when it is parsed.
             continue
         answer = clean_text(raw[column]) if isinstance(raw[column], str) else ""
+        numbers += answer.isdigit() or isinstance(raw[column], int | float)
         is_letter = answer.upper() in list(ascii_uppercase[: len(found)])
         letters += is_letter
         texts += answer in found
@@ -63,6 +64,9 @@ def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Se
             unclear = f"{answer!r} to the options {list(found)}"
     if unclear and letters == texts:
         raise DataError(f"the answer {unclear} may be a letter or a text; write all answers as letters", path=path)
+    if numbers and numbers == count and not texts:
+        reason = "the answers are numbers; expected letters (A is the first option, B the second) or texts of options"
+        raise DataError(f"{reason}. Write letters into the column {column!r}", path=path)
     return "private" if not count else "texts" if texts > letters else "letters"
 
 

@@ -172,6 +172,8 @@ class OwnData(BenchmarkBuilder):
         if not isinstance(value, str):
             raise ValueError(f"an image must be bytes, base64 or a path, found {value!r:.80}")
         text = value if is_base64(value) else clean_text(value)
+        if text.startswith(("http://", "https://")):
+            raise ValueError(f"an image is the address {text!r:.80}; download the images and give their paths")
         if not text:
             return None
         if is_base64(text):

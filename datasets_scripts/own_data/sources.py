@@ -10,7 +10,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, read_jsonl_rows
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_header, read_tsv_rows
@@ -38,6 +38,8 @@ class OwnSource:
     """Changes with the data."""
     read: Callable[[Collection[str], Collection[str]], list[Row]]
     """Reads the rows, given the columns of images and all further columns that are wanted."""
+    unread: str = ""
+    """Which row was the first that could not be read, for errors of columns that no other row has."""
 
 
 def open_source(path: str, config: str | None, split: str | None, cache_dir: str | None) -> OwnSource:
@@ -58,9 +60,7 @@ def open_source(path: str, config: str | None, split: str | None, cache_dir: str
             return _open_json_lines(path, split or "test")
     elif os.path.isfile(path):
         raise UsageError(f"{path} ends in none of {', '.join(FILES)}")
-    dataset = _load(path, config, split, cache_dir)
-    own_name = "test" if suffix in FILES else str(dataset.split or "test")
-    return _of_dataset(dataset, path, split or own_name)
+    return _of_dataset(*_load(path, config, split, cache_dir), path)
 
 
 def check_file(path: str) -> None:
@@ -84,39 +84,48 @@ def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:
 
 def _open_json_lines(path: str, split: str) -> OwnSource:
     rows = read_jsonl_rows(path)
+    if not rows:
+        raise BadAnnotationError("the file is empty; expected JSON Lines, one object a line", path=path)
+    with open(path, encoding="utf-8-sig") as file:
+        if file.read(1) == "[":
+            raise BadAnnotationError("holds a JSON list; expected JSON Lines: one object a line, no commas", path=path)
     columns = tuple(dict.fromkeys(name for _, raw in rows for name in raw if name != ROW_ERROR))
     groups = tuple(name for name in columns if all(isinstance(raw.get(name), _SCALARS) for _, raw in rows))
-    return OwnSource(columns, groups, split, (os.path.dirname(path),), files_fingerprint([path]), lambda *_: rows)
+    broken = [f"; row {number}: {raw[ROW_ERROR]}" for number, raw in rows if ROW_ERROR in raw]
+    folders, fingerprint = (os.path.dirname(path),), files_fingerprint([path])
+    return OwnSource(columns, groups, split, folders, fingerprint, lambda *_: rows, "".join(broken[:1]))
 
 
-def _load(path: str, config: str | None, split: str | None, cache_dir: str | None) -> datasets.Dataset:
+def _load(path: str, config: str | None, split: str | None, cache_dir: str | None) -> tuple[datasets.Dataset, str]:
+    """The rows, and what they are called."""
     saved = [name for name in ("state.json", "dataset_dict.json") if os.path.isfile(os.path.join(path, name))]
     try:
         if os.path.isfile(path):
-            return datasets.load_dataset("parquet", data_files=path, split="train", cache_dir=cache_dir)
-        if saved:
-            found = datasets.load_from_disk(path)
-        else:
-            found = datasets.load_dataset(path, config, split=split, cache_dir=cache_dir)
+            rows = datasets.load_dataset("parquet", data_files=path, split="train", cache_dir=cache_dir)
+            return rows, split or "test"
+        found = datasets.load_from_disk(path) if saved else datasets.load_dataset(path, config, cache_dir=cache_dir)
     except (FileNotFoundError, ConnectionError) as error:
         raise MissingFileError(f"no file, no folder and no data set on the Hub: {error}", path=path) from error
     except ValueError as error:
         if isinstance(error, pa.ArrowInvalid):
             raise BadAnnotationError(f"cannot be read: {error}", path=path) from error
-        raise UsageError(f"{path} cannot be loaded with config {config!r} and split {split!r}: {error}") from error
+        raise UsageError(f"{path} cannot be loaded with config {config!r}: {error}") from error
     # What is damaged comes as errors of pyarrow, of pandas or of `datasets`.
     except Exception as error:
         raise BadAnnotationError(f"cannot be read: {type(error).__name__}: {error}", path=path) from error
     if isinstance(found, datasets.Dataset):
-        return found
-    if split is None and len(found) == 1:
-        return next(iter(found.values()))
+        return found, split or str(found.split or "test")
+    if split is None:
+        split = next(iter(found)) if len(found) == 1 else "test"
+        if split not in found:
+            how = "name one with --split, or in the task file as data: {split: ...}"
+            raise UsageError(f"{path} has several splits, none of them called test: {', '.join(found)}; {how}")
     if split not in found:
-        raise UsageError(f"split {split!r} of {path}: expected one of {', '.join(found)}")
-    return found[split]
+        raise unknown_name(f"split of {path}", split, found)
+    return found[split], split
 
 
-def _of_dataset(dataset: datasets.Dataset, path: str, split: str) -> OwnSource:
+def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
     features = dataset.features
     groups = tuple(name for name, feature in features.items() if _is_scalar(feature))
 

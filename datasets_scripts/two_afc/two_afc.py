@@ -83,8 +83,8 @@ _ARCHIVE = f"{_REPOSITORY}/archive/{_COMMIT}.zip"
 """All of the repository, with the images of `MIXED`."""
 _HOW_TO_GET = (
     f"Get the label files and the images of {' and '.join(MIXED)} from {_REPOSITORY} (folder data), and the other "
-    "databases from their authors, as the datasets kadid10k, koniq10k, mm21, csiq, live_itw and spaq say; put the "
-    "images beside the label files as kadid10k/images/, koniq10k/, MM21/<codec>/, CSIQ/dst_imgs/, LIVEC/ and "
+    "databases from their authors, as the data sets kadid10k, koniq10k, mm21, csiq, live_itw and spaq say; put the "
+    "images next to the label files as kadid10k/images/, koniq10k/, MM21/<codec>/, CSIQ/dst_imgs/, LIVEC/ and "
     "spaq/TestImage_512/, and give that folder as data_dir. The option databases loads some of them alone."
 )
 _HOW_TO_GET_MM21 = (
@@ -121,7 +121,7 @@ class TwoAfcConfig(BenchmarkConfig):
     mm21_dir: str | None = None
     """Folder of LICQA's lists, as dataset `mm21` reads it; `MM21` in `data_dir`, or `data_dir` itself, by default."""
     source: str | None = None
-    """A quality dataset to draw images from, in place of the label files; `data_dir` is then that dataset's."""
+    """A quality data set to draw images from, in place of the label files; `data_dir` is then that dataset's."""
     source_config: str | None = None
     """Configuration of `source`; its first one by default."""
     sample: int | None = None
@@ -141,7 +141,7 @@ class TwoAfcConfig(BenchmarkConfig):
         """Check all values.
 
         Raises:
-            UsageError: A value is not allowed, or has no effect beside the others.
+            UsageError: A value is not allowed, or has no effect with the others.
         """
         for name, allowed in (("pairing", PAIRINGS), ("mm21_scores", MM21_SCORES)):
             if getattr(self, name) not in allowed:
@@ -156,11 +156,11 @@ class TwoAfcConfig(BenchmarkConfig):
             raise UsageError(f"scale is {self.scale!r}; it must be the lowest and the highest quality, two numbers")
         quality = [name for name, dataset in DATASETS.items() if dataset.kind == "quality"]
         if self.source is not None and self.source not in quality:
-            raise unknown_name("quality dataset for source", self.source, quality)
+            raise unknown_name("quality data set for source", self.source, quality)
         only_with = ("databases", "mm21_dir") if self.source else ("source_config", "sample", "scale")
         for name in only_with:
             if getattr(self, name):
-                raise UsageError(f"{name} has no effect {'beside' if self.source else 'without'} source")
+                raise UsageError(f"{name} has no effect {'with' if self.source else 'without'} source")
 
 
 class TwoAfc(BenchmarkBuilder):

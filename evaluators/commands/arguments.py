@@ -22,7 +22,7 @@ from eyechart.evaluators.runs.console import checked
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
 
-JUDGE = "Who judges"
+JUDGE = "Judge"
 """Panel of the help page."""
 _OF_JUDGE: dict[str, Any] = {"rich_help_panel": JUDGE}
 
@@ -140,14 +140,14 @@ class JudgeArguments:
 
     judge: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="The judge's name on its server; without it none is asked.", **_OF_JUDGE),
+        typer.Option(metavar="MODEL", help="The judge's name on its server (default: no judge).", **_OF_JUDGE),
     ] = None
     judge_base_url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Address of the judge's server (default: OpenAI's).", **_OF_JUDGE),
     ] = None
     judge_temperature: Annotated[
-        float | None, typer.Option(min=0, help="Of the sampling (default: 1).", **_OF_JUDGE)
+        float | None, typer.Option(min=0, help="The judge's sampling temperature (default: 1).", **_OF_JUDGE)
     ] = None
     judge_max_tokens: Annotated[
         int | None, typer.Option(min=1, help="The judge's longest reply (default: 64).", **_OF_JUDGE)

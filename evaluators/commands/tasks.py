@@ -65,7 +65,8 @@ def _print_task(task: "Task", output: "Console") -> None:
     if others:
         print_line(output, f"also runs on: {', '.join(others)}")
     config = f"configuration: {task.data.config}; " if task.data.config else ""
-    print_line(output, f"{config}splits: {', '.join(task.data.splits)}")
+    splits = ", ".join(task.data.splits) or task.data.split or "the only one, or test"
+    print_line(output, f"{config}splits: {splits}")
     rows: list[tuple[str, ...]] = [
         (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.protocol)
     ]

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from eyechart.evaluators.comparison.items import ItemScores
 from eyechart.metrics.scores import Unit, spec
 from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.judging.descriptions import SCALE
+from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
 from eyechart.metrics.scoring.statistics.intervals import (
@@ -23,15 +25,11 @@ from eyechart.metrics.scoring.statistics.intervals import (
     part_generator,
     percentile_interval,
 )
-from eyechart.metrics.scoring.statistics.significance import (
-    bootstrap_mean_difference,
-    bootstrap_srcc_difference,
-    holm,
-    mcnemar,
-    williams,
-)
+from eyechart.metrics.scoring.statistics.significance import bootstrap_srcc_difference, holm, mcnemar, williams
 
 _Values = NDArray[np.float64]
+_Rounds = Sequence[Rounds]
+"""Of one item, for each dimension."""
 _NOT_RANKINGS = "the rankings and their correlations are not compared"
 
 
@@ -81,17 +79,18 @@ def differences(
     for key in [key for key in first.values if key in second.values]:
         one, other = first.values[key], second.values[key]
         shared = [item for item in items if item in one and item in other]
-        a, b = (np.array([values[item] for item in shared], dtype=float) for values in (one, other))
+        a, b = ([values[item] for item in shared] for values in (one, other))
         empty = Difference(*place, f"{spec(key).label}{aside}", len(shared))
         rng = part_generator(seed, "/".join((*place, key)))
         try:
             if spec(key).unit is Unit.CORRELATION:
                 human = [first.references[item] for item in shared]
-                found.append(_TESTS[key](empty, a, b, human, rng))
+                found.append(_TESTS[key](empty, np.array(a, dtype=float), np.array(b, dtype=float), human, rng))
             elif spec(key).unit is Unit.POINTS:
-                found.append(_mean_difference(empty, a, b, rng))
+                found.append(_judged_difference(empty, a, b, key, rng))
             else:
-                found.append(_share_difference(empty, a > 0, b > 0, shared, first.images, rng))
+                right, also = (np.array(values, dtype=bool) for values in (a, b))
+                found.append(_share_difference(empty, right, also, shared, first.images, rng))
         except ScoringError as error:
             found.append(replace(empty, note=str(error)))
     return found
@@ -134,14 +133,19 @@ def _share_difference(
     )
 
 
-def _mean_difference(empty: Difference, a: _Values, b: _Values, rng: np.random.Generator) -> Difference:
-    test = bootstrap_mean_difference(a, b, rng)
+def _judged_difference(
+    empty: Difference, a: Sequence[_Rounds], b: Sequence[_Rounds], key: str, rng: np.random.Generator
+) -> Difference:
+    """Of sums over dimensions, as the metric pools them over rounds, or of their means."""
+    one, other = (list(zip(*items, strict=True)) for items in (a, b))
+    test = bootstrap_difference(one, other, SCALE, rng)
+    divisor = len(one) if key == "mean" else 1
     return replace(
         empty,
-        first=math.fsum(a) / len(a),
-        second=math.fsum(b) / len(b),
-        difference=test.difference,
-        interval=test.interval,
+        first=summed_score(one, SCALE) / divisor,
+        second=summed_score(other, SCALE) / divisor,
+        difference=test.difference / divisor,
+        interval=(test.interval[0] / divisor, test.interval[1] / divisor),
         p_value=test.p_value,
         test="paired bootstrap",
     )

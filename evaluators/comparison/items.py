@@ -1,6 +1,5 @@
 """What every item gave in a run: the columns of its predictions that its scores are made of."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
@@ -9,13 +8,13 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import MIXED_POOL
 from eyechart.evaluators.results.finished_runs import Answers
-from eyechart.evaluators.results.predictions import JUDGED_DIMENSIONS
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks import known_task
-from eyechart.metrics.scores import DESCRIPTION, headline
+from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
 Row = Mapping[str, Any]
-_SELF_AWARE = ("right answer", "right refusal")
+_SELF_AWARE = (OUTCOMES[0], OUTCOMES[2])
+"""A right answer and a right refusal."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,8 @@ class ItemScores:
     references: Mapping[str, Any]
     """What is right, or the human quality, by item."""
     values: dict[str, dict[str, Any]]
-    """By key of the score in the results, then by item: whether it is right, the judge's score, or what a correlation
-    is computed of. Items without such a value are absent."""
+    """By key of the score in the results, then by item: whether it is right, a judge's scores in each round of each
+    dimension, or what a correlation is computed of. Items without such a value are absent."""
     images: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The two images of each pair, which pairs share."""
     is_averaged: bool = False
@@ -78,20 +77,16 @@ def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
 
 
 def _descriptions(rows: Sequence[Row], result: TaskResult) -> ItemScores:
-    """Each image's judge scores, and their sum or mean, whichever is the task's headline."""
-    names = [name for name in JUDGED_DIMENSIONS if name in (result.scores or {})]
-    by_name = {f"{name}.score": _column(rows, name) for name in names}
-    task = known_task(result.task)
-    total = (task and task.headline) or headline(DESCRIPTION).key
-    divisor = 1 if total == "sum" else len(names)
-    judged = [row for row in rows if row["rounds"] is not None]
-    totals = {
-        row["id"]: math.fsum(row[name] for name in names) / divisor
-        for row in judged
-        if None not in [row[name] for name in names]
-    }
-    values = {total: totals, **by_name}
-    return ItemScores(_column(judged, "reference"), {key: of_items for key, of_items in values.items() if of_items})
+    """The judge's scores of each image, for the task's headline and by dimension."""
+    template = (result.scores or {}).get("template")
+    if template not in DIMENSIONS:
+        raise DataError(f"its scores name no known template of the judge, but {template!r}")
+    judged = _column(rows, "rounds")
+    headline = result.headline_spec()
+    values: dict[str, dict[str, Any]] = {headline.key: judged} if headline else {}
+    for place, name in enumerate(DIMENSIONS[template]):
+        values[f"{name}.score"] = {item: [rounds[place]] for item, rounds in judged.items()}
+    return ItemScores({row["id"]: row["reference"] for row in rows if row["id"] in judged}, values)
 
 
 def _qualities(rows: Sequence[Row], result: TaskResult) -> ItemScores:

@@ -10,8 +10,9 @@ import numpy as np
 from eyechart.evaluators.protocols.quality.assessment import QualityAssessment
 from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.tasks import get_task, known_task
+from eyechart.metrics.scores import QUALITY, correlations_of
 
-AVERAGED_SCORES = ("srcc", "plcc", "krcc", "plcc_fitted")
+AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
 """Scores on one scale for all databases; the RMSE is on the scale of each database's opinion scores."""
 
 
@@ -97,6 +98,7 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
             for name in (variants if is_whole else ())
         },
         caveats=[caveat] if caveat else [],
+        headline=first.headline,
         complete=all(evaluation.complete for evaluation in same),
     )
 

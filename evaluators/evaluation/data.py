@@ -1,5 +1,6 @@
 """From what the user gave to the rows to evaluate: a release, a mini release, a named data set or a `Dataset`."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -106,8 +107,9 @@ def load_data(
     if is_mini and data is not None and data not in datasets_scripts.list_datasets():
         raise unknown_name("data set after 'mini:'", data, datasets_scripts.list_datasets())
     if data is not None and data not in datasets_scripts.list_datasets():
-        loaded = datasets.load_dataset(data, name=dataset, split=split or task.data.splits[0])
-        return LoadedData(loaded, dataset or data, split or task.data.splits[0], data)
+        split = split or task.data.default_split or "test"
+        loaded = datasets.load_dataset(data, name=dataset, split=split)
+        return LoadedData(loaded, dataset or data, split, data)
     name, config = (data, dataset or task.data.config) if data else (dataset, task.data.config)
     name = name or task.data.default_datasets[0]
     if name not in task.data.datasets:
@@ -129,7 +131,7 @@ def load_data(
     )
     left_out = datasets_scripts.left_out(rows)
     options = datasets_scripts.options_in_force(name, config, options)
-    source = MINI if is_mini else OFFICIAL if data_dir is None else str(data_dir)
+    source = MINI if is_mini else OFFICIAL if data_dir is None else _full_path(data_dir)
     return LoadedData(rows, name, split, source, left_out, config, options)
 
 
@@ -145,6 +147,12 @@ def without_progress_bars() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
+def _full_path(given: str | Path) -> str:
+    """The place of a file or folder, by which a report finds it from any other; the id of a data set as it is."""
+    found = os.path.abspath(os.path.expanduser(given))
+    return found if os.path.exists(found) else str(given)
+
+
 def _load_own(
     task: Task,
     split: str | None,
@@ -154,13 +162,13 @@ def _load_own(
     skip_bad: bool,
     images: Literal["load", "skip"],
 ) -> LoadedData:
-    own, path = task.data, str(data_dir or task.data.path)
+    own, path = task.data, _full_path(data_dir or task.data.path or "")
     rows = load_own(
         path,
         task.protocol.kind,
         columns=own.columns,
         config=own.config,
-        split=split or own.split,
+        split=split or own.default_split,
         needs=[*(name for name in task.protocol.columns if name not in _MADE), *task.groups],
         needed_by=task.name,
         skip_missing=skip_missing,
@@ -169,8 +177,8 @@ def _load_own(
     )
     left_out = datasets_scripts.left_out(rows)
     # With these a report finds the images again.
-    options = {"kind": task.protocol.kind, "columns": dict(own.columns), "split": split or own.split}
-    return LoadedData(rows, own.datasets[0], split or own.splits[0], path, left_out, own.config, options)
+    options = {"kind": task.protocol.kind, "columns": dict(own.columns), "split": str(rows.split)}
+    return LoadedData(rows, own.datasets[0], str(rows.split), path, left_out, own.config, options)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Its own `prepare_pipeline` fails on transformers 5 for anything but a string, so
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import evaluate
@@ -21,6 +22,7 @@ from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import Backend, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
 from eyechart.evaluators.results.sources import GIVEN, MINI
+from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import LeftOutWarning
@@ -226,7 +228,7 @@ class Evaluator(evaluate.Evaluator):
             and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, limit)))
         ):
             raise judge_needed(task)
-        return evaluate_rows(
+        evaluation, answered = evaluate_rows(
             task,
             protocol,
             backend,
@@ -236,6 +238,7 @@ class Evaluator(evaluate.Evaluator):
             limit=limit,
             progress=progress,
         )
+        return replace(evaluation, headline=headline_of(task).key), answered
 
     def _load(
         self, data: str | Dataset | None, subset: str | None, split: str | None, *, is_mini: bool = False

@@ -19,8 +19,8 @@ class JudgeOptions:
     Attributes:
         model: The judge's name on its server.
         endpoint: Address, requests at once, seconds to wait, retries.
-        temperature: Of the sampling, at least 0. The papers print none; 1.0 is the servers' own default, and several
-            rounds of a judge at 0 would be one.
+        temperature: The sampling temperature, at least 0. The papers print none; 1.0 is the servers' own default, and
+            several rounds of a judge at 0 would be one.
         max_tokens: The longest reply wanted, in tokens, at least 1. A judge that thinks first needs more.
         price: US dollars per million tokens of a prompt and of a reply, at least 0; None if unknown.
         max_cost: US dollars that may be spent, at least 0; None for no limit. Stored replies cost nothing. No request

@@ -48,9 +48,9 @@ class PairedComparison(Protocol):
     part_of_pool: Definition[Any] = None
     """From a pool's name to the part of the data that makes a row of the paper's table; None where every pool does."""
     aggregator: Literal["map", "mle", "mle_ridge", "perron", "trueskill"] = "map"
-    """How scores of images come from pairs."""
+    """The method that ranks images by the answers to pairs."""
     undefined_pools: Literal["leave_out", "zero"] = "leave_out"
-    """What a pool without a correlation is to the mean over pools."""
+    """Whether a pool without a correlation is left out of the mean over pools or counts as zero."""
 
     def check(self, row: Row) -> None:
         """Two images of different ids and finite quality."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import ValidationError
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.evaluators.protocols.misfits import bound_of
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 
 P = TypeVar("P", bound=Protocol)
@@ -75,8 +76,9 @@ def _explained(error: ValidationError, protocol: Protocol, given: Mapping[str, A
         # It names the setting.
         return own
     name = str(first["loc"][0])
-    expected = _type_name(protocol, name, setting_fields(type(protocol))[name].annotation)
-    return UsageError(f"{name}={given[name]!r}: {own or first['msg']}; expected {expected}")
+    expected = [_type_name(protocol, name, setting_fields(type(protocol))[name].annotation), bound_of(first)]
+    lead = f"{own}; " if own else ""
+    return UsageError(f"{name}={given[name]!r}: {lead}expected {', '.join(filter(None, expected))}")
 
 
 def _type_name(protocol: Protocol, name: str, annotation: Any) -> str:

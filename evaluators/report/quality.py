@@ -8,9 +8,8 @@ import numpy as np
 from eyechart.evaluators.report.charts import Scatter, evenly_spread, shown
 from eyechart.evaluators.report.scores import number
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.metrics.scores import spec
+from eyechart.metrics.scores import QUALITY, correlations_of, spec
 
-_FACTS = ("srcc", "plcc", "plcc_fitted", "krcc", "n")
 _CURVE_POINTS = 121
 
 
@@ -42,7 +41,10 @@ def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None
         predicted=tuple(predicted for predicted, _ in drawn),
         human=tuple(human for _, human in drawn),
         total=len(pairs),
-        facts=tuple((spec(name).label, shown(number(result.scores, name))) for name in _FACTS),
+        facts=tuple(
+            (fact.label, shown(number(result.scores, fact.key)))
+            for fact in (*correlations_of(QUALITY), spec("n", QUALITY))
+        ),
         curve=_curve(pairs),
         note=note,
     )

@@ -12,11 +12,10 @@ from eyechart.evaluators.report.quality import quality_scatter
 from eyechart.evaluators.report.scores import Scored, group_values, interval, number
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
-from eyechart.metrics.scores import DIMENSIONS, spec, specs_in
+from eyechart.metrics.scores import DIMENSIONS, PAIRS, spec, specs_of
 
-_PAIR_SCORES = ("consistency", "accuracy_all", "plcc_fitted", "first_rate", "second_rate", "draw_rate")
 _BOUND = "upper bound"
 _LIMIT = "limit of the scores"
 
@@ -64,11 +63,11 @@ def accuracy_above_chance(key: TaskKey, scored: Scored) -> Chart | None:
 
 def headline_by_group(key: TaskKey, scored: Scored) -> Chart | None:
     """The headline by each group, for a task of one's own that has no other chart of it."""
-    score = next((spec for spec in specs_in(with_nan(scored[0][1].scores)) if spec.headline), None)
+    score = scored[0][1].headline_spec()
     found = [(group, value) for group, values in group_values(scored).items() for value in values]
     if known_task(key.task) is not None or score is None or score.key == "accuracy" or not found:
         return None
-    paths = [(f"by_{group}", value, score.key) for group, value in found]
+    paths = [(f"by_{group}", value, *score.key.split(".")) for group, value in found]
     series = [Series(label, tuple(number(result.scores, *path) for path in paths)) for label, result in scored]
     return Chart(
         key=key.file_name("groups"),
@@ -167,14 +166,15 @@ def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
 
 
 def pair_scores(key: TaskKey, scored: Scored) -> Chart | None:
-    """Consistency, accuracy and correlation, and which place is preferred: 2AFC, Table II and Sec. III-B."""
+    """Accuracy, consistency and which place is preferred, and correlation: 2AFC, Table II and Sec. III-B."""
     if "consistency" not in (scored[0][1].scores or {}):
         return None
+    specs = [*(one for one in specs_of(PAIRS) if one.counts == ("n_pairs",)), spec("plcc_fitted", PAIRS)]
     series = [
         Series(
             label,
-            tuple(number(result.scores, name) for name in _PAIR_SCORES),
-            tuple(interval(result.scores, f"{name}_ci95") for name in _PAIR_SCORES),
+            tuple(number(result.scores, one.key) for one in specs),
+            tuple(interval(result.scores, one.interval or "") for one in specs),
         )
         for label, result in scored
     ]
@@ -182,8 +182,8 @@ def pair_scores(key: TaskKey, scored: Scored) -> Chart | None:
     return Chart(
         key=key.file_name("measures"),
         kind="bars",
-        title=f"{key.title}: consistency, accuracy, correlation, position bias",
-        labels=tuple(spec(name).label for name in _PAIR_SCORES),
+        title=f"{key.title}: accuracy, consistency, position bias, correlation",
+        labels=tuple(one.label for one in specs),
         series=tuple(series),
         unit="share of pairs, or correlation",
         note="Without position bias, the first and the second image are preferred equally often. Whiskers are 95 % "

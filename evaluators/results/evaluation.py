@@ -36,5 +36,7 @@ class Evaluation:
     """What was warned of while scoring, for example an undefined correlation."""
     caveats: list[str] = field(default_factory=list)
     """What a reader has to know, for example why there is no score."""
+    headline: str = ""
+    """Key of the score that stands for the task; that of its metric if empty."""
     complete: bool = True
     """False where scores had to be made of less than was to be asked, for which a caveat gives the reason."""

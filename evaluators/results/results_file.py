@@ -15,6 +15,7 @@ from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFile
 from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.metrics.score_check import misfits
+from eyechart.metrics.scores import ScoreSpec, specs_in
 
 RESULTS_FILE = "results.json"
 SCHEMA = 1
@@ -60,10 +61,18 @@ class TaskResult(BaseModel):
     warnings: list[str] = []
     caveats: list[str] = []
     """What a reader has to know, for example why there is no score."""
+    headline: str = ""
+    """Key of the score that stands for the task; that of its metric if empty."""
     complete: bool = True
     """False where scores had to be made of less than was to be asked."""
     files: list[str] = []
     """Names of the task's own files, in `<task>/<dataset>`."""
+
+    def headline_spec(self) -> ScoreSpec | None:
+        """The score that stands for the task; None where it has none."""
+        found = specs_in(with_nan(self.scores or {}))
+        own = next((spec for spec in found if spec.key == self.headline), None)
+        return own or next((spec for spec in found if spec.headline), None)
 
 
 class FailedTask(BaseModel):
@@ -172,6 +181,7 @@ def collect(
             timings=e.timings,
             warnings=e.warnings,
             caveats=e.caveats,
+            headline=e.headline,
             complete=e.complete,
             files=list(e.files),
         )

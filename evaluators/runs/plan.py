@@ -21,7 +21,8 @@ class TaskRun:
 
     task: Task
     dataset: str
-    split: str
+    split: str | None
+    """None for own data whose splits are not known before they are open."""
     data_dir: str | None = None
     """Folder of the release; None is the official one, downloaded where that is possible."""
     is_mini: bool = False
@@ -123,15 +124,15 @@ def plan_task(
     *,
     limit: int | None = None,
 ) -> TaskRun:
-    """One task on one data set, the task's first data set and split by default.
+    """One task on one data set, the task's first data set and split by default; own data may have any split.
 
     Raises:
         UsageError: The task does not run on that data set or split.
     """
-    dataset, split = dataset or task.data.default_datasets[0], split or task.data.splits[0]
+    dataset, split = dataset or task.data.default_datasets[0], split or task.data.default_split
     if dataset not in task.data.datasets:
         raise unknown_name(f"data set of {task.name}", dataset, task.data.datasets)
-    if split not in task.data.splits:
+    if task.data.path is None and split not in task.data.splits:
         raise unknown_name(f"split of {task.name}", split, task.data.splits)
     return TaskRun(task, dataset, split, data_dir, limit=limit)
 

@@ -178,7 +178,8 @@ def _run_task(
     backend.check(evaluator.protocol.output_type)
     is_official = planned.data_dir is None and not planned.is_mini and task.data.path is None
     origin = " (official release; downloaded if not yet cached)" if is_official else ""
-    print_line(messages, f"{task.name}: loading {planned.dataset} ({planned.split}){origin}")
+    split = f" ({planned.split})" if planned.split else ""
+    print_line(messages, f"{task.name}: loading {planned.dataset}{split}{origin}")
 
     def load() -> LoadedData:
         return load_data(

@@ -83,7 +83,7 @@ def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[
             data twice; the message names the place.
     """
     path = Path(path)
-    suite = read_yaml(path, Suite, "suite file")
+    suite = read_yaml(path, Suite, "suite file", {"protocol": f"a task file: run it with `eyechart run {path}`"})
     plan: list[TaskRun] = []
     for number, entry in enumerate(suite.tasks, start=1):
         try:
@@ -134,12 +134,12 @@ def _plan_one(task: Task, entry: SuiteTask, suite: Suite, folder: Path, is_mini:
 
 
 def _beside(task: str, folder: Path) -> str:
-    """The name of a task, or the path of a task file, looked for beside the suite file."""
+    """The name of a task, or the path of a task file, looked for next to the suite file."""
     return str(folder / task) if Path(task).suffix in TASK_FILES else task
 
 
 def _with_paths(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Settings whose files are looked for beside the suite file."""
+    """Settings whose files are looked for next to the suite file."""
     return {
         name: _find(name, value, folder) if name in _PATHS and isinstance(value, str) else value
         for name, value in settings.items()

@@ -8,7 +8,7 @@ from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
-from eyechart.metrics.scores import ScoreSpec, headline, spec
+from eyechart.metrics.scores import ScoreSpec, headline, spec, specs_of
 
 TASKS: tuple[Task, ...] = (
     q_bench.PERCEPTION,
@@ -53,6 +53,13 @@ def _check_name(task: str, file: str) -> None:
         raise UsageError(f"{file}: name {task!r} is not allowed; use letters, digits, '_', '-', '.', parted by '/'")
 
 
+def _check_headline(task: Task, file: str) -> None:
+    """Refuse a headline that the task's metric does not give."""
+    shown = [one.key for one in specs_of(task.metric) if one.in_table]
+    if task.headline and task.headline not in shown:
+        raise UsageError(f"{file}: {unknown_name(f'headline of {task.name}', task.headline, shown)}")
+
+
 def known_task(name: str) -> Task | None:
     """The task of that name among ours; None for one of a user's own."""
     return next((task for task in TASKS if task.name == name), None)
@@ -68,6 +75,7 @@ def find_tasks(name: str) -> list[Task]:
         found = read_tasks(Path(name))
         for task in found:
             _check_name(task.name, name)
+            _check_headline(task, name)
         return found
     return [get_task(name)]
 

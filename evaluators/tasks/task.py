@@ -15,10 +15,10 @@ P = TypeVar("P", bound=Protocol)
 class TaskData:
     """The data of a task: one of our data sets or several, or data of one's own."""
 
-    datasets: tuple[str, ...]
-    """Names of our data sets it can run on; the name of the task for own data."""
-    splits: tuple[str, ...]
-    """Splits it runs on; the first is the default."""
+    datasets: tuple[str, ...] = ()
+    """Names of our data sets it can run on; the name of the task for own data, whatever is given."""
+    splits: tuple[str, ...] = ()
+    """Splits it runs on; the first is the default. Own data have those that are found in them."""
     config: str | None = None
     """Configuration of the data set."""
     run_on: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class TaskData:
     path: str | None = None
     """Own data: a Hub id, folder, .parquet, .jsonl, .tsv or .csv; None for our data sets."""
     split: str | None = None
-    """Own data: split that is read; None where there is one."""
+    """Own data: split that is read; None is the only one, or "test"."""
     columns: Mapping[str, str | list[str]] = field(default_factory=dict)
     """Own data: documented column to the file's column or columns."""
 
@@ -34,6 +34,11 @@ class TaskData:
     def default_datasets(self) -> tuple[str, ...]:
         """What it runs on where no data set is named."""
         return self.run_on or self.datasets[:1]
+
+    @property
+    def default_split(self) -> str | None:
+        """What it runs on where no split is named; None for own data whose splits are not known yet."""
+        return self.split or next(iter(self.splits), None)
 
 
 @dataclass(frozen=True)

@@ -12,25 +12,25 @@ r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(
 """
 
 import hashlib
-import runpy
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from string import Formatter, ascii_uppercase
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
-from eyechart.datasets_scripts.own_data.sources import FILES
+from eyechart.datasets_scripts.common.errors import UsageError, missing_column, unknown_name
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.python_file import data_path, read_python
 from eyechart.evaluators.tasks.task import Task, TaskData
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
+_LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "description")
+"""Columns that say what is right."""
 TASK_FILES = (".yaml", ".yml", ".py")
 """How files of tasks end."""
 
@@ -75,7 +75,9 @@ def read_tasks(path: Path) -> list[Task]:
     """
     if not path.is_file():
         raise UsageError(f"there is no task file {path}")
-    return _from_python(path) if path.suffix == ".py" else [_from_yaml(path)]
+    if path.suffix == ".py":
+        return read_python(path)
+    return [_from_yaml(path)]
 
 
 def prompt_function(template: str) -> PromptFunction:
@@ -92,13 +94,7 @@ def prompt_function(template: str) -> PromptFunction:
         >>> prompt_function("{image} {question}")({"question": "Which?", "images": [0]})
         (<ImagePlace.IMAGE: 'image'>, ' Which?')
     """
-    try:
-        parsed = list(Formatter().parse(template))
-        if any(name == "" or form or conversion for _, name, form, conversion in parsed):
-            raise ValueError("a field is {column} and nothing else; {{ and }} are braces")
-        parts = [(text, name) for text, name, _, _ in parsed]
-    except ValueError as error:
-        raise UsageError(f"prompt {template!r} is not a template: {error}") from error
+    parts = _template_parts(template)
 
     def prompt(row: Row) -> Prompt:
         found: list[Any] = []
@@ -111,6 +107,21 @@ def prompt_function(template: str) -> PromptFunction:
     return prompt
 
 
+def _template_parts(template: str) -> list[tuple[str, str | None]]:
+    """Texts, each with the name of the column behind it.
+
+    Raises:
+        UsageError: As `prompt_function` raises it.
+    """
+    try:
+        parsed = list(Formatter().parse(template))
+        if any(name == "" or form or conversion for _, name, form, conversion in parsed):
+            raise ValueError("a field is {column} and nothing else; {{ and }} are braces")
+    except ValueError as error:
+        raise UsageError(f"prompt {template!r} is not a template: {error}") from error
+    return [(text, name) for text, name, _, _ in parsed]
+
+
 def _filled(name: str, row: Row) -> list[Any]:
     if name == "image":
         return [IMAGE]
@@ -119,7 +130,8 @@ def _filled(name: str, row: Row) -> list[Any]:
     if name == "options" and name in row:
         return ["\n".join(f"{letter}. {one}" for letter, one in zip(ascii_uppercase, row["options"], strict=False))]
     if name not in row:
-        raise DataError(f"its prompt needs the column {name!r}; found: {', '.join(map(str, row))}")
+        # No fault of this row: others have the same columns.
+        raise UsageError(f"prompt: {missing_column(name, row)}")
     return [str(row[name])]
 
 
@@ -135,7 +147,7 @@ def _joined(parts: Iterable[Any]) -> list[Any]:
 
 
 def _from_yaml(path: Path) -> Task:
-    file = read_yaml(path, _File, "task file")
+    file = read_yaml(path, _File, "task file", {"tasks": f"a suite file: run it with --suite {path}"})
     try:
         return _task(file, path.parent)
     except UsageError as error:
@@ -160,10 +172,9 @@ def _task(file: _File, folder: Path) -> Task:
     return Task(
         name=file.name,
         data=TaskData(
-            (file.name,),
-            (file.data.split or "test",),
-            file.data.config,
-            path=_place(file.data.path, folder),
+            datasets=(file.name,),
+            config=file.data.config,
+            path=data_path(file.data.path, folder),
             split=file.data.split,
             columns=file.columns,
         ),
@@ -179,21 +190,21 @@ def _check_prompt(file: _File) -> None:
     """Refuse a prompt, or groups, that do not go with the protocol.
 
     Raises:
-        UsageError: Options are shown where there are none or missing where there are, or groups have no effect.
+        UsageError: The template is malformed, shows what is right, or does not show the images; options are shown where
+            there are none or missing where there are, or groups have no effect.
     """
     protocol = PROTOCOLS[file.protocol]
-    shows_options = "{options}" in file.prompt
+    shown = {name for _, name in _template_parts(file.prompt) if name}
+    if labels := [name for name in _LABELS if name in shown]:
+        raise UsageError(f"prompt: {{{labels[0]}}} shows the model what is right; leave it out")
+    if shown.isdisjoint(("image", "images")):
+        raise UsageError("prompt: the images are not shown; write {images}, or {image} for each of them")
+    shows_options = "options" in shown
     if shows_options != (protocol.kind == "multiple choice"):
         wanted = "must show {options}" if not shows_options else "cannot show {options}, which its data do not have"
         raise UsageError(f"prompt: a prompt of {file.protocol} {wanted}")
     if file.groups and not protocol.has_groups:
         raise UsageError(f"groups: {file.protocol} is broken down by the column 'pool' alone; leave groups out")
-
-
-def _place(path: str, folder: Path) -> str:
-    """Where data are: a path starts at the task file; what is neither there nor has a file's ending is a Hub id."""
-    found = folder / Path(path).expanduser()
-    return str(found) if found.exists() or found.suffix in FILES else path
 
 
 def _word_pair(text: str) -> WordPair:
@@ -205,21 +216,3 @@ def _word_pair(text: str) -> WordPair:
         )
     n_positive = positive.count("+") + 1
     return WordPair(tuple(words[:n_positive]), tuple(words[n_positive:]))
-
-
-def _from_python(path: Path) -> list[Task]:
-    try:
-        found = runpy.run_path(str(path))
-        tasks = [*found.get("TASKS", []), *([found["TASK"]] if "TASK" in found else [])]
-    # Whatever the file does, the user has to know where.
-    except (Exception, SystemExit) as error:
-        raise UsageError(f"the task file {path} cannot be run: {type(error).__name__}: {error}") from error
-    if not tasks or not all(isinstance(task, Task) and isinstance(task.protocol, Protocol) for task in tasks):
-        raise UsageError(f"the task file {path} holds no TASK = Task(...) and no TASKS = [...] of these")
-    return [_with_place(task, path.parent) for task in tasks]
-
-
-def _with_place(task: Task, folder: Path) -> Task:
-    if task.data.path is None:
-        return task
-    return replace(task, data=replace(task.data, path=_place(task.data.path, folder)))

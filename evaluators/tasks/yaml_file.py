@@ -1,6 +1,6 @@
 """Reading the YAML files that users write, task files and suite files, checked as a whole."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.protocols.misfits import misfits
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -30,13 +31,14 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_yaml(path: Path, form: type[M], what: str) -> M:
+def read_yaml(path: Path, form: type[M], what: str, others: Mapping[str, str]) -> M:
     """The contents of a YAML file.
 
     Args:
         path: The file.
         form: What it must hold.
         what: What such a file is called, for errors.
+        others: By a key that only files of another kind have, which kind that is.
 
     Raises:
         UsageError: The file cannot be read, is not YAML, or has another form; the message names the places.
@@ -46,11 +48,14 @@ def read_yaml(path: Path, form: type[M], what: str) -> M:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the {what} {path} cannot be read: {error}") from error
     try:
-        return form.model_validate(yaml.load(text, Loader=_Loader))
+        contents = yaml.load(text, Loader=_Loader)
+        for key, kind in others.items() if isinstance(contents, dict) else ():
+            if key in contents:
+                raise UsageError(f"{path} is not a {what} but {kind}")
+        return form.model_validate(contents)
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is not YAML: {error}") from error
     except RecursionError as error:
         raise UsageError(f"{path} is too deeply nested for a {what}") from error
     except ValidationError as error:
-        problems = [f"{'.'.join(map(str, item['loc'])) or 'the file'}: {item['msg']}" for item in error.errors()]
-        raise UsageError(f"{path} is not a {what}. " + "; ".join(problems)) from error
+        raise UsageError(f"{path}: {'; '.join(misfits(error, form, contents))}") from error

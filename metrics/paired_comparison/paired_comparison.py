@@ -48,7 +48,7 @@ Args:
     order_seed (`int`, optional): Shuffles the pairs for "trueskill", whose scores depend on their order; by default
         they are taken in the order given.
     pool_weights (`str`): "equal" (default), every pool counts the same, or "images", by its number of images.
-    undefined_pools (`str`): What a pool without a correlation is to the mean: "leave_out" (default), or "zero", as in
+    undefined_pools (`str`): How a pool without a correlation enters the mean: "leave_out" (default), or "zero", as in
         the paper's Table IV.
     fit (`str`): "logistic4" (default) or "logistic5", the mapping before `plcc_fitted`.
     resamples (`int`): Bootstrap resamples of the correlations' intervals. Default 1000.

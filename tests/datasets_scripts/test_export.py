@@ -241,7 +241,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, kadis: Callable[..., Path]
 
 
 def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown config of dataset 'llsavisionqa' 'pairs'; did you mean 'pair'"):
+    with pytest.raises(UsageError, match="unknown config of data set 'llsavisionqa' 'pairs'; did you mean 'pair'"):
         export("llsavisionqa", ["single", "pairs"], out=tmp_path / "out", data_dir=mini.release("llsavisionqa"))
     for folders, reason in (
         ({"singel": tmp_path}, "unknown config in data_dir 'singel'; did you mean 'single'"),

@@ -92,7 +92,7 @@ def test_the_command_exports_and_uploads(hub: StandIn, tmp_path: Path, llvisionq
         (["--data-dir", "dual=x"], "unknown config in --data-dir 'dual'"),
         (["--data-option", "refusal_position"], "--data-option 'refusal_position' is not NAME=VALUE"),
         (["--mini", "--data-option", "refusal_position=middle"], "refusal_position='middle' is none of 'last'"),
-        (["--mini", "--data-option", "position=1"], "unknown option of dataset 'llsavisionqa' 'position'"),
+        (["--mini", "--data-option", "position=1"], "unknown option of data set 'llsavisionqa' 'position'"),
     ],
 )
 def test_wrong_usage_of_the_command(tmp_path: Path, arguments: list[str], message: str) -> None:

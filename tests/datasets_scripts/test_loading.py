@@ -58,12 +58,12 @@ def test_data_files_of_another_kind_are_not_passed_over(kadis: Folder, tmp_path:
 
 def test_unknown_names(kadis: Folder) -> None:
     for arguments, message in (
-        ({"name": "kadis700"}, "unknown dataset 'kadis700'; did you mean 'kadis700k'"),
-        ({"config": "defualt"}, "unknown config of dataset 'kadis700k' 'defualt'; did you mean 'default'"),
+        ({"name": "kadis700"}, "unknown data set 'kadis700'; did you mean 'kadis700k'"),
+        ({"config": "defualt"}, "unknown config of data set 'kadis700k' 'defualt'; did you mean 'default'"),
         ({"split": "tset"}, "unknown split 'tset'; did you mean 'test'"),
         ({"split": "test[:1]+dev"}, "unknown split 'dev'"),
         ({"images": "skipp"}, "unknown value of images 'skipp'; did you mean 'skip'"),
-        ({"options": {"rounds": 3}}, "unknown option of dataset 'kadis700k' 'rounds'; Available: none"),
+        ({"options": {"rounds": 3}}, "unknown option of data set 'kadis700k' 'rounds'; Available: none"),
         ({"split": "test[x]"}, r"split 'test\[x\]' cannot be read"),
         ({"split": "test[:1]", "streaming": True}, "streaming takes whole splits"),
     ):
@@ -83,9 +83,9 @@ def test_options_in_force_are_those_given_and_the_defaults_of_others() -> None:
     found = options_in_force("two_afc", "fine_mos", {"rounds": 3})
     assert (found["rounds"], found["pairing"], found["seed"], found["databases"]) == (3, "random", 0, ())
     assert "data_dir" not in found and options_in_force("csiq") == {}
-    with pytest.raises(UsageError, match="unknown option of dataset 'two_afc' 'round'; did you mean 'rounds'"):
+    with pytest.raises(UsageError, match="unknown option of data set 'two_afc' 'round'; did you mean 'rounds'"):
         options_in_force("two_afc", options={"round": 3})
-    with pytest.raises(UsageError, match="unknown config of dataset 'two_afc' 'corse'; did you mean 'coarse'"):
+    with pytest.raises(UsageError, match="unknown config of data set 'two_afc' 'corse'; did you mean 'coarse'"):
         options_in_force("two_afc", "corse")
 
 

@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pyarrow.parquet
@@ -26,6 +27,12 @@ def eyechart(*arguments, folder=None):
 def invoke(*arguments):
     """Run the command in this process, which saves loading torch again."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_version():
+    shown = invoke("--version")
+    assert (shown.exit_code, shown.output.split()) == (0, ["eyechart", metadata.version("eyechart")])
+    assert "An eye chart for multimodal LLMs." in invoke("--help").output
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +142,7 @@ def test_tasks_lists_every_task():
         (["run", "--suite", "mmbench", "--dataset", "koniq10k"], "unknown data set 'koniq10k'; Available: mmbench"),
         (["run", "--suite", "mmbench", "--split", "tset"], "unknown split of mmbench/en 'tset'"),
         (["run", "mmbench/en", "mmbench/cc", "--split", "test"], "unknown split of mmbench/cc 'test'"),
-        (["run", "q_bench/perception", "--data-option", "place=1"], "unknown option of dataset 'llvisionqa' 'place'"),
+        (["run", "q_bench/perception", "--data-option", "place=1"], "unknown option of data set 'llvisionqa' 'place'"),
         (["run", "--batch-size", "0"], "--batch-size"),
         (["run", "--limit", "-3"], "--limit"),
         (["run", "--seed", "-1"], "--seed"),

@@ -27,7 +27,7 @@ def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> d
 
     Args:
         config: The builder's configuration.
-        suffixes: Endings of the annotation files that the dataset reads.
+        suffixes: Endings of the annotation files that the data set reads.
 
     Raises:
         UsageError: The user named a file with another ending.
@@ -53,7 +53,7 @@ def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[
 
     Args:
         chosen: What `chosen_data_files` returned.
-        splits: The dataset's splits.
+        splits: The data set's splits.
 
     Raises:
         UsageError: A key is no split, or a file's name does not tell its split.

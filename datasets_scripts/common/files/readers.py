@@ -222,6 +222,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _line_object(line: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
+    except json.JSONDecodeError as error:
+        return {ROW_ERROR: f"not valid JSON: {error.msg} at character {error.colno}"}
     except (ValueError, RecursionError) as error:
         return {ROW_ERROR: f"not valid JSON: {error}"}
     return row if isinstance(row, dict) else _not_an_object(row)

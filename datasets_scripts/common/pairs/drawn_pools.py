@@ -1,4 +1,4 @@
-"""Pools of images drawn from the rows of a quality dataset, by the rules of the 2AFC paper.
+"""Pools of images drawn from the rows of a quality data set, by the rules of the 2AFC paper.
 
 Sample sizes, where none is asked for, are the paper's: of databases with references one image of each, of others 160
 (KonIQ-10k, SPAQ); four contents (CSIQ); 25 images of each interval of scores (SPAQ).
@@ -42,7 +42,7 @@ SCALES: Mapping[str, tuple[float, float]] = MappingProxyType(
         "sqad": (0, 100),
     }
 )
-"""Lowest and highest quality that the scale of each quality dataset allows."""
+"""Lowest and highest quality that the scale of each quality data set allows."""
 
 Rows = list[dict[str, Any]]
 PoolRule = Callable[[Sequence[str], Sequence[str], Sequence[int]], Pools]

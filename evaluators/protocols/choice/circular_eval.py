@@ -89,7 +89,7 @@ class CircularEval(Protocol):
     """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone
     (Sec. 3.2, step 1)."""
     fallback: Fallback = "wrong"
-    """What a reply becomes that names no option: wrong, or a random choice (Sec. 3.2, step 3)."""
+    """How a reply that names no option counts: as wrong, or as a random choice (Sec. 3.2, step 3)."""
     rounds: Count = 1
     """Replies asked of the judge for each answer; the paper asks once."""
 

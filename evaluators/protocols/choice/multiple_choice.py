@@ -77,7 +77,7 @@ class MultipleChoice(Protocol):
     """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone, as in
     MMBench, Sec. 3.2, step 1."""
     fallback: Fallback = "wrong"
-    """What a reply becomes that names no option: wrong, or a random choice (MMBench, Sec. 3.2)."""
+    """How a reply that names no option counts: as wrong, or as a random choice (MMBench, Sec. 3.2)."""
     judge_reads: Literal["unmatched", "all"] = "unmatched"
     """Replies that a judge reads: those that name no option otherwise, or all (Q-Bench, A.2.1)."""
     rounds: Count = 5

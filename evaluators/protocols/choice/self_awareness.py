@@ -51,7 +51,7 @@ class SelfAwareness(Protocol):
     extraction: Extraction = "declared"
     """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone."""
     fallback: Fallback = "wrong"
-    """What a reply becomes that names no option: wrong, or a random choice."""
+    """How a reply that names no option counts: as wrong, or as a random choice."""
     rounds: Count = 5
     """Replies asked of the judge for each answer."""
     unreadable_forced: Literal["apart", "wrong"] = "apart"

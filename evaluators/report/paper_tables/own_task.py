@@ -24,12 +24,14 @@ def scores(key: TaskKey, results: Results) -> Iterator[PaperTable]:
                 cells.append("" if bounds is None else " to ".join(map(spec.shown, bounds)))
         rows.append((label, *cells))
     yield table(key, "scores", "Scores", ("Model", *columns), rows)
-    headlines = [spec for spec in specs if spec.headline]
-    for group, names in group_values(results).items() if headlines else ():
-        path = headlines[0].key.split(".")
+    headline = results[0][1].headline_spec()
+    if headline is None:
+        return
+    for group, names in group_values(results).items():
+        path = headline.key.split(".")
         cells_by_run = [
-            (label, *(headlines[0].shown(number(result.scores, f"by_{group}", name, *path)) for name in names))
+            (label, *(headline.shown(number(result.scores, f"by_{group}", name, *path)) for name in names))
             for label, result in results
         ]
-        title = f"{headlines[0].label} by {group}"
+        title = f"{headline.label} by {group}"
         yield table(key, f"scores_by_{group}", title, ("Model", *names), cells_by_run)

@@ -28,6 +28,7 @@ from eyechart.metrics.scoring.judging.rounds import (
     mean_of_frequencies,
     mean_score,
     score_frequencies,
+    summed_score,
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.reasoning import split_reasoning
@@ -164,7 +165,7 @@ def _part(
     if undefined:
         message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
         warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
-    total = sum(found[dimension]["score"] for dimension in columns)
+    total = float("nan") if undefined else summed_score(list(columns.values()), SCALE)
     sums = replicates.sum(axis=1)
     return found | {
         "sum": total,

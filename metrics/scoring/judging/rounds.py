@@ -15,7 +15,8 @@ from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_count
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge, ask_all, check_judge, parse_score
-from eyechart.metrics.scoring.statistics.intervals import bootstrap_ratios, check_seed
+from eyechart.metrics.scoring.statistics.intervals import RESAMPLES, bootstrap_ratios, check_seed
+from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
 
 Rounds = Sequence[int | None]
 """Scores of one item in each round; None is a failed one."""
@@ -124,6 +125,23 @@ def mean_of_frequencies(frequencies: Mapping[int, float]) -> float:
     return math.fsum(score * share for score, share in frequencies.items())
 
 
+def summed_score(columns: Sequence[Sequence[Rounds]], scale: Sequence[int]) -> float:
+    """The sum of the mean scores of k questions to the judge.
+
+    Args:
+        columns: For each question, the scores of the same items in each round.
+        scale: The scores there are.
+
+    Raises:
+        UndefinedScoreError: Every round of a question failed.
+
+    Examples:
+        >>> summed_score([[[2, 2], [1, None]], [[0, 1], [0, 1]]], (0, 1, 2))
+        2.1666666666666665
+    """
+    return sum(mean_of_frequencies(score_frequencies(items, scale)) for items in columns)
+
+
 def count_failed(items: Sequence[Rounds]) -> int:
     """Number of failed rounds.
 
@@ -153,3 +171,33 @@ def bootstrap_scores(columns: Sequence[Sequence[Rounds]], resamples: int, rng: n
     sums = [[sum(score for score in rounds if score is not None) for rounds in items] for items in columns]
     counts = [[sum(score is not None for score in rounds) for rounds in items] for items in columns]
     return bootstrap_ratios(np.transpose(sums), np.transpose(counts), rng, resamples)
+
+
+def bootstrap_difference(
+    first: Sequence[Sequence[Rounds]],
+    second: Sequence[Sequence[Rounds]],
+    scale: Sequence[int],
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> PairedTest:
+    """Paired bootstrap of the difference of two models' summed scores, over items.
+
+    Args:
+        first: For each of k questions to the judge, the first model's scores of the same n items in each round.
+        second: The same of the second model.
+        scale: The scores there are.
+        rng: Source of the draws.
+        resamples: Number of resamples.
+
+    Raises:
+        InputError: There are no items.
+        UndefinedScoreError: Every round of a question failed.
+
+    Examples:
+        >>> bootstrap_difference([[[2], [1, 1]]], [[[0], [0, 1]]], (0, 1, 2), np.random.default_rng(0)).difference
+        1.0
+    """
+    replicates = bootstrap_scores([*first, *second], resamples, rng)
+    gaps = replicates[:, : len(first)].sum(axis=1) - replicates[:, len(first) :].sum(axis=1)
+    difference = summed_score(first, scale) - summed_score(second, scale)
+    return paired_bootstrap(difference, gaps, len(first[0]))

@@ -74,8 +74,9 @@ class Fit:
 
     Attributes:
         name: "logistic4" or "logistic5".
-        parameters: b1, b2, ... of `logistic4` or `logistic5`, in the units of the data. Where the best fit is a limit
-            of the family, such as a line or an exponential, they are very large.
+        parameters: b1, b2, ... in the units of the data, of `logistic4`, or of the logistic of Sheikh et al. with five,
+            b1 (1/2 - 1 / (1 + exp(b2 (x - b3)))) + b4 x + b5. Where the best fit is a limit of the family, such as a
+            line or an exponential, they are very large.
         mapped: The mapped predictions, shape (n,); more exact than the function of such parameters.
         plcc: Pearson correlation of the mapped predictions with the opinion scores, with the sign of the plain one.
         rmse: Their root mean squared error, in the units of the opinion scores.
@@ -96,16 +97,6 @@ def logistic4(x: FloatArray, b1: float, b2: float, b3: float, b4: float) -> Floa
         0.5
     """
     return b2 + (b1 - b2) * expit((x - b3) / abs(b4))
-
-
-def logistic5(x: FloatArray, b1: float, b2: float, b3: float, b4: float, b5: float) -> FloatArray:
-    """The 5-parameter logistic of Sheikh et al.: b1 (1/2 - 1 / (1 + exp(b2 (x - b3)))) + b4 x + b5.
-
-    Examples:
-        >>> float(logistic5(np.array(0.0), 1.0, 1.0, 0.0, 0.0, 3.0))
-        3.0
-    """
-    return b1 * (0.5 - expit(-b2 * (x - b3))) + b4 * x + b5
 
 
 def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "logistic4") -> Fit:

@@ -21,12 +21,7 @@ from scipy.stats import t as student
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.statistics.intervals import (
-    RESAMPLES,
-    bootstrap_mean,
-    bootstrap_srcc_pairs,
-    percentile_interval,
-)
+from eyechart.metrics.scoring.statistics.intervals import RESAMPLES, bootstrap_srcc_pairs, percentile_interval
 
 
 @dataclass(frozen=True)
@@ -171,34 +166,26 @@ def bootstrap_srcc_difference(
     """
     difference = srcc(first, references) - srcc(second, references)
     replicates = bootstrap_srcc_pairs(first, second, references, rng, resamples)
-    differences = replicates[0] - replicates[1]
-    interval = percentile_interval(differences)
-    return PairedTest(difference, _two_sided(differences), len(np.asarray(references)), interval)
+    return paired_bootstrap(difference, replicates[0] - replicates[1], len(np.asarray(references)))
 
 
-def bootstrap_mean_difference(
-    first: ArrayLike, second: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> PairedTest:
-    """Paired bootstrap of the difference of two means over the same items.
+def paired_bootstrap(difference: float, replicates: FloatArray, n: int) -> PairedTest:
+    """The test that replicates of a difference give, each of both models on the same resampled items.
 
     Args:
-        first: Scores that the first model got, shape (n,).
-        second: Scores that the second one got, shape (n,).
-        rng: Source of the draws.
-        resamples: Number of resamples; the smallest p-value is 2 / (resamples + 1).
+        difference: The difference on the items themselves.
+        replicates: Of the difference, shape (resamples,); nan where it is undefined. The smallest p-value is
+            2 / (resamples + 1).
+        n: Number of items.
 
     Raises:
-        InputError: The lengths differ, there are no items, or a value is not finite.
+        UndefinedScoreError: No replicate is defined.
 
     Examples:
-        >>> found = bootstrap_mean_difference([2, 1, 2, 2, 1], [1, 1, 1, 2, 0], np.random.default_rng(0))
-        >>> round(found.difference, 6), found.interval[0] > 0, found.n
-        (0.6, True, 5)
+        >>> paired_bootstrap(0.6, np.array([0.5, 0.6, 0.7]), n=5).p_value
+        0.5
     """
-    one, other = check_numbers("first", first), check_numbers("second", second)
-    n = check_lengths(first=one, second=other)
-    differences = bootstrap_mean(one - other, rng, resamples)
-    return PairedTest(float(np.mean(one - other)), _two_sided(differences), n, percentile_interval(differences))
+    return PairedTest(difference, _two_sided(replicates), n, percentile_interval(replicates))
 
 
 def _two_sided(differences: FloatArray) -> float:

@@ -88,10 +88,10 @@ def test_unknown_positions(position: Any) -> None:
 
 def test_unknown_options_and_configurations() -> None:
     with pytest.raises(
-        UsageError, match=r"unknown option of dataset 'llsavisionqa' 'refusal'; did you mean 'refusal_\w+'"
+        UsageError, match=r"unknown option of data set 'llsavisionqa' 'refusal'; did you mean 'refusal_\w+'"
     ):
         load("single", refusal="last")
-    with pytest.raises(UsageError, match="unknown config of dataset 'llsavisionqa' 'pairs'; did you mean 'pair'"):
+    with pytest.raises(UsageError, match="unknown config of data set 'llsavisionqa' 'pairs'; did you mean 'pair'"):
         load("pairs")
 
 

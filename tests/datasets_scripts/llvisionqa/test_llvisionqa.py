@@ -239,7 +239,7 @@ def test_data_files_say_which_split(llvisionqa: Folder) -> None:
         load_dataset("llvisionqa", data_files=str(other))
     with pytest.raises(UsageError, match="unknown split in data_files 'dve'; did you mean 'dev'"):
         load_dataset("llvisionqa", data_files={"dve": str(other)})
-    with pytest.raises(MissingFileError, match="data_files of dataset 'llvisionqa'"):
+    with pytest.raises(MissingFileError, match="data_files of data set 'llvisionqa'"):
         load_dataset("llvisionqa", data_files={"dev": str(folder / "none.json")})
 
 

@@ -236,7 +236,8 @@ def test_answers(tmp_path: Path, answers: list[str], found: list[str]) -> None:
         ({"image": 5}, "row 3: an image must be bytes, base64 or a path, found 5"),
         ({"image": "!" * 100}, "row 3: the image is not base64"),
         ({"question": None}, "row 3: field 'question' must be text, found None"),
-        ({"id": "1"}, "row 3: duplicate id '1'"),
+        ({"id": "1"}, "row 3: duplicate id '1', which row 1 has too"),
+        ({"image": "https://a.example/1.png"}, "row 3: an image is the address 'https://a.example/1.png'; download"),
     ],
 )
 def test_bad_rows(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -244,6 +245,19 @@ def test_bad_rows(tmp_path: Path, changes: dict[str, Any], message: str) -> None
     rows = [row | {"id": "1"}, row | {"id": 2}, row | {"id": "3"} | changes]
     with pytest.raises(BadAnnotationError, match=message):
         load_own(json_lines(tmp_path, rows), "multiple choice", columns={"images": "image"})
+
+
+@pytest.mark.parametrize("answers", [[0, 1], ["0", "1"], [1.0, 2.0]])
+def test_answers_that_are_numbers_are_no_fault_of_a_row(tmp_path: Path, answers: list[Any]) -> None:
+    rows = [{"image": text(1), "question": "Q?", "options": ["red", "blue"], "key": answer} for answer in answers]
+    columns = {"images": "image", "answer": "key"}
+    expected = r"own\.jsonl: the answers are numbers; expected letters \(A is .*\. Write letters into the column 'key'"
+    with pytest.raises(DataError, match=expected) as caught:
+        load_own(json_lines(tmp_path, rows), "multiple choice", columns=columns)
+    assert "skip" not in caught.value.explain()
+    for row, option in zip(rows, "01", strict=True):
+        row |= {"options": ["0", "1"], "key": option}
+    assert load_own(json_lines(tmp_path, rows), "multiple choice", columns=columns)["answer"][:] == ["A", "B"]
 
 
 def test_answers_that_may_be_letters_or_texts(tmp_path: Path) -> None:
@@ -291,6 +305,59 @@ def test_data_that_are_not_there(tmp_path: Path, questions: datasets.Dataset) ->
     (tmp_path / "own.parquet").write_text("PAR1")
     with pytest.raises(BadAnnotationError, match=r"own\.parquet: cannot be read: "):
         load_own(tmp_path / "own.parquet", "quality")
-    datasets.DatasetDict({"dev": questions, "test": questions}).save_to_disk(tmp_path / "saved")
-    with pytest.raises(UsageError, match=r"split None of .*: expected one of dev, test"):
-        load_own(tmp_path / "saved", "quality")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file is empty; expected JSON Lines, one object a line"),
+        ('[{"image": "a.png", "quality": 1}]', "holds a JSON list; expected JSON Lines: one object a line"),
+        ('[\n {"image": "a.png", "quality": 1},\n {"image": "b.png", "quality": 2}\n]', "holds a JSON list"),
+        (
+            '{"picture": "a.png"}\n{oops',
+            "missing column 'image' .*; row 2: not valid JSON: Expecting .* character 2",
+        ),
+        ('{"image": "a.png", "quality": 1}\n{oops', r"row 2: not valid JSON: Expecting .* at character 2\n"),
+        ('{"image": null, "quality": 1}', r"1 annotated image\(s\) are missing:\n  test 1: no image is named"),
+    ],
+)
+def test_json_lines_that_are_none(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "own.jsonl").write_text(content)
+    with pytest.raises(DataError, match=rf"own\.jsonl.*{message}"):
+        load_own(tmp_path / "own.jsonl", "quality")
+
+
+def test_a_misspelt_column_is_no_group(tmp_path: Path) -> None:
+    (tmp_path / "1.png").write_bytes(png(1))
+    path = json_lines(tmp_path, [{"file": "1.png", "mos": 3, "uid": "a", "place": "sea"}])
+    columns = {"image": "file", "quality": "mos"}
+    for name, meant in (("imag", "image"), ("qualty", "quality"), ("distortion_typ", "distortion_type")):
+        given = {key: value for key, value in columns.items() if key != meant} | {name: "place"}
+        with pytest.raises(UsageError, match=f"columns: unknown column '{name}'; did you mean '{meant}'"):
+            load_own(path, "quality", columns=given)
+    # A group of that name is one, where it is asked for.
+    found = load_own(path, "quality", columns=columns | {"distortion_typ": "place"}, needs=["distortion_typ"])
+    assert found["distortion_typ"][:] == ["sea"]
+
+
+@pytest.mark.parametrize("form", ["saved", "shards"])
+def test_splits(tmp_path: Path, questions: datasets.Dataset, form: str) -> None:
+    """The only one, or `test`, or the one that is named; otherwise they are listed."""
+
+    def load(*names: str, split: str | None = None) -> datasets.Dataset:
+        folder = tmp_path / "_".join(names)
+        if form == "saved" and not folder.exists():
+            datasets.DatasetDict(dict.fromkeys(names, questions)).save_to_disk(folder)
+        for name in names if form == "shards" else ():
+            folder.mkdir(exist_ok=True)
+            questions.to_parquet(folder / f"{name}-00000-of-00001.parquet")
+        columns = {"images": "picture", "options": "choices"}
+        return load_own(folder, "multiple choice", columns=columns, split=split)
+
+    assert load("train").split == "train"
+    assert load("train", "test").split == "test" and load("train", "test", split="train").split == "train"
+    several = r"has several splits, none of them called test: train, validation; name one with --split, or .* data: {sp"
+    with pytest.raises(UsageError, match=several):
+        load("train", "validation")
+    with pytest.raises(UsageError, match=r"unknown split of .* 'trian'; did you mean 'train'\? Available: train, val"):
+        load("train", "validation", split="trian")

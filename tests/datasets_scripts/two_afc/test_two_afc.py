@@ -221,9 +221,9 @@ def test_bad_label_files(two_afc: Write, labels: Any, reason: str) -> None:
         ({"scale": "15", "source": "spaq"}, "scale is '15'; it must be the lowest and the highest quality"),
         ({"scale": 5, "source": "spaq"}, "scale is 5; it must be the lowest and the highest quality, two numbers"),
         ({"scale": ["1", 5], "source": "spaq"}, r"scale is \['1', 5\]; it must be the lowest and the highest quality"),
-        ({"source": "llvisionqa"}, "unknown quality dataset for source 'llvisionqa'"),
-        ({"source": "spaq", "databases": ["SQAD"]}, "databases has no effect beside source"),
-        ({"sauce": "spaq"}, "unknown option of dataset 'two_afc' 'sauce'; did you mean 'source'"),
+        ({"source": "llvisionqa"}, "unknown quality data set for source 'llvisionqa'"),
+        ({"source": "spaq", "databases": ["SQAD"]}, "databases has no effect with source"),
+        ({"sauce": "spaq"}, "unknown option of data set 'two_afc' 'sauce'; did you mean 'source'"),
     ],
 )
 def test_bad_options(two_afc: Write, options: dict[str, Any], reason: str) -> None:

@@ -1,8 +1,10 @@
 """Comparisons of runs whose answers are made up, against SciPy and hand computations."""
 
 import csv
+import itertools
 import json
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +23,12 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import Comparison, compare
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.tasks import get_task
-from eyechart.metrics.scores import spec
+from eyechart.evaluators.tasks import get_task, headline_of
+from eyechart.metrics.scores import spec, value_at
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 from eyechart.metrics.scoring.quality.pooling import pool
-from tests.evaluators.finished_runs import answer, dimension, evaluated, write
+from tests.evaluators.finished_runs import answer, evaluated, write
 
 OPTIONS = ["Good", "Fair", "Poor"]
 
@@ -52,15 +56,14 @@ def qualities(logits: Sequence[Sequence[float]], human: Sequence[float], **field
     return evaluated("q_bench/assessment", "koniq10k", "test", **{**made, **fields})
 
 
-def descriptions(scores: Sequence[Sequence[float | None]], **changes: Any) -> Any:
-    """Descriptions with a judge's scores in each dimension, None where every round failed."""
-    names = ("completeness", "preciseness", "relevance")
-    rows = [
-        answer(f"i{place}", reference="dark", rounds=[[1]] * 3, **dict(zip(names, of_image, strict=True)))
-        for place, of_image in enumerate(scores)
-    ]
-    means = {name: dimension(1.0) for name in names} | {"sum": 3.0, "template": "q_bench", "judge": "acme/judge"}
-    made = {"predictions": rows, "scores": means | changes, "settings": {"protocol": "description"}}
+def descriptions(rounds: Sequence[Sequence[Sequence[int | None]]], **changes: Any) -> Any:
+    """Descriptions with a judge's scores in each round of each dimension."""
+    columns = {"rounds": [list(one) for one in rounds], "empty_prediction": [False] * len(rounds)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = description_scores(columns, None, JudgeSettings("acme/judge"))
+    rows = [answer(f"i{place}", reference="dark", rounds=one) for place, one in enumerate(columns["rounds"])]
+    made = {"predictions": rows, "scores": scores | changes, "settings": {"protocol": "description"}, "headline": "sum"}
     return evaluated("q_bench/description", "lldescribe", "test", **made)
 
 
@@ -279,32 +282,52 @@ def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
 
 def test_descriptions_by_a_judges_scores(compared: Any) -> None:
     rng = np.random.default_rng(0)
-    first = rng.integers(0, 11, (60, 3)) / 5
-    second = np.clip(first - rng.integers(-1, 4, (60, 3)) / 5, 0, 2)
+    first = rng.integers(0, 3, (60, 3, 5))
+    second = np.clip(first - rng.integers(-1, 3, (60, 3, 5)), 0, 2)
     total, *dimensions = compared([descriptions(first.tolist())], [descriptions(second.tolist())]).differences
-    gap = (first - second).sum(axis=1)
+    gap = (first - second).mean(axis=2).sum(axis=1)
     assert (total.score, total.test, total.n) == ("sum of three (0 to 6)", "paired bootstrap", 60)
-    assert total.first == pytest.approx(first.sum(axis=1).mean())
+    assert total.first == pytest.approx(first.mean(axis=2).sum(axis=1).mean())
     assert total.difference == pytest.approx(gap.mean())
     expected = stats.bootstrap((gap,), np.mean, method="percentile", rng=rng).confidence_interval
     assert total.interval == pytest.approx(tuple(expected), abs=0.03)
     assert total.p_value < 0.01
     assert [one.score for one in dimensions] == ["completeness", "preciseness", "relevance"]
-    assert [one.difference for one in dimensions] == pytest.approx((first - second).mean(axis=0).tolist())
+    assert [one.difference for one in dimensions] == pytest.approx((first - second).mean(axis=(0, 2)).tolist())
 
 
-def test_descriptions_without_a_score_are_left_out(compared: Any) -> None:
-    first, second = [[2, 1, 1], [1, None, 2], [0, 1, 2]], [[1, 1, 1], [1, 1, 1], [2, None, 1]]
-    total, complete, precise, relevant = compared([descriptions(first)], [descriptions(second)]).differences
-    assert (total.n, total.difference) == (1, 1.0)
-    assert (complete.n, precise.n, relevant.n) == (3, 1, 3)
-    assert complete.difference == pytest.approx((3 - 4) / 3)
-    nothing = compared([descriptions([[1, None, 1], [1, 1, 1]])], [descriptions([[1, 1, 1], [1, None, 1]])])
-    assert "empty" in nothing.differences[0].note and nothing.differences[1].p_value == 1.0
+@pytest.mark.parametrize("task", ["q_bench/description", "aes_bench/interpretation"])
+def test_failed_rounds_weigh_in_a_comparison_as_in_the_results(tmp_path: Path, task: str) -> None:
+    """A round is a vote (Q-Bench, Table 3): an image with one readable round of five weighs a fifth of the others."""
+    made = []
+    for name, dark in (("a", 0), ("b", 1)):
+        replies = itertools.cycle([["2"] * 5, [str(dark), "", "?", "", ""], [""] * 5])
+        own = evaluator(task, judge=lambda messages, n, replies=replies: next(replies))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = own.run(FunctionBackend(reply), load_data(get_task(task), is_mini=True), limit=9)
+        made.append((run.scores, write(tmp_path / name, [replace(run, model="m")])))
+    (first, one), (second, other) = made
+    assert first["failed_rounds"] and first["unscored"]
+    keys = [headline_of(get_task(task)).key, *(f"{name}.score" for name in DIMENSIONS[first["template"]])]
+    found = compare(one, other).differences
+    assert [difference.score for difference in found] == [spec(key).label for key in keys]
+    assert [difference.first for difference in found] == [value_at(first, key) for key in keys]
+    assert [difference.second for difference in found] == [value_at(second, key) for key in keys]
+
+
+def test_descriptions_without_any_readable_round_have_no_test(compared: Any) -> None:
+    found = compared([descriptions([[[1], [None], [1]], [[1], [None], [0]]])], [descriptions([[[1]] * 3, [[1]] * 3])])
+    total, complete, precise, relevant = found.differences
+    assert "no score in any round" in total.note and math.isnan(total.difference) and "no score" in precise.note
+    assert (complete.difference, relevant.difference, relevant.n) == (0.0, -0.5, 2)
+    unknown = descriptions([[[1]] * 3], template="riddles")
+    (refused,) = compared([unknown], [unknown]).refused
+    assert "no known template of the judge, but 'riddles'" in refused.reasons[0]
 
 
 def test_descriptions_of_another_judge_are_refused(compared: Any) -> None:
-    scores = [[2, 1, 1], [1, 0, 2]]
+    scores = [[[2], [1], [1]], [[1], [0], [2]]]
     (refused,) = compared([descriptions(scores)], [descriptions(scores, judge="other/judge")]).refused
     assert refused.reasons[0].startswith("scores.judge is 'acme/judge'")
 

@@ -157,7 +157,7 @@ def test_a_suite_without_a_model_is_the_quickstart(tmp_path):
     ("text", "message"),
     [
         ("tasks: [{task: q_bench/perception, data_dir: ., mini: true}]", "mini and data_dir '.' are both given"),
-        ("tasks: [{task: q_bench/perception, mini: 1}]", "tasks.0.mini: Input should be a valid boolean"),
+        ("tasks: [{task: q_bench/perception, mini: 1}]", "tasks, entry 1, mini: expected true or false; found 1"),
     ],
 )
 def test_suite_files_that_contradict_themselves(tmp_path, text, message):

@@ -7,13 +7,20 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from eyechart import evaluators
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols import PROTOCOLS
+from eyechart.evaluators.report.paper_tables import paper_tables
+from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.requests.types import IMAGE
-from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.task_file import prompt_function
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
@@ -26,7 +33,7 @@ EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 def own(tmp_path_factory):
     """The examples beside the data that they name."""
     folder = tmp_path_factory.mktemp("own")
-    for example in EXAMPLES.glob("*.yaml"):
+    for example in filter(Path.is_file, EXAMPLES.iterdir()):
         shutil.copy(example, folder)
     write_questions(folder)
     write_photos(folder)
@@ -50,9 +57,10 @@ def write_task(folder, **changes):
     return path
 
 
-def test_examples_are_three_of_at_most_fifteen_lines():
-    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in EXAMPLES.iterdir()}
-    assert len(lengths) == 3 and max(lengths.values()) <= 15
+def test_examples_are_four_of_at_most_fifteen_lines():
+    examples = [path for path in EXAMPLES.iterdir() if path.is_file()]
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in examples}
+    assert len(lengths) == 4 and max(lengths.values()) <= 15
 
 
 def test_questions_in_a_tsv_run_under_circular_eval(own):
@@ -93,6 +101,43 @@ def test_pairs_are_asked_in_both_orders(own):
     assert set(map(tuple, seen)) == {("text", "image", "text", "image", "text")}
 
 
+def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
+    (tmp_path / "photos").mkdir()
+    lines = []
+    for i in range(4):
+        (tmp_path / "photos" / f"{i}.png").write_bytes(png(i))
+        lines.append(json.dumps({"file_name": f"{i}.png", "mos": i}))
+    (tmp_path / "photos" / "metadata.jsonl").write_text("\n".join(lines))
+    path = tmp_path / "rate.yaml"
+    path.write_text(
+        "name: rate\nprotocol: quality_assessment\ndata: {path: photos}\ncolumns: {quality: mos}\n"
+        "prompt: '{image} Rate it.'\nprefill: It is\nword_pairs: [good/poor]\n"
+    )
+    for number, split in enumerate(([], ["--split", "train"])):
+        done = invoke("run", path, "--out", tmp_path / str(number), *split)
+        assert done.exit_code == 0, done.output
+        (result,) = read_results(tmp_path / str(number)).tasks
+        assert result.split == "train" and result.scores["n"] == 4
+    done = invoke("run", path, "--out", tmp_path / "none", "--split", "tran")
+    assert done.exit_code == 1 and "did you mean 'train'?" in done.output
+    assert "splits: the only one, or test" in invoke("tasks", path).output
+
+
+def test_a_python_file_brings_a_prompt_of_its_own(own):
+    found = run(own / "own_prompt.py", lambda messages: messages[0]["content"][-1]["text"].split(": ")[1].split(",")[0])
+    # The first option is right in every third question.
+    assert found.scores["accuracy"] == 1 / 3 and found.scores["by_category"].keys() == {"hue", "tone"}
+    assert (found.task, found.dataset, found.settings["prompt_id"]) == ("my_prompt", "my_prompt", "my_prompt/1")
+
+
+def test_public_names_are_all_there():
+    assert {getattr(evaluators, name).__name__ for name in evaluators.__all__ if name != "IMAGE"} == {
+        name for name in evaluators.__all__ if name != "IMAGE"
+    }
+    assert evaluators.IMAGE is IMAGE
+    assert {one.__name__ for one in PROTOCOLS.values()} < set(evaluators.__all__)
+
+
 def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", one)
@@ -108,6 +153,17 @@ def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
     assert done.exit_code == 0 and (tmp_path / "report" / "report.html").is_file()
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "my_questions" in page and "data:image" in page, "the images are found again by the columns in the results"
+
+
+def test_a_report_made_in_another_folder_finds_the_images(own, tmp_path, monkeypatch):
+    monkeypatch.chdir(own)
+    done = invoke("run", "circular_tsv.yaml", "--limit", 2, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(tmp_path / "run").tasks
+    assert result.settings["data"]["source"] == str(own / "my_questions.tsv")
+    monkeypatch.chdir(tmp_path)
+    assert invoke("report", "run", "--out", "report").exit_code == 0
+    assert "data:image" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
 
 
 def test_tasks_prints_an_own_task_in_full(own):
@@ -153,26 +209,99 @@ groups: [l2_category]
     assert found.scores["by_l2_category"]["coarse"]["accuracy"] == 1.0
 
 
-def test_python_files_hold_tasks_with_prompts_of_their_own(own, tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text(
-        f"""from eyechart.evaluators.protocols import MultipleChoice
-from eyechart.evaluators.requests.types import IMAGE
-from eyechart.evaluators.tasks.task import Task, TaskData
-
-def ask(row):
-    return (IMAGE, f"{{row['question']}} {{' or '.join(row['options'])}}?")
+DESCRIBE = """from eyechart.evaluators import IMAGE, Description, Task, TaskData
 
 TASK = Task(
     name="mine",
-    data=TaskData(("mine",), ("test",), path={str(own / "my_questions.tsv")!r},
-                  columns={{"images": "image", "options": ["A", "B", "C", "D"]}}),
-    protocol=MultipleChoice(prompts={{"default": ask}}, prompt_id="mine/1"),
+    data=TaskData(("mine",), path="mine.jsonl"),
+    protocol=Description(prompts={"default": lambda row: (IMAGE, "Describe it.")}, prompt_id="mine/1"),
+    groups=("room",),
+    headline="HEADLINE",
 )
 """
-    )
-    found = run(path, lambda messages: messages[0]["content"][-1]["text"].split("? ")[1].split(" or ")[0])
-    assert found.scores["accuracy"] == 1 / 3 and found.settings["prompt_id"] == "mine/1"
+
+
+def test_a_headline_of_ones_own_is_in_the_results_comparison_and_report(tmp_path):
+    rows = [{"image": f"{i}.png", "description": "Dark and blurry.", "room": "ab"[i % 2]} for i in range(4)]
+    for i in range(4):
+        (tmp_path / f"{i}.png").write_bytes(png(i))
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = tmp_path / "mine.py"
+    path.write_text(DESCRIBE.replace("HEADLINE", "sum"))
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder, text in zip(folders, ("It is dark.", "It is sharp."), strict=True):
+        write_run(folder, collect([run(path, lambda messages, text=text: text)], [], ""), [])
+        assert read_results(folder).tasks[0].headline == "sum"
+    (table,) = [one for one in paper_tables(read_runs(folders)) if "room" in one.title]
+    (chart,) = [one for one in task_charts(read_runs(folders)) if "by group" in one.title]
+    assert table.title.startswith("sum of three (0 to 6) by room") and chart.unit == "sum of three (0 to 6)"
+    evaluations = [run(path, lambda messages: "It is dark.") for _ in range(2)]
+    for folder, evaluation in zip(folders, evaluations, strict=True):
+        write_run(folder, collect([evaluation], [], ""), [evaluation])
+    assert compare(*folders).differences[0].score == "sum of three (0 to 6)"
+    path.write_text(DESCRIBE.replace("HEADLINE", "summ"))
+    with pytest.raises(UsageError, match=r"mine\.py: unknown headline of mine 'summ'; did you mean 'sum'\?"):
+        find_tasks(str(path))
+
+
+MINE = """from eyechart.evaluators import IMAGE, MultipleChoice, Task, TaskData
+
+def ask(row):
+    return (IMAGE, row["question"])
+
+DATA = TaskData(path="my_questions.tsv", columns={"images": "image", "options": ["A", "B", "C", "D"]})
+TASK = Task(name="mine", data=DATA, protocol=MultipleChoice(prompts={"default": ask}, prompt_id="mine/1"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "message"),
+    [
+        (
+            "(IMAGE, row",
+            "(row",
+            r"mine\.py: the prompt of mine returns 'Which colour is 0\?'; expected a tuple",
+        ),
+        ('row["question"]', "None", r"returns \(<ImagePlace\.IMAGE: 'image'>, None\); expected a tuple of texts"),
+        ('["question"]', '["qestion"]', "the prompt of mine: missing column 'qestion'; did you mean 'question'"),
+        ("(IMAGE, row", "(IMAGE, 1 / 0, row", r"the prompt of mine fails on row '1': ZeroDivisionError: division by"),
+    ],
+)
+def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(own, written, instead, message):
+    path = own / "mine.py"
+    path.write_text(MINE.replace(written, instead))
+    with pytest.raises(UsageError, match=message) as caught:
+        run(path, lambda messages: pytest.fail("asked"))
+    assert "skip" not in caught.value.explain()
+    done = invoke("run", path, "--out", own / "none")
+    assert done.exit_code == 1 and "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "message"),
+    [
+        ("data=DATA", "data={'path': 'x.tsv'}", "task mine: data must be a TaskData; found {'path': 'x.tsv'}"),
+        ("data=DATA", "data=DATA, groups='room'", "task mine: groups must be a tuple; found 'room'"),
+        ('path="my_questions.tsv"', "path=3", "data of mine: path must be a text; found 3"),
+        ('path="my_questions.tsv", ', "", "data of mine: there is neither a path nor a data set"),
+        (
+            'prompt_id="mine/1"',
+            "prompt_id='mine/1', shufle_seed=3",
+            "unknown key 'shufle_seed'; did you mean 'shuf",
+        ),
+        ('prompt_id="mine/1"', "prompt_id=1", "MultipleChoice: prompt_id: expected a text; found 1"),
+        (', prompt_id="mine/1"', "", "MultipleChoice: prompt_id is missing"),
+        ('{"default": ask}', "ask", "MultipleChoice: prompts: expected a mapping; found <function ask"),
+        ('"default"', '"mine"', "MultipleChoice: unknown value of prompt 'default'; Available: mine"),
+        ("protocol=MultipleChoice", "protocol=dict", "task mine: protocol must be a Protocol; found"),
+    ],
+)
+def test_malformed_python_files_are_refused_in_plain_words(tmp_path, written, instead, message):
+    path = tmp_path / "mine.py"
+    path.write_text(MINE.replace(written, instead))
+    with pytest.raises(UsageError, match=r"mine\.py") as caught:
+        find_tasks(str(path))
+    assert message in str(caught.value) and "pydantic" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -199,11 +328,24 @@ def test_templates_become_prompts(template, row, expected):
             "is not a template",
         ),
         ({"prompt": "{images} {options} {0!r}"}, "is not a template"),
+        ({"prompt": "{question} {options}"}, "prompt: the images are not shown; write {images}, or {image} for each"),
+        ({"prompt": "{images} {options} {answer}"}, "prompt: {answer} shows the model what is right; leave it out"),
+        ({"prompt": "{images} {options} {quality}"}, "prompt: {quality} shows the model what is right"),
         ({"prompt": "{images} {question}"}, "a prompt of circular_eval must show {options}"),
-        ({"prompt": None}, "prompt: Field required"),
-        ({"metric": "x"}, "metric: Extra inputs are not permitted"),
+        ({"prompt": None}, "prompt is missing"),
+        (
+            {"promt": "x"},
+            "unknown key 'promt'; did you mean 'prompt'? Available: name, protocol, data, prompt",
+        ),
+        ({"data": "a.tsv"}, "data: expected a mapping with the keys path, split, config; found 'a.tsv'"),
+        ({"data": {"path": "a.tsv", "splt": "x"}}, "data: unknown key 'splt'; did you mean 'split'?"),
+        ({"columns": {"options": ["A", 1]}}, "columns, options: expected a text or a list of texts; found ['A', 1]"),
+        ({"groups": "room"}, "groups: expected a list; found 'room'"),
+        ({"name": 3}, "name: expected a text; found 3"),
+        ({"tasks": []}, "is not a task file but a suite file: run it with --suite"),
         ({"settings": {"erly_stop": True}}, "unknown setting of my_questions 'erly_stop'; did you mean 'early_stop'?"),
-        ({"settings": {"rounds": 0}}, "rounds=0: Input should be greater than or equal to 1"),
+        ({"settings": {"rounds": 0}}, "rounds=0: expected whole number, at least 1"),
+        ({"settings": {"rounds": "abc"}}, "rounds='abc': expected whole number"),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval takes no word_pairs"),
         ({"name": "mmbench/en"}, "is the name of one of eyechart's own tasks"),
     ],
@@ -213,6 +355,16 @@ def test_malformed_files_are_refused(tmp_path, changes, message):
     with pytest.raises(UsageError, match=r"task\.yaml") as caught:
         find_tasks(str(path))
     assert message in str(caught.value)
+
+
+def test_a_column_that_the_template_alone_names_is_no_fault_of_a_row(own, tmp_path):
+    shutil.copy(own / "my_questions.tsv", tmp_path)
+    path = write_task(tmp_path, prompt="{images} {qestion} {options}")
+    with pytest.raises(
+        UsageError, match=r"^prompt: missing column 'qestion'; did you mean 'question'\? found: "
+    ) as caught:
+        run(path, lambda messages: pytest.fail("asked"))
+    assert "skip" not in caught.value.explain()
 
 
 def test_a_missing_column_is_named_before_a_model_is_asked(own, tmp_path):

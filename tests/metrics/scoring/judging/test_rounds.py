@@ -4,16 +4,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_rel
 
 from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning, UndefinedScoreError
 from eyechart.metrics.scoring.judging.rounds import (
     JudgeSettings,
     ask_scores,
+    bootstrap_difference,
     bootstrap_scores,
     count_failed,
     is_scored,
     mean_of_frequencies,
     score_frequencies,
+    summed_score,
 )
 from eyechart.metrics.scoring.statistics.intervals import percentile_interval
 
@@ -143,6 +146,35 @@ def test_dimensions_share_their_resamples() -> None:
 def test_resamples_without_a_score_are_nan() -> None:
     found = bootstrap_scores([[[None], [2]]], 200, np.random.default_rng(0))[:, 0]
     assert np.isnan(found).any() and set(found[~np.isnan(found)]) == {2.0}
+
+
+def test_differences_without_failed_rounds_against_the_t_test() -> None:
+    """With 200 items both tests say the same; 10,000 resamples know a p-value to about 0.01."""
+    rng = np.random.default_rng(9)
+    first = rng.integers(0, 3, (200, 5))
+    for shift in (-0.1, 0.0, 0.05, 0.1):
+        moved = np.where(rng.random((200, 5)) < 0.5 + shift, first + 1, first - 1)
+        second = np.clip(moved, 0, 2)
+        one, other = ([scores.tolist()] for scores in (first, second))
+        found = bootstrap_difference(one, other, SCALE, np.random.default_rng(0), resamples=10_000)
+        expected = ttest_rel(first.mean(axis=1), second.mean(axis=1))
+        assert found.difference == pytest.approx(np.mean(first) - np.mean(second))
+        assert found.p_value == pytest.approx(expected.pvalue, abs=0.03)
+        assert found.interval == pytest.approx(tuple(expected.confidence_interval()), abs=0.01)
+    same = bootstrap_difference(one, one, SCALE, np.random.default_rng(0))
+    assert (same.difference, same.p_value, same.interval, same.n) == (0.0, 1.0, (0.0, 0.0), 200)
+
+
+def test_differences_pool_rounds_as_the_score_does() -> None:
+    """An image with one readable round of five weighs a fifth: 10 / 6 in the first model, 11 / 6 in the second."""
+    first, second = [[2] * 5, [0, None, None, None, None]], [[2] * 5, [1, None, None, None, None]]
+    found = bootstrap_difference([first], [second], SCALE, np.random.default_rng(0))
+    assert (summed_score([first], SCALE), found.difference) == pytest.approx((10 / 6, -1 / 6))
+    assert found.interval == pytest.approx((-1.0, 0.0))
+    with pytest.raises(UndefinedScoreError, match="no score in any round"):
+        bootstrap_difference([[[None]]], [[[1]]], SCALE, np.random.default_rng(0))
+    with pytest.raises(InputError, match="empty"):
+        bootstrap_difference([[]], [[]], SCALE, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

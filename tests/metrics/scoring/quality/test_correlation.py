@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.optimize import curve_fit, differential_evolution
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
-from eyechart.metrics.scoring.quality.correlation import Fit, fit_logistic, krcc, logistic4, logistic5, plcc, srcc
+from eyechart.metrics.scoring.quality.correlation import Fit, fit_logistic, krcc, logistic4, plcc, srcc
 
 VALUES = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=2, max_size=40).filter(
     lambda pairs: len({x for x, _ in pairs}) > 1 and len({y for _, y in pairs}) > 1
@@ -70,6 +70,11 @@ def test_logistic4_recovers_its_parameters(parameters: tuple[float, float, float
     assert abs(fit.plcc) == pytest.approx(1)
     assert np.sign(fit.plcc) == np.sign(plcc(x, y))
     assert logistic4(x, *fit.parameters) == pytest.approx(y, abs=1e-6 * np.ptp(y))
+
+
+def logistic5(x: np.ndarray, b1: float, b2: float, b3: float, b4: float, b5: float) -> np.ndarray:
+    """The logistic of Sheikh et al."""
+    return b1 * (0.5 - 1 / (1 + np.exp(b2 * (x - b3)))) + b4 * x + b5
 
 
 def test_logistic5_recovers_a_curve() -> None:

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import false_discovery_control, pearsonr, spearmanr, ttest_rel
+from scipy.stats import false_discovery_control, pearsonr, spearmanr
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.statistics.intervals import bootstrap_plcc_pairs, bootstrap_srcc_pairs
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts
 from eyechart.metrics.scoring.statistics.significance import (
-    bootstrap_mean_difference,
     bootstrap_srcc_difference,
     holm,
     mcnemar,
@@ -123,22 +122,6 @@ def test_the_bootstrap_finds_a_difference_and_none() -> None:
     assert (same.difference, same.p_value, same.interval) == (0.0, 1.0, (0.0, 0.0))
 
 
-def test_the_bootstrap_of_means_against_the_t_test() -> None:
-    """With 200 items of normal noise both tests say the same; 10,000 resamples know a p-value to about 0.01."""
-    rng = np.random.default_rng(9)
-    first = rng.normal(size=200)
-    for shift in (0.0, 0.05, 0.1, 0.3):
-        second = first + shift + 0.5 * rng.normal(size=200)
-        found = bootstrap_mean_difference(first, second, np.random.default_rng(0), resamples=10_000)
-        expected = ttest_rel(first, second)
-        low, high = expected.confidence_interval()
-        assert found.difference == pytest.approx(np.mean(first) - np.mean(second))
-        assert found.p_value == pytest.approx(expected.pvalue, abs=0.03)
-        assert found.interval == pytest.approx((low, high), abs=0.01)
-    same = bootstrap_mean_difference(first, first, np.random.default_rng(0))
-    assert (same.difference, same.p_value, same.interval, same.n) == (0.0, 1.0, (0.0, 0.0), 200)
-
-
 def test_holm_against_a_hand_computation() -> None:
     """0.005 * 4, 0.01 * 3, 0.03 * 2, and 0.04 no smaller than the one before."""
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
@@ -165,12 +148,6 @@ BAD_INPUT = [
     (lambda: williams_from_correlations(0.4, 1.5, 0.1, 50), InputError, "r_second is 1.5"),
     (lambda: williams_from_correlations(0.9, -0.9, 0.9, 50), InputError, "no data have the correlations"),
     (lambda: williams_from_correlations(0.4, 0.5, 0.1, 0), InputError, "n is 0"),
-    (
-        lambda: bootstrap_mean_difference([1, 2], [1], np.random.default_rng(0)),
-        InputError,
-        r"second has 1 row and first has 2|second has 1 rows and first has 2",
-    ),
-    (lambda: bootstrap_mean_difference([], [], np.random.default_rng(0)), InputError, "first is empty"),
     (lambda: holm([]), InputError, "p_values is empty"),
     (lambda: holm([0.1, 1.5]), InputError, r"p_values\[1\] is 1.5"),
     (lambda: holm([0.1, float("nan")]), InputError, r"p_values\[1\] is nan"),

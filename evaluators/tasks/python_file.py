@@ -1,0 +1,95 @@
+"""Tasks of one's own as Python: files that hold `TASK = Task(...)`, or `TASKS = [...]` of these."""
+
+import runpy
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, missing_column
+from eyechart.datasets_scripts.own_data.sources import FILES
+from eyechart.evaluators.protocols import PROTOCOLS
+from eyechart.evaluators.protocols.misfits import arguments_of, misfits
+from eyechart.evaluators.protocols.protocol import PromptFunction, Protocol
+from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.requests.values import brief
+from eyechart.evaluators.tasks.task import Task, TaskData
+
+_FIELDS = {"name": str, "data": TaskData, "protocol": Protocol, "groups": tuple, "headline": str}
+_DATA_FIELDS = {"datasets": tuple, "splits": tuple, "path": str | None, "split": str | None, "columns": Mapping}
+_FURTHER_PROMPTS = ("open_prompt", "blind_prompt")
+
+
+def read_python(path: Path) -> list[Task]:
+    """The tasks of a Python file, which is run.
+
+    Raises:
+        UsageError: The file cannot be run, holds no task, or a task is malformed.
+    """
+    try:
+        found = runpy.run_path(str(path))
+        tasks = [*found.get("TASKS", []), *([found["TASK"]] if "TASK" in found else [])]
+    except ValidationError as error:
+        form = next((one for one in PROTOCOLS.values() if one.__name__ == error.title), Protocol)
+        problems = "; ".join(misfits(error, form, arguments_of(error)))
+        raise UsageError(f"{path}: {error.title}: {problems}") from error
+    except EyechartError as error:
+        raise UsageError(f"{path}: {error}") from error
+    # Whatever the file does, the user has to know where.
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"the task file {path} cannot be run: {type(error).__name__}: {error}") from error
+    if not tasks or not all(isinstance(task, Task) for task in tasks):
+        raise UsageError(f"the task file {path} holds no TASK = Task(...) and no TASKS = [...] of these")
+    return [_checked_task(task, path) for task in tasks]
+
+
+def data_path(path: str, folder: Path) -> str:
+    """Where data are: a path starts at the task file; what is neither there nor has a file's ending is a Hub id."""
+    found = folder / Path(path).expanduser()
+    return str(found) if found.exists() or found.suffix in FILES else path
+
+
+def _checked_task(task: Task, file: Path) -> Task:
+    _check_fields(task, _FIELDS, f"{file}: task {task.name}")
+    _check_fields(task.data, _DATA_FIELDS, f"{file}: data of {task.name}")
+    data = task.data
+    if data.path is None and not data.datasets:
+        raise UsageError(f"{file}: data of {task.name}: there is neither a path nor a data set")
+    if data.path is not None:
+        data = replace(data, datasets=(task.name,), path=data_path(data.path, file.parent))
+    what = f"{file}: the prompt of {task.name}"
+    changed: dict[str, object] = {
+        "prompts": {name: _checked_prompt(ask, what) for name, ask in task.protocol.prompts.items()}
+    }
+    for name in _FURTHER_PROMPTS:
+        if (ask := getattr(task.protocol, name, None)) is not None:
+            changed[name] = _checked_prompt(ask, what)
+    return replace(task, data=data, protocol=replace(task.protocol, **changed))
+
+
+def _check_fields(value: object, fields: Mapping[str, object], what: str) -> None:
+    for name, kind in fields.items():
+        given = getattr(value, name)
+        if not isinstance(given, kind):  # type: ignore[arg-type]
+            expected = getattr(kind, "__name__", "text").replace("str", "text")
+            raise UsageError(f"{what}: {name} must be a {expected}; found {brief(given)}")
+
+
+def _checked_prompt(ask: PromptFunction, what: str) -> PromptFunction:
+    """The same, with plain errors of what it does wrong, which is no fault of a single row."""
+
+    def prompt(row: Row) -> Prompt:
+        try:
+            made = ask(row)
+        except KeyError as error:
+            raise UsageError(f"{what}: {missing_column(str(error.args[0]), row)}") from error
+        except Exception as error:
+            where = f"{what} fails on row {row.get('id')!r}"
+            raise UsageError(f"{where}: {type(error).__name__}: {error}") from error
+        is_list = isinstance(made, tuple | list) and made
+        if not is_list or not all(part is IMAGE or isinstance(part, str) for part in made):
+            raise UsageError(f"{what} returns {brief(made)}; expected a tuple of texts and IMAGE: (IMAGE, 'Which?')")
+        return tuple(made)
+
+    return prompt
