@@ -49,6 +49,8 @@ def compare(
             write_comparison(found, out)
         return found
 
+    from eyechart.evaluators.comparison.causes import describe_causes
+
     found = checked(work)
     if found.differences:
         console().print(_table(found))
@@ -58,6 +60,8 @@ def compare(
     _say_notes(found.differences)
     for one in found.differences:
         _say_flips(one)
+    for title, causes in found.causes.items():
+        _say(f"{title}: {describe_causes(causes)}")
     if found.only_in_one:
         _say(f"only in one run: {', '.join(found.only_in_one)}")
     for refused in found.refused:

@@ -1,10 +1,11 @@
 """Two runs, task by task."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
+from eyechart.evaluators.comparison.causes import Causes, find_causes
 from eyechart.evaluators.comparison.differences import Difference, corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores
 from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
@@ -33,6 +34,8 @@ class Comparison:
     refused: tuple[Refused, ...]
     only_in_one: tuple[str, ...]
     """Tasks that the other run does not have."""
+    causes: Mapping[str, Causes]
+    """By the title of a task, what a difference goes with, where more than the model differs."""
 
 
 def compare(
@@ -88,7 +91,16 @@ def compare(
         for key in run.tasks
         if key not in rest.tasks and (not tasks or key.task in tasks)
     ]
-    return Comparison(one.label, other.label, tuple(corrected(found)), tuple(refused), tuple(alone))
+    compared = [key for key in wanted if key.title not in {each.title for each in refused}]
+    causes = {key.title: find_causes(one.tasks[key], other.tasks[key], one.answers(key)) for key in compared}
+    return Comparison(
+        one.label,
+        other.label,
+        tuple(corrected(found)),
+        tuple(refused),
+        tuple(alone),
+        {title: cause for title, cause in causes.items() if cause is not None},
+    )
 
 
 def _compare_task(

@@ -1,0 +1,64 @@
+"""What a difference goes with, on runs of a model of our own: its replies are read again as the other run read them."""
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.comparison.compare import compare
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.tasks import get_task
+from tests.evaluators.finished_runs import write
+
+TASK = "q_bench/perception"
+DECLARES = "B and C are too much for it. Therefore, the correct answer is (A)."
+
+
+def model(messages):
+    """Answers A, declaring it in every second question; asked in lmms-eval's words it answers B."""
+    text = "".join(part.get("text", "") for part in messages[0]["content"])
+    if "given choices directly" in text:
+        return "B"
+    return DECLARES if len(text) % 2 else "A"
+
+
+@pytest.fixture
+def run(tmp_path):
+    data = load_data(get_task(TASK), is_mini=True)
+
+    def run_into(name, **settings):
+        done = evaluator(TASK, settings=settings).run(FunctionBackend(model), data, limit=40)
+        return write(tmp_path / name, [done]), done.scores["accuracy"]
+
+    return run_into
+
+
+def test_what_goes_with_the_reading_of_replies_is_what_reading_them_again_changes(run):
+    first, declared = run("declared")
+    second, strict = run("strict", extraction="strict")
+    assert declared > strict > 0
+    (causes,) = compare(first, second, allowed=["extraction"]).causes.values()
+    assert (causes.reading_settings, causes.others) == (("extraction",), ())
+    assert causes.reading == pytest.approx(causes.whole) == declared - strict
+
+
+def test_the_rest_goes_with_what_else_differs(run):
+    first, declared = run("declared")
+    second, other = run("other", extraction="strict", prompt="lmms-eval")
+    _, strict = run("strict", extraction="strict")
+    (causes,) = compare(first, second, allowed=["extraction", "prompt_id"]).causes.values()
+    assert causes.others == ("the prompt",)
+    assert causes.whole == pytest.approx(declared - other)
+    assert causes.reading == pytest.approx(declared - strict)
+    shown = (
+        CliRunner()
+        .invoke(app, ["compare", str(first), str(second), "--allow", "extraction", "--allow", "prompt_id"])
+        .output
+    )
+    words = " ".join(shown.split())
+    assert f"goes with the reading of replies (extraction), {100 * (strict - other):+.2f} % with the prompt" in words
+
+
+def test_runs_that_differ_in_nothing_else_have_no_causes(run):
+    assert compare(run("a")[0], run("b")[0]).causes == {}
