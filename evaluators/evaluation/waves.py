@@ -123,9 +123,11 @@ def _split(response: Response) -> Response:
     """The same with the reasoning split from the answer, and with what that says of how the text ended."""
     if response.text is None:
         return response
-    found = split_reasoning(response.text)
-    reasoning = "\n".join(part for part in (response.reasoning, found.reasoning) if part) or None
-    answer = found.answer.strip() if reasoning else response.text
+    text = _whole_characters(response.text)
+    found = split_reasoning(text)
+    parts = (_whole_characters(response.reasoning or ""), found.reasoning)
+    reasoning = "\n".join(part for part in parts if part) or None
+    answer = found.answer.strip() if reasoning else text
     ends_in_reasoning = reasoning is not None and not answer
     return replace(
         response,
@@ -133,6 +135,13 @@ def _split(response: Response) -> Response:
         reasoning=reasoning,
         finish_reason=REASONING if ends_in_reasoning else response.finish_reason,
     )
+
+
+def _whole_characters(text: str) -> str:
+    """The text with halves of surrogate pairs, which no file holds, replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:

@@ -1,10 +1,12 @@
 import datasets
 import pytest
+from pyarrow import parquet
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOP
+from tests.evaluators.finished_runs import write
 
 QUESTION = {"id": "q", "question": "How is it?", "options": ["Blurry", "Sharp"], "answer": "B"}
 
@@ -148,3 +150,28 @@ def test_a_model_that_reasons_though_it_was_not_to_is_named(ask):
     assert ask(Deaf(reason(3))).caveats == [
         "1 of 1 replies reason, though thinking=False was asked for: it had no effect."
     ]
+
+
+def test_texts_that_no_file_holds_are_whole_before_they_are_read_and_stored(ask, tmp_path):
+    texts = {
+        "half": "\udfff B",
+        "reasoning": "<think>\ud800?</think>B",
+        "pair": "\ud83d\ude00 B",
+        "tags": "<think>" * 10_000 + "B",
+        "long": "x" * 1_000_000,
+        "control": "B\x00\x07\x1b[31m",
+    }
+    found = ask(Writer(texts), list(texts), max_new_tokens=32)
+    lines = {line["id"]: line for line in found.predictions}
+    assert [lines[name]["text"] for name in ("half", "pair")] == ["\ufffd B", "\U0001f600 B"]
+    assert lines["reasoning"]["reasoning"] == "\ufffd?"
+    assert {name: line["choice"] for name, line in lines.items()} == {
+        **dict.fromkeys(("half", "reasoning", "pair", "control"), "B"),
+        **dict.fromkeys(("tags", "long")),
+    }
+    assert rows_of(write(tmp_path, [found]))["control"] == "B\x00\x07\x1b[31m"
+
+
+def rows_of(folder):
+    table = parquet.read_table(folder / "predictions.parquet")
+    return dict(zip(table["id"].to_pylist(), table["text"].to_pylist(), strict=True))
