@@ -57,7 +57,7 @@ def write(name: str, folder: Path) -> None:
         folder: An existing, empty folder.
 
     Raises:
-        UsageError: Unknown dataset.
+        UsageError: Unknown data set.
     """
     dataset = find_dataset(name)
     if dataset.kind == "quality":

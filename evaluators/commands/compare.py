@@ -78,6 +78,8 @@ def _table(found: "Comparison") -> "Table":
     from rich.markup import escape
     from rich.table import Table
 
+    from eyechart.metrics.scores import spec
+
     title = escape(printable(f"A: {found.first}; B: {found.second}"))
     table = Table(title=title, title_justify="left")
     for name in ("task", "data", "score"):
@@ -90,10 +92,10 @@ def _table(found: "Comparison") -> "Table":
             escape(printable(one.task)),
             escape(printable(f"{one.dataset} ({one.split})")),
             escape(printable(one.score)),
-            _number(one.first),
-            _number(one.second),
-            _number(one.difference, "+"),
-            f"{_number(one.interval[0], '+')} to {_number(one.interval[1], '+')}",
+            spec(one.key).shown(one.first),
+            spec(one.key).shown(one.second),
+            _signed(one, one.difference),
+            f"{_signed(one, one.interval[0])} to {_signed(one, one.interval[1])}".replace(" %", ""),
             _p_value(one.p_value),
             _p_value(one.p_holm),
             flips,
@@ -124,8 +126,10 @@ def _say(text: str) -> None:
     print_line(console(), text)
 
 
-def _number(value: float, sign: str = "") -> str:
-    return "undef." if math.isnan(value) else f"{value:{sign}.3f}"
+def _signed(one: "Difference", value: float) -> str:
+    from eyechart.metrics.scores import spec
+
+    return f"{'+' if value >= 0 else ''}{spec(one.key).shown(value)}"
 
 
 def _p_value(value: float) -> str:

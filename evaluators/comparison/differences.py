@@ -40,6 +40,8 @@ class Difference:
     task: str
     dataset: str
     split: str
+    key: str
+    """Of the score in the table of scores, in whose unit all numbers are."""
     score: str
     """Its label."""
     n: int
@@ -80,7 +82,7 @@ def differences(
         one, other = first.values[key], second.values[key]
         shared = [item for item in items if item in one and item in other]
         a, b = ([values[item] for item in shared] for values in (one, other))
-        empty = Difference(*place, f"{spec(key).label}{aside}", len(shared))
+        empty = Difference(*place, key, f"{spec(key).label}{aside}", len(shared))
         rng = part_generator(seed, "/".join((*place, key)))
         try:
             if spec(key).unit is Unit.CORRELATION:
@@ -119,12 +121,13 @@ def _share_difference(
     else:
         interval = percentile_interval(bootstrap_mean(a.astype(float) - b.astype(float), rng))
         name, p_value = "McNemar, exact", test.p_value
+    scale = spec(empty.key).high
     return replace(
         empty,
-        first=float(a.mean()),
-        second=float(b.mean()),
-        difference=test.difference,
-        interval=interval,
+        first=scale * float(a.mean()),
+        second=scale * float(b.mean()),
+        difference=scale * test.difference,
+        interval=(scale * interval[0], scale * interval[1]),
         p_value=p_value,
         test=name,
         only_first=tuple(item for item, x, y in zip(items, a, b, strict=True) if x and not y),

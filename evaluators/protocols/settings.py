@@ -1,7 +1,8 @@
 """The settings of protocols: listed, and changed by name with every value checked."""
 
+import contextlib
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -26,13 +27,37 @@ class Setting:
 
 
 def list_settings(protocol: Protocol) -> list[Setting]:
-    """The settings of a task's protocol, with the task's own values as defaults."""
+    """The settings of a task's protocol that the task can use, with its own values as defaults."""
+    fields = setting_fields(type(protocol))
+    others = {name: _other_values(protocol, name, info.annotation) for name, info in fields.items()}
+    reachable = [protocol, *(one for found in others.values() for one in found or ())]
     return [
         Setting(
             name, _type_name(protocol, name, info.annotation), getattr(protocol, name), _meaning(type(protocol), name)
         )
-        for name, info in setting_fields(type(protocol)).items()
+        for name, info in fields.items()
+        if others[name] != [] and any(name not in one.unused_settings() for one in reachable)
     ]
+
+
+def _other_values(protocol: P, name: str, annotation: Any) -> list[P] | None:
+    """The protocol with each other value of a setting that it takes; None where there is no list of values."""
+    values: Iterable[Any]
+    if name == "prompt":
+        values = protocol.prompts
+    elif get_origin(annotation) is Literal:
+        values = get_args(annotation)
+    elif annotation is bool:
+        values = (True, False)
+    else:
+        return None
+    found = []
+    for value in values:
+        given: dict[str, Any] = {name: value}
+        if value != getattr(protocol, name):
+            with contextlib.suppress(ValidationError, UsageError):
+                found.append(replace(protocol, **given))
+    return found
 
 
 def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:

@@ -149,7 +149,7 @@ def test_refusals(compared: Any) -> None:
     first = run("right answer", "right refusal", "wrong refusal", "unreadable", "wrong answer")
     second = run("wrong answer", "right answer", "right refusal", "right refusal", "wrong answer")
     (one,) = compared([first], [second]).differences
-    assert (one.score, one.first, one.second) == ("self-awareness", 0.4, 0.6)
+    assert (one.score, one.first, one.second) == ("self-awareness", 40.0, 60.0)
     assert one.only_first == ("q0",) and one.only_second == ("q2", "q3")
 
 
@@ -208,22 +208,20 @@ def reply(messages: Any, words: Sequence[str] | None = None) -> Any:
 @pytest.mark.parametrize(
     ("task", "scores"),
     [
-        ("q_bench/perception", {"accuracy": 1}),
-        ("mmbench/en", {"circular_accuracy": 1, "vanilla_accuracy": 1}),
-        ("ql_bench/single", {"score_sa": 100}),
-        ("q_bench/description", {"sum": 1}),
-        ("aes_bench/interpretation", {"mean": 1}),
-        ("q_bench/assessment", {"srcc": 1}),
-        ("two_afc/fine_mos", {"consistency": 1, "accuracy_all": 1}),
+        ("q_bench/perception", ["accuracy"]),
+        ("mmbench/en", ["circular_accuracy", "vanilla_accuracy"]),
+        ("ql_bench/single", ["score_sa"]),
+        ("q_bench/description", ["sum"]),
+        ("aes_bench/interpretation", ["mean"]),
+        ("q_bench/assessment", ["srcc"]),
+        ("two_afc/fine_mos", ["consistency", "accuracy_all"]),
     ],
 )
-def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: str, scores: dict[str, float]) -> None:
+def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: str, scores: list[str]) -> None:
     run = evaluator(task).run(FunctionBackend(reply), load_data(get_task(task), is_mini=True), limit=40)
     folders = [write(tmp_path / name, [run]) for name in "ab"]
-    found = {one.score: one.first for one in compare(*folders).differences}
-    assert {key: found[spec(key).label] * scale for key, scale in scores.items()} == pytest.approx(
-        {key: run.scores[key] for key in scores}
-    )
+    found = {one.key: one.first for one in compare(*folders).differences}
+    assert {key: found[key] for key in scores} == pytest.approx({key: run.scores[key] for key in scores})
 
 
 def test_a_task_of_ones_own(compared: Any) -> None:
@@ -392,7 +390,7 @@ def test_the_command(tmp_path: Path) -> None:
         write(tmp_path / name, [choices(marks)]) for name, marks in (("a", "1" * 9 + "0"), ("b", "0" * 10))
     )
     shown = call(first, second, "--out", tmp_path / "found.json")
-    assert "│ 0.900 │ 0.000 │     +0.900 │" in shown and "0.0039" in shown and "9 / 0" in shown
+    assert "│ 90.00 % │ 0.00 % │   +90.00 % │" in shown and "0.0039" in shown and "9 / 0" in shown
     assert "correct only in A: q0, q1, q2, q3, q4 and 4 more" in shown
     assert "p (Holm): Holm-adjusted (1 test)" in shown
     (found,) = json.loads((tmp_path / "found.json").read_text())["differences"]
