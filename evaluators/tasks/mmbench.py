@@ -40,6 +40,11 @@ _BLIND = (
 )
 
 
+def choice_prompt(row: Row) -> Prompt:
+    """Image, hint, question, options, instruction, as the authors' code sends them."""
+    return (IMAGE, vlmevalkit_prompt(row)[-1])
+
+
 def blind_prompt(row: Row) -> Prompt:
     """Question and options without the image: Appendix B."""
     # What a question or an option says is put in as it is, braces and all.
@@ -69,8 +74,8 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
         data=TaskData(("mmbench",), splits, config),
         protocol=CircularEval(
             prompts={
-                DEFAULT: vlmevalkit_prompt,
-                VLMEVALKIT: vlmevalkit_prompt,
+                DEFAULT: choice_prompt,
+                VLMEVALKIT: choice_prompt,
                 LMMS_EVAL: lmms_eval_mmbench_cn_prompt if config.startswith("c") else lmms_eval_mmbench_prompt,
             },
             prompt_id="mmbench/2",

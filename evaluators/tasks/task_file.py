@@ -27,6 +27,7 @@ from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.python_file import data_path, read_python
 from eyechart.evaluators.tasks.task import Task, TaskData
+from eyechart.evaluators.tasks.toolkit_prompts import VLMEVALKIT, vlmevalkit_prompt
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
 _LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "description")
@@ -159,7 +160,10 @@ def _task(file: _File, folder: Path) -> Task:
         raise unknown_name("protocol", file.protocol, PROTOCOLS)
     _check_prompt(file)
     digest = hashlib.sha256(file.prompt.encode()).hexdigest()[:8]
-    given: dict[str, Any] = {"prompts": {DEFAULT: prompt_function(file.prompt)}, "prompt_id": f"{file.name}/{digest}"}
+    prompts = {DEFAULT: prompt_function(file.prompt)}
+    if PROTOCOLS[file.protocol].kind == "multiple choice":
+        prompts[VLMEVALKIT] = vlmevalkit_prompt
+    given: dict[str, Any] = {"prompts": prompts, "prompt_id": f"{file.name}/{digest}"}
     if file.prefill:
         given["prefill"] = file.prefill
     if file.word_pairs:

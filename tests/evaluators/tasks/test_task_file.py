@@ -172,7 +172,7 @@ def test_tasks_prints_an_own_task_in_full(own):
     for text in ("my_questions", "<image>", "A. red", "Answer with the letter", "early_stop", "circular_accuracy *"):
         assert text in shown.output
     # It has no prompts for these settings.
-    assert shown.output.count("what a model sees") == 1 and "grade_open_answers" not in shown.output
+    assert shown.output.count("what a model sees") == 2 and "grade_open_answers" not in shown.output
     assert "blind  " not in shown.output
     shown = invoke("tasks", own / "own_prompt.py").output
     assert "fallback" in shown and "closed-set" not in shown and "loss" not in shown
