@@ -24,7 +24,8 @@ from eyechart.evaluators.commands.arguments import (
     parse_object,
     parse_pairs,
 )
-from eyechart.evaluators.commands.running import execute_plan
+from eyechart.evaluators.commands.running import default_folder, execute_plan
+from eyechart.evaluators.commands.serving import ServeArguments, stopped_at_end
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
     from eyechart.evaluators.runs.plan import TaskRun
     from eyechart.evaluators.runs.run import RunOptions
     from eyechart.evaluators.runs.suite_file import Suite
+
+
+_OF_MODELS_HERE = frozenset(
+    (
+        *("batch_size", "device", "dtype", "device_map", "attention", "revision", "trust_remote_code"),
+        *("adapter", "processor"),
+    )
+)
+"""Options that a model needs which runs in this process."""
 
 
 @dataclass(frozen=True)
@@ -112,20 +122,44 @@ class ModelArguments:
         typer.Option(metavar="JSON", help="Fields to send to the server with every request, as a JSON object."),
     ] = None
 
+    def check_served(self) -> None:
+        """Refuse what is not for a server of the run's own.
+
+        Raises:
+            UsageError: Such an option is given.
+        """
+        if self.backend is BackendKind.TRANSFORMERS:
+            raise UsageError("--serve starts a server, which --backend transformers does not ask; leave one out")
+        if self.base_url is not None or self.served_name is not None:
+            name = "--base-url" if self.base_url is not None else "--served-name"
+            raise UsageError(f"{name} is for a server that runs already, and --serve starts one; leave one out")
+        given = {one.name for one in fields(self) if getattr(self, one.name) != one.default}
+        if here := sorted(given & _OF_MODELS_HERE):
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in here)
+            raise UsageError(
+                f"{names} is for a model that runs in eyechart itself; a server has options of its own for it: put "
+                "those into --serve-args"
+            )
+
     @property
     def is_named(self) -> bool:
         """Whether a model is named, and not the bundled one meant."""
         return self.model is not None or self.backend is not None or self.base_url is not None
 
-    def endpoint(self) -> EndpointOptions | None:
+    def endpoint(self, *, is_served: bool = False) -> EndpointOptions | None:
         """How to ask a server, None for a model that runs here.
+
+        Args:
+            is_served: Whether the run starts the server.
 
         Raises:
             UsageError: Options that do not go together.
         """
         if self.backend is BackendKind.TRANSFORMERS and self.base_url is not None:
             raise UsageError("--base-url is the address of a server, which --backend transformers does not ask")
-        if self.backend is not BackendKind.OPENAI and self.base_url is None:
+        if is_served:
+            self.check_served()
+        elif self.backend is not BackendKind.OPENAI and self.base_url is None:
             if self.served_name is not None:
                 raise UsageError("--served-name is a server's name for its model, and no server is asked")
             if self.extra_body is not None:
@@ -169,6 +203,7 @@ class ModelArguments:
 @expanded
 def run(
     model: ModelArguments,
+    serve: ServeArguments,
     data: DataArguments,
     task: TaskArguments,
     judge: JudgeArguments,
@@ -222,13 +257,21 @@ def run(
         return None, plan
 
     suite_file, plan = checked(plan_run)
-    judging, endpoint = checked(judge.options), checked(model.endpoint)
+    folder = task.out or default_folder()
+    judging, server = checked(judge.options), checked(lambda: serve.server(model.model, folder))
+    endpoint = checked(lambda: model.endpoint(is_served=server is not None))
     checked(model.chat)
     checked(lambda: check_data(plan))
 
     def make_backend(own_device: str | None) -> "Backend":
         from eyechart.evaluators.backends import resolve_backend
 
+        if server is not None and endpoint is not None:
+            from eyechart.evaluators.backends.endpoint.serving import ServedBackend
+            from eyechart.evaluators.runs.run import make_folder
+
+            make_folder(folder)
+            return ServedBackend(resolve_backend(model.model, endpoint=serve.start(server, endpoint)), server)
         return resolve_backend(
             model.model,
             batch_size=model.batch_size,
@@ -244,7 +287,8 @@ def run(
         contents = None if suite_file is None else suite_file.model_dump()
         return RunOptions(seed, task.skip_bad, skip_missing, contents, model.name)
 
-    execute_plan(plan, make_backend, options, task.out, judging, use_store=not task.no_store)
+    with stopped_at_end(server):
+        execute_plan(plan, make_backend, options, folder, judging, use_store=not task.no_store)
 
 
 def _given(group: DataArguments | TaskArguments) -> list[str]:

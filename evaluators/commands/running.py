@@ -44,7 +44,7 @@ def execute_plan(
     from eyechart.evaluators.runs.plan import check_judging
     from eyechart.evaluators.runs.run import execute
 
-    folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    folder = out or default_folder()
 
     def finish() -> bool:
         check_judging(plan, judge is not None)
@@ -59,3 +59,8 @@ def execute_plan(
             return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes, asked)
 
     raise typer.Exit(0 if checked(finish) else 1)
+
+
+def default_folder() -> Path:
+    """Where the results of a run that begins now go, if no folder is given."""
+    return Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")

@@ -93,7 +93,7 @@ def execute(
     if processes is not None:
         backend = DistributedBackend(backend, processes)
     if is_main:
-        _make_folder(folder)
+        make_folder(folder)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
     results: Sequence[Evaluation] = ()
@@ -141,7 +141,12 @@ def _write_report(folder: Path, output: Console, messages: Console) -> None:
         print_line(messages, f"eyechart: there is no report: {brief}. {again}", "red")
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make the folder of a run, if it is not there.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # A folder can exist and yet not take files: a full disk, other people's, a read-only mount.

@@ -61,10 +61,11 @@ class OpenAIBackend(Backend):
 
     def identity(self) -> dict[str, Any]:
         """Model, server and decoding."""
+        serve = self._options.serve
         return {
             "backend": "openai",
             "name": self.name,
-            "base_url": self._base_url,
+            **({"base_url": self._base_url} if serve is None else {"serve": serve.settings()}),
             "decoding": "greedy",
             "top_logprobs": self._options.top_logprobs,
             **self._options.asked(),
@@ -83,7 +84,8 @@ class OpenAIBackend(Backend):
             ModelError: The server refuses the key or the model, cannot be reached, does not give what is wanted, or
                 fails in the same way from the first request on.
         """
-        with ChatClient(self._model, self._options, self._record) as client:
+        asked_for = self._model if self._options.serve is None else self._options.served_name or self._model
+        with ChatClient(asked_for, self._options, self._record) as client:
             # A lock of its own: where all stops, threads that still wait for an answer may hold it for long.
             respond = partial(self._respond, client, threading.Lock())
             first_failures = FirstFailures()

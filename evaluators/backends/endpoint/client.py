@@ -83,7 +83,7 @@ class ChatClient:
             base_url=self.base_url,
             timeout=openai.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_TIMEOUT)),
             max_retries=options.max_retries,
-            http_client=TimedClient(options.timeout, is_final),
+            http_client=TimedClient(options.timeout, is_final, use_proxy=options.serve is None),
         )
 
     def __enter__(self) -> Self:

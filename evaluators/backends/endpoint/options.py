@@ -1,7 +1,7 @@
 """How a server is asked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
@@ -23,6 +23,27 @@ _OWN_FIELDS = frozenset(
 
 
 @dataclass(frozen=True)
+class ServedModel:
+    """What the server of a run's own serves; stands for its address, whose port differs from run to run.
+
+    Attributes:
+        program: One of the programs of `serving`.
+        version: The program's version, where it says it.
+        arguments: What it was given besides the model and the address.
+        fingerprint: Identifies the files of the model and of the arguments; None where there are none here.
+    """
+
+    program: str
+    version: str | None
+    arguments: tuple[str, ...]
+    fingerprint: str | None
+
+    def settings(self) -> dict[str, Any]:
+        """The same as part of a result and of stored answers."""
+        return {**asdict(self), "arguments": list(self.arguments)}
+
+
+@dataclass(frozen=True)
 class EndpointOptions:
     """How a server is asked. The API key is no option: it is the environment variable `OPENAI_API_KEY`.
 
@@ -40,6 +61,8 @@ class EndpointOptions:
         extra_body: Fields to send with every request, for what only some servers know, such as {"top_k": 1}.
         served_name: Name under which the server is known to answer, where that is neither the model's nor a dated
             version of it. No answer depends on it, only what a result says.
+        serve: What the server serves, where this run started it; it is then asked for `served_name`, and reached
+            without a proxy.
     """
 
     base_url: str | None = None
@@ -50,6 +73,7 @@ class EndpointOptions:
     served_name: str | None = None
     chat: ChatOptions = field(default_factory=ChatOptions)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    serve: ServedModel | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""

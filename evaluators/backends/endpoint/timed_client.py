@@ -17,11 +17,12 @@ class TimedClient(openai.DefaultHttpxClient):
     Args:
         timeout: Seconds from the sending of a request to the last byte of its answer.
         is_final: Tells from the text of a server's error (5xx) that the same request would fail again.
+        use_proxy: Whether the proxies are used that the environment names.
     """
 
-    def __init__(self, timeout: float, is_final: Callable[[str], bool]) -> None:
+    def __init__(self, timeout: float, is_final: Callable[[str], bool], *, use_proxy: bool = True) -> None:
         """Keep both."""
-        super().__init__()
+        super().__init__(trust_env=use_proxy)
         self._whole_timeout = timeout
         self._is_final = is_final
 

@@ -153,15 +153,23 @@ def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None
         of its files and the contents of small ones, or the sizes and times of change of large ones. With an adapter,
         that of both; None for an adapter from the Hub.
     """
-    found = _folder_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
+    found = files_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
     if adapter is None or found is None:
         return found
-    return f"{found}+{_folder_digest(adapter)}" if os.path.isdir(adapter) else None
+    return f"{found}+{files_digest(adapter)}" if os.path.isdir(adapter) else None
 
 
-def _folder_digest(folder: str) -> str:
+def files_digest(folder: str) -> str:
+    """Identifies the files of a model.
+
+    Args:
+        folder: Its folder, or its only file.
+
+    Returns:
+        The SHA-256, in hexadecimal, over names, contents of small files, and sizes and times of change of large ones.
+    """
     digest = hashlib.sha256()
-    for path in sorted(Path(folder).rglob("*")):
+    for path in sorted(Path(folder).rglob("*")) if os.path.isdir(folder) else [Path(folder)]:
         if path.is_file():
             status = path.stat()
             small = status.st_size <= _LARGEST_READ

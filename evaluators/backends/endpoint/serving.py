@@ -1,0 +1,293 @@
+"""A server of the run's own: started on a free port of this machine, watched, and stopped at the end."""
+
+import contextlib
+import http.client
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from sysconfig import get_path
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.evaluators.backends import bundled
+from eyechart.evaluators.backends.endpoint.client import read_key
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions, ServedModel
+from eyechart.evaluators.backends.wrapper import BackendWrapper
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+
+DEFAULT_START_TIMEOUT = 1800.0
+_HOST = "127.0.0.1"
+_OWN_ARGUMENTS = ("--host", "--port", "--model", "--model-path", "-m")
+# What results must not hold.
+_SECRETS = ("--api-key", "--hf-token", "-hft")
+_PAUSE = 0.5
+_GET_TIMEOUT = 10
+_STOP_TIMEOUT = 30
+_LINES_SHOWN = 20
+_BYTES_READ = 16 * 2**10
+
+
+@dataclass(frozen=True)
+class _Program:
+    command: str
+    """Its name on PATH."""
+    before_model: tuple[str, ...]
+    """Arguments up to the model."""
+    install: str
+    """How it is installed."""
+    version: tuple[str, str]
+    """Path and field at which the running server says its version."""
+
+
+_PROGRAMS: Mapping[str, _Program] = {
+    "vllm": _Program("vllm", ("serve",), "pip install vllm", ("/version", "version")),
+    "sglang": _Program(
+        "python",
+        ("-m", "sglang.launch_server", "--model-path"),
+        'pip install "sglang[all]"',
+        ("/get_server_info", "version"),
+    ),
+    "llama.cpp": _Program(
+        "llama-server", ("-m",), "see https://github.com/ggml-org/llama.cpp#quick-start", ("/props", "build_info")
+    ),
+}
+
+
+class Server:
+    """The server of a run; nothing is started before `start`.
+
+    Args:
+        program: "vllm", "sglang" or "llama.cpp".
+        model: The model's id or folder; llama.cpp's is a GGUF file.
+        arguments: What the program is given besides the model and the address.
+        log: File for what it writes, in a folder that exists when it starts.
+        executable: The program; by default it is looked up on PATH. For SGLang, the Python that has it.
+    """
+
+    def __init__(
+        self, program: str, model: str, arguments: Sequence[str], log: Path, executable: str | None = None
+    ) -> None:
+        """Find the program.
+
+        Raises:
+            UsageError: It is not there, or an argument is not allowed.
+        """
+        for argument in arguments:
+            _check_argument(argument)
+        self.program = program
+        self.log = log
+        self._path = str(bundled.folder()) if model == bundled.NAME else model
+        if program == "llama.cpp" and not Path(self._path).is_file():
+            raise UsageError(f"llama.cpp serves a GGUF file, and --model {model} is no file")
+        self._arguments = tuple(arguments)
+        self._executable = _find(program, executable)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+
+    def start(self, options: EndpointOptions, timeout: float, waiting: Callable[[str], object]) -> EndpointOptions:
+        """Start it and wait until it answers.
+
+        Args:
+            options: How it is to be asked.
+            timeout: Seconds to wait.
+            waiting: Called again and again with the last line that the server wrote.
+
+        Returns:
+            The same options with its address and the name that it gives the model.
+
+        Raises:
+            ModelError: It ended, or did not answer in time; the note holds its last lines.
+        """
+        # Before it can write into a file that an argument names.
+        fingerprint = _fingerprint(self._path, self._arguments)
+        with socket.create_server((_HOST, 0)) as free:
+            self._port = free.getsockname()[1]
+        command = [self._executable, *_PROGRAMS[self.program].before_model, self._path]
+        command += ["--host", _HOST, "--port", str(self._port), *self._arguments]
+        with self.log.open("wb") as output:
+            # A group of its own: whatever it starts is stopped with it, and Ctrl-C reaches it through `close` alone.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        try:
+            served_name = self._wait(timeout, waiting)
+        except BaseException:
+            self.close()
+            raise
+        path, field = _PROGRAMS[self.program].version
+        version = (self._get(path) or {}).get(field)
+        served = ServedModel(self.program, version, self._arguments, fingerprint)
+        return replace(options, base_url=f"http://{_HOST}:{self._port}/v1", served_name=served_name, serve=served)
+
+    def check(self) -> None:
+        """Do nothing while the server runs.
+
+        Raises:
+            ModelError: It has ended.
+        """
+        if ending := self.ending():
+            raise ModelError(ending)
+
+    def ending(self) -> str:
+        """How the server ended by itself; "" while it runs, and where it was stopped."""
+        code = None if self._process is None else self._process.poll()
+        if code is None:
+            return ""
+        how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        return f"{self.program} {how}; its log is {self.log}"
+
+    def last_lines(self, number: int = _LINES_SHOWN) -> str:
+        """The last lines that the server wrote, without empty ones."""
+        with contextlib.suppress(OSError), self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - _BYTES_READ))
+            lines = file.read().decode(errors="replace").splitlines()
+            return "\n".join([line.rstrip() for line in lines if line.strip()][-number:])
+        return ""
+
+    def close(self) -> None:
+        """Stop the server and all that it started."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        try:
+            if process.poll() is None:
+                _signal_group(process.pid, signal.SIGTERM)
+                process.wait(_STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            # Its workers may outlive it, above all after a crash.
+            _signal_group(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _wait(self, timeout: float, waiting: Callable[[str], object]) -> str:
+        """Wait until the server answers; gives the name under which it serves the model."""
+        end = time.monotonic() + timeout
+        # While it loads a model, llama.cpp lists it already.
+        while self._get("/health") is None or (models := self._get("/v1/models")) is None:
+            ending = self.ending()
+            if not ending and time.monotonic() > end:
+                ending = f"{self.program} did not answer within {timeout:g} s (--serve-timeout); its log is {self.log}"
+            if ending:
+                error = ModelError(ending)
+                error.add_note(self.last_lines())
+                raise error
+            waiting(self.last_lines(1))
+            time.sleep(_PAUSE)
+        names = [str(model["id"]) for model in models.get("data") or ()]
+        return self._path if self._path in names or not names else names[0]
+
+    def _get(self, path: str) -> dict[str, Any] | None:
+        """What the server answers, {} where that is no JSON object; None where it does not answer, or refuses."""
+        # Not through a proxy, which would look for its own loopback.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        key = {"Authorization": f"Bearer {read_key()}"} if read_key() else {}
+        try:
+            with opener.open(
+                urllib.request.Request(f"http://{_HOST}:{self._port}{path}", headers=key), timeout=_GET_TIMEOUT
+            ) as answer:
+                content = answer.read()
+        except (OSError, http.client.HTTPException):
+            return None
+        try:
+            found = json.loads(content)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+class ServedBackend(BackendWrapper):
+    """Says that the server of the run has ended, where that is why an answer failed.
+
+    Args:
+        backend: What asks the server.
+        server: The server, which was started.
+    """
+
+    def __init__(self, backend: Backend, server: Server) -> None:
+        """Keep both."""
+        super().__init__(backend)
+        self._server = server
+
+    def check(self, output_type: OutputType) -> None:
+        """Raise `ModelError` if the server has ended, and no further task begins, or if this can't be had."""
+        self._server.check()
+        super().check(output_type)
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """The backend's answers.
+
+        Raises:
+            ModelError: The server has ended, or the backend says so.
+        """
+        try:
+            for response in self._backend.answer(requests):
+                if response.error is not None:
+                    self._server.check()
+                yield response
+        except ModelError:
+            self._server.check()
+            raise
+
+
+def _check_argument(argument: str) -> None:
+    name = argument.partition("=")[0]
+    if name in _OWN_ARGUMENTS:
+        raise UsageError(f"--serve-args holds {name}, which eyechart gives the server itself; leave it out")
+    if name in _SECRETS:
+        raise UsageError(
+            f"--serve-args holds {name}, and results hold these arguments; on this machine the server needs no key of "
+            "its own, and a token of the Hub is read from the environment variable HF_TOKEN"
+        )
+
+
+def _find(program: str, executable: str | None) -> str:
+    """The path of a program.
+
+    Raises:
+        UsageError: There is none.
+    """
+    known = _PROGRAMS[program]
+    if executable is not None:
+        found = shutil.which(executable)
+        if found is None:
+            raise UsageError(f"--serve-program {executable} is no program")
+        return found
+    if program == "sglang":
+        found = sys.executable if importlib.util.find_spec("sglang") else None
+    else:
+        # An environment's programs are there for its Python, whether or not PATH names them.
+        found = shutil.which(known.command) or shutil.which(known.command, path=get_path("scripts"))
+    if found is None:
+        what = "the Python of the environment that has it" if program == "sglang" else "the program"
+        raise UsageError(
+            f"{program} is not installed here, as --serve {program} needs it. Install it ({known.install}), or name "
+            f"{what}: --serve-program PATH"
+        )
+    return found
+
+
+def _fingerprint(path: str, arguments: Sequence[str]) -> str | None:
+    """Identifies the model's files and those that arguments name, such as a chat template; None for none."""
+    from eyechart.evaluators.backends.local.loading import files_digest
+
+    values = (argument.rpartition("=")[2] for argument in arguments)
+    files = [*([path] if os.path.exists(path) else []), *(value for value in values if os.path.isfile(value))]
+    return "+".join(map(files_digest, files)) or None
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    # macOS refuses where only a process is left that has ended.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
