@@ -144,7 +144,7 @@ def stopped_at_end(server: "Server | None") -> Iterator[None]:
         yield
     finally:
         if ending := server.ending():
-            print_line(console(stderr=True), f"eyechart: {ending}. Its last lines:\n{server.last_lines()}", "red")
+            print_line(console(stderr=True), f"eyechart: {ending}. Its last lines:\n{server.last_words()}", "red")
         server.close()
         for number in signals:
             signal.signal(number, signal.SIG_DFL)

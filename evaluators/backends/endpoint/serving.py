@@ -35,7 +35,8 @@ _PAUSE = 0.5
 _GET_TIMEOUT = 10
 _STOP_TIMEOUT = 30
 _LINES_SHOWN = 20
-_BYTES_READ = 16 * 2**10
+_ERRORS_SHOWN = 5
+_BYTES_READ = 64 * 2**10
 
 
 @dataclass(frozen=True)
@@ -147,13 +148,20 @@ class Server:
         how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
         return f"{self.program} {how}; its log is {self.log}"
 
-    def last_lines(self, number: int = _LINES_SHOWN) -> str:
-        """The last lines that the server wrote, without empty ones."""
+    def last_words(self) -> str:
+        """The last lines that the server wrote, and above them errors that it wrote before."""
+        lines = self._lines()
+        earlier, last = lines[:-_LINES_SHOWN], lines[-_LINES_SHOWN:]
+        # vLLM writes much after the error that ended it, as its processes end one after the other.
+        errors = list(dict.fromkeys(line for line in earlier if "Error: " in line))[-_ERRORS_SHOWN:]
+        return "\n".join([*errors, *(["..."] if errors else []), *last])
+
+    def _lines(self) -> list[str]:
+        """The end of the log, without empty lines."""
         with contextlib.suppress(OSError), self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - _BYTES_READ))
-            lines = file.read().decode(errors="replace").splitlines()
-            return "\n".join([line.rstrip() for line in lines if line.strip()][-number:])
-        return ""
+            return [line.rstrip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+        return []
 
     def close(self) -> None:
         """Stop the server and all that it started."""
@@ -181,9 +189,9 @@ class Server:
                 ending = f"{self.program} did not answer within {timeout:g} s (--serve-timeout); its log is {self.log}"
             if ending:
                 error = ModelError(ending)
-                error.add_note(self.last_lines())
+                error.add_note(self.last_words())
                 raise error
-            waiting(self.last_lines(1))
+            waiting("".join(self._lines()[-1:]))
             time.sleep(_PAUSE)
         names = [str(model["id"]) for model in models.get("data") or ()]
         return self._path if self._path in names or not names else names[0]
