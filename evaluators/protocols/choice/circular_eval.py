@@ -17,7 +17,7 @@ from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
 from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
 from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
-from eyechart.evaluators.protocols.choice.passes import OPEN, asked_pass, observed
+from eyechart.evaluators.protocols.choice.passes import OPEN, asked_pass, asked_reply, observed, passes_and_replies
 from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
     add_choices,
@@ -41,7 +41,7 @@ from eyechart.metrics.scoring.choices.circular import add_circular, circular_sco
 from eyechart.metrics.scoring.choices.circular_passes import find_questions
 from eyechart.metrics.scoring.choices.extraction import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
-from eyechart.metrics.scoring.choices.replies import Extraction, moved_reply, unplaced_reply
+from eyechart.metrics.scoring.choices.replies import Extraction
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.replies import Judge, judge_name
@@ -161,7 +161,7 @@ class CircularEval(Protocol):
         add_choices(
             [items[place] for place in places],
             [rows[place] for place in places],
-            [_reply(responses[asked[number]], passes[number], self.extraction) for number in there],
+            [asked_reply(responses[asked[number]], passes[number], self.extraction) for number in there],
             self._extraction(),
             self.judge,
             questions=[passes[number].question for number in there],
@@ -184,7 +184,7 @@ class CircularEval(Protocol):
             diagnostics["extractor_agreement"] = self.human_labels.agreement(observed(public))
         files = {}
         if len(public) < len(answered):
-            passes, replies = _passes_and_replies(answered, self.extraction)
+            passes, replies = passes_and_replies(answered, self.extraction)
             asked = sum(len(passes_of(one.row)) for one in answered)
             changed = sum(cell_text(reply) != reply for reply in replies)
             diagnostics["answer_file"] = {"passes": len(passes), "missing": asked - len(passes), "changed": changed}
@@ -235,7 +235,7 @@ class CircularEval(Protocol):
         counts = {row["id"]: len(passes_of(row)) for row, _ in passes}
         return {
             "predictions": [
-                _reply(response, one, self.extraction) for (_, response), one in zip(passes, asked, strict=True)
+                asked_reply(response, one, self.extraction) for (_, response), one in zip(passes, asked, strict=True)
             ],
             "references": [item["answer"] for item in items],
             "choices": [item["options"] for item in items],
@@ -329,24 +329,6 @@ class CircularEval(Protocol):
             max_new_tokens=self.reply_length,
             pass_name=OPEN,
         )
-
-
-def _reply(response: Response, one: QuestionPass, extraction: Extraction) -> str:
-    return unplaced_reply(
-        response.text or "", list(shown_options(response)), one.options, extraction, response.finish_reason
-    )
-
-
-def _passes_and_replies(answered: Sequence[RowResponses], extraction: Extraction) -> tuple[list[Row], list[str]]:
-    """Each pass as its release shows it, and the reply in its letters."""
-    passes: list[Row] = []
-    replies = []
-    for row, response in observed(answered):
-        one = asked_pass(row, response)
-        passes.append({**row, "index": one.index, "question": one.question, "hint": one.hint, "options": one.options})
-        shown, ended = shown_options(response), response.finish_reason
-        replies.append(moved_reply(response.text or "", shown, one.options, extraction, ended))
-    return passes, replies
 
 
 def _of_open(answered: RowResponses) -> Response:

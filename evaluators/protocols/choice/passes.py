@@ -1,9 +1,11 @@
-"""The passes of CircularEval that were asked and answered."""
+"""The passes of CircularEval that were asked and answered, and the replies to them."""
 
 from collections.abc import Sequence
 
 from eyechart.datasets_scripts.common.choice.passes import QuestionPass, passes_of
+from eyechart.evaluators.protocols.choice.questions import shown_options
 from eyechart.evaluators.requests.types import Response, Row, RowResponses
+from eyechart.metrics.scoring.choices.replies import Extraction, moved_reply, unplaced_reply
 
 OPEN = "open"
 """The pass that shows no options, and is none of CircularEval's."""
@@ -22,3 +24,22 @@ def observed(answered: Sequence[RowResponses]) -> list[tuple[Row, Response]]:
         for response in one.responses
         if response.error is None and response.request.pass_name != OPEN
     ]
+
+
+def asked_reply(response: Response, one: QuestionPass, extraction: Extraction) -> str:
+    """The reply in the letters of the pass as it was asked."""
+    return unplaced_reply(
+        response.text or "", list(shown_options(response)), one.options, extraction, response.finish_reason
+    )
+
+
+def passes_and_replies(answered: Sequence[RowResponses], extraction: Extraction) -> tuple[list[Row], list[str]]:
+    """Each pass as its release shows it, and the reply in its letters."""
+    passes: list[Row] = []
+    replies = []
+    for row, response in observed(answered):
+        one = asked_pass(row, response)
+        passes.append({**row, "index": one.index, "question": one.question, "hint": one.hint, "options": one.options})
+        shown, ended = shown_options(response), response.finish_reason
+        replies.append(moved_reply(response.text or "", shown, one.options, extraction, ended))
+    return passes, replies
