@@ -94,7 +94,7 @@ class Protocol(ABC):
     prompt: str = DEFAULT
     """Wording of the prompt: one of the task's."""
     max_new_tokens: Count | None = None
-    """The longest reply, in tokens: by default the task's usual length, or 4,096 where the model reasons first."""
+    """The longest reply, in tokens; where a run sets none, 4,096 if the model reasons first."""
 
     def __post_init__(self) -> None:
         """Refuse a prompt that the task does not have.

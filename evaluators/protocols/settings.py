@@ -31,10 +31,9 @@ def list_settings(protocol: Protocol) -> list[Setting]:
     fields = setting_fields(type(protocol))
     others = {name: _other_values(protocol, name, info.annotation) for name, info in fields.items()}
     reachable = [protocol, *(one for found in others.values() for one in found or ())]
+    defaults = {name: getattr(protocol, name) for name in fields} | {"max_new_tokens": protocol.reply_length}
     return [
-        Setting(
-            name, _type_name(protocol, name, info.annotation), getattr(protocol, name), _meaning(type(protocol), name)
-        )
+        Setting(name, _type_name(protocol, name, info.annotation), defaults[name], _meaning(type(protocol), name))
         for name, info in fields.items()
         if others[name] != [] and any(name not in one.unused_settings() for one in reachable)
     ]
