@@ -255,6 +255,9 @@ def test_settings_and_identity_are_json_and_name_the_server(http, model_server, 
         "base_url": http.url_for("/v1"),
         "decoding": "greedy",
         "top_logprobs": 7,
+        "system_prompt": None,
+        "thinking": None,
+        "extra_body": {},
     }
     assert model.identity() == backend("my/model", top_logprobs=7, concurrency=8).identity()
 
