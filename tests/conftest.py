@@ -34,8 +34,15 @@ hypothesis.settings.register_profile("eyechart", deadline=None)
 hypothesis.settings.load_profile("eyechart")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let files with slow tests come first: of several processes, none is left with a long file when all others end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests on real servers, unless they are asked for, and let files with slow tests come first.
+
+    So of several processes none is left with a long file when all others end.
+    """
+    if "servers" not in config.getoption("markexpr"):
+        left_out = [item for item in items if item.get_closest_marker("servers")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
