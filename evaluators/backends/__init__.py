@@ -89,6 +89,6 @@ def _local_backend(
     if pipe.task == TASK:
         return TransformersBackend(pipe.model, pipe.processor, name=name, batch_size=batch_size, chat=chat, **known)
     if chat is not None and any(value is not None for value in chat.settings().values()):
-        raise UsageError(f"model '{name}' compares images with texts; it takes no system prompt and does not reason.")
+        raise UsageError(f"model '{name}' compares images with texts; it takes no system prompt and writes nothing.")
     parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
     return ClipZeroShotBackend(*parts, name=name, batch_size=batch_size, **known)

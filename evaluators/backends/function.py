@@ -26,6 +26,9 @@ class FunctionBackend(Backend):
             that are optional come last and may lack.
     """
 
+    samples = True
+    """It may; nobody can tell."""
+
     def __init__(self, function: Callable[..., Any]) -> None:
         """Keep the function."""
         self._function = function

@@ -19,6 +19,7 @@ class BackendWrapper(Backend):
         self.needs_images = backend.needs_images
         self.writes_replies = backend.writes_replies
         self.billed_per_request = backend.billed_per_request
+        self.samples = backend.samples
 
     @property
     def name(self) -> str:

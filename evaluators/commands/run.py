@@ -8,7 +8,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.backends import bundled
-from eyechart.evaluators.backends.chat_options import ChatOptions, parse_thinking
+from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT,
@@ -25,6 +25,7 @@ from eyechart.evaluators.commands.arguments import (
     parse_pairs,
 )
 from eyechart.evaluators.commands.running import default_folder, execute_plan
+from eyechart.evaluators.commands.sampling import SamplingArguments
 from eyechart.evaluators.commands.serving import ServeArguments, stopped_at_end
 from eyechart.evaluators.runs.console import checked
 
@@ -146,10 +147,11 @@ class ModelArguments:
         """Whether a model is named, and not the bundled one meant."""
         return self.model is not None or self.backend is not None or self.base_url is not None
 
-    def endpoint(self, *, is_served: bool = False) -> EndpointOptions | None:
+    def endpoint(self, sampling: Sampling | None = None, *, is_served: bool = False) -> EndpointOptions | None:
         """How to ask a server, None for a model that runs here.
 
         Args:
+            sampling: How replies are drawn; None for greedy ones.
             is_served: Whether the run starts the server.
 
         Raises:
@@ -176,13 +178,14 @@ class ModelArguments:
             timeout=self.timeout,
             top_logprobs=self.top_logprobs,
             served_name=self.served_name,
-            chat=self.chat(),
+            chat=self.chat(sampling),
             extra_body=parse_object("--extra-body", self.extra_body),
         )
 
-    def chat(self) -> ChatOptions:
+    def chat(self, sampling: Sampling | None = None) -> ChatOptions:
         """What is asked of the model in every chat."""
-        return ChatOptions(self.system_prompt, None if self.thinking is None else parse_thinking(self.thinking))
+        thinking = None if self.thinking is None else parse_thinking(self.thinking)
+        return ChatOptions(self.system_prompt, thinking, sampling)
 
     def load_options(self, own_device: str | None) -> "LoadOptions":
         """How a model that runs here is loaded; `own_device` is that of this process."""
@@ -203,6 +206,7 @@ class ModelArguments:
 @expanded
 def run(
     model: ModelArguments,
+    sampling: SamplingArguments,
     serve: ServeArguments,
     data: DataArguments,
     task: TaskArguments,
@@ -259,8 +263,8 @@ def run(
     suite_file, plan = checked(plan_run)
     folder = task.out or default_folder()
     judging, server = checked(judge.options), checked(lambda: serve.server(model.model, folder))
-    endpoint = checked(lambda: model.endpoint(is_served=server is not None))
-    checked(model.chat)
+    endpoint = checked(lambda: model.endpoint(sampling.options(), is_served=server is not None))
+    chat = checked(lambda: model.chat(sampling.options()))
     checked(lambda: check_data(plan))
 
     def make_backend(own_device: str | None) -> "Backend":
@@ -277,7 +281,7 @@ def run(
             batch_size=model.batch_size,
             options=model.load_options(own_device),
             endpoint=endpoint,
-            chat=model.chat(),
+            chat=chat,
         )
 
     def options() -> "RunOptions":

@@ -20,8 +20,8 @@ class RequestKeys:
     """Makes keys for the requests to one model.
 
     A key is the SHA-256 of everything that an answer depends on: the backend's identity and the request's prompt,
-    images, beginning of the reply, words, continuations and length. Row id and pass name are no part of it. An image
-    counts by the bytes of its file; one that was decoded before it came here by its mode, size and pixels.
+    images, beginning of the reply, words, continuations, length and repeat. Row id and pass name are no part of it. An
+    image counts by the bytes of its file; one that was decoded before it came here by its mode, size and pixels.
 
     Args:
         identity: From `Backend.identity`.
@@ -66,6 +66,8 @@ class RequestKeys:
             "words": sorted(request.all_words),
             "continuations": request.continuations,
             "max_new_tokens": request.max_new_tokens,
+            # The first one has the key of a request that is asked once.
+            **({"repeat": request.repeat} if request.repeat > 1 else {}),
         }
         return hashlib.sha256(encode({"identity": self._identity, "request": asked}, sort_keys=True)).digest()
 

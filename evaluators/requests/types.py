@@ -58,6 +58,8 @@ class Request:
     """What the data call the images, where scores of single images can answer; empty elsewhere."""
     pass_name: str = "main"
     """Which of several passes over the same row: "main", "rotation:1", "forced", "reversed"."""
+    repeat: int = 1
+    """Which of several replies to the same request, where these are drawn at random."""
     optional: bool = False
     """Whether the row can be scored without an answer to this."""
 
@@ -164,6 +166,8 @@ class Backend(Protocol):
     """Whether it writes replies when asked, which then may be longer ones; predictions are there already."""
     billed_per_request: bool = False
     """Whether each request is asked and paid for by itself, so that asking fewer of them saves."""
+    samples: bool = False
+    """Whether it draws its replies at random, so that the repeats of a request differ."""
 
     @property
     def name(self) -> str:

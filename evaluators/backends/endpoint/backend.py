@@ -25,7 +25,7 @@ from eyechart.evaluators.requests.types import Backend, OutputType, Request, Res
 
 
 class OpenAIBackend(Backend):
-    """Answers with a model on a server, greedily.
+    """Answers with a model on a server, greedily unless its options say how to draw.
 
     Args:
         model: The model's name on the server.
@@ -42,6 +42,7 @@ class OpenAIBackend(Backend):
         """
         self._model = model
         self._options = options or EndpointOptions()
+        self.samples = self._options.chat.sampling is not None
         self._base_url = resolve_address(self._options)
         read_key()
         self._record = ServerRecord()
@@ -66,7 +67,7 @@ class OpenAIBackend(Backend):
             "backend": "openai",
             "name": self.name,
             **({"base_url": self._base_url} if serve is None else {"serve": serve.settings()}),
-            "decoding": "greedy",
+            "decoding": self._options.chat.decoding,
             "top_logprobs": self._options.top_logprobs,
             **self._options.asked(),
         }
@@ -120,7 +121,9 @@ class OpenAIBackend(Backend):
                 return self._score(question)
             if request.continuations:
                 return respond_with_losses(question)
-            completion = question.ask(max_tokens=request.max_new_tokens)
+            sampling = self._options.chat.sampling
+            fields = {} if sampling is None else sampling.fields(request.repeat)
+            completion = question.ask(max_tokens=request.max_new_tokens, extra=fields)
             (choice, *_) = completion.choices
             return question.respond(
                 completion,

@@ -102,13 +102,13 @@ class ChatClient:
         top_logprobs: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Completion:
-        """One greedy reply.
+        """One reply, greedy unless `extra` says otherwise.
 
         Args:
             messages: What was said so far.
             max_tokens: The longest reply wanted, in tokens, at least 1.
             top_logprobs: How many of the likeliest tokens are wanted at each place; None for none.
-            extra: Fields that only some servers know.
+            extra: Further fields, which come before eyechart's own.
 
         Returns:
             A completion with exactly one choice.

@@ -77,7 +77,8 @@ class EndpointOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
-        if taken := sorted(_OWN_FIELDS & self.extra_body.keys()):
+        own = _OWN_FIELDS if self.chat.sampling is None else _OWN_FIELDS | self.chat.sampling.fields(1).keys()
+        if taken := sorted(own & self.extra_body.keys()):
             raise UsageError(f"extra_body holds {', '.join(taken)}, which eyechart sets itself; leave it out.")
         least = {"concurrency": 1, "timeout": 0.001, "max_retries": 0, "top_logprobs": 1}
         for name, allowed in least.items():

@@ -1,4 +1,4 @@
-"""A transformers vision-language model as a backend: greedy text, next-token logits, losses of continuations.
+"""A transformers vision-language model as a backend: text, next-token logits, losses of continuations.
 
 Requests that share images share the work on them (`local`); a model that does not allow that runs each request whole.
 Images are preprocessed by the model's own processor, in threads ahead of the model.
@@ -95,6 +95,7 @@ class TransformersBackend(Backend):
         self._fingerprint = fingerprint
         self._loaded = loaded
         self._chat = chat or ChatOptions()
+        self.samples = self._chat.sampling is not None
         self._workers = workers or default_workers(model.device.type)
         self._renderer = self._make_renderer()
         self._preparer = Preparer(self._make_renderer, workers=self._workers)
@@ -127,7 +128,7 @@ class TransformersBackend(Backend):
         return {
             "backend": "transformers",
             **model_settings(self._model, self._processor.image_processor, name=self._name, loaded=self._loaded),
-            "decoding": "greedy",
+            "decoding": self._chat.decoding,
             **self._chat.settings(),
             "batch_size": self._batch_size,
             "prefix_sharing": self._sharing(),
@@ -147,7 +148,8 @@ class TransformersBackend(Backend):
             with contextlib.closing(windows):
                 for window in windows:
                     yield from window.failed
-                    job = Job(window.prompts, window.inputs, output_type, length, list(tokens.values()))
+                    wanted = (output_type, length, list(tokens.values()), self._chat.sampling)
+                    job = Job(window.prompts, window.inputs, *wanted)
                     yield from self._answer_window(window, job, list(tokens))
 
     def _answer_window(self, window: PreparedRequests, job: Job, words: Sequence[str]) -> Iterator[Response]:

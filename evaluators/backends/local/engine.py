@@ -1,4 +1,4 @@
-"""Runs whole sequences on a model, shared prefixes once: greedy text, next-token logits, losses of continuations."""
+"""Runs whole sequences on a model, shared prefixes once: text, next-token logits, losses of continuations."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,12 +8,14 @@ from typing import TypeVar
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from eyechart.evaluators.backends.chat_options import Sampling
 from eyechart.evaluators.backends.local.features import Features, ImageFeatures
 from eyechart.evaluators.backends.local.kv_cache import KVCache
 from eyechart.evaluators.backends.local.planning import Node, Plan
 from eyechart.evaluators.backends.local.positions import Positions
 from eyechart.evaluators.backends.local.reader import Chunk, Reader, restrict_lm_head
 from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
+from eyechart.evaluators.backends.local.sampling import TokenSampler
 from eyechart.evaluators.requests.types import Loss, OutputType
 from eyechart.metrics.scoring.reasoning import reasoning_marks
 
@@ -43,6 +45,7 @@ class Job:
         output_type: What is wanted of them all.
         max_new_tokens: The longest text.
         tokens: Tokens whose logits are wanted, in order.
+        sampling: How texts are drawn; None takes the likeliest token each time.
     """
 
     prompts: Sequence[Prompt]
@@ -50,6 +53,11 @@ class Job:
     output_type: OutputType
     max_new_tokens: int
     tokens: Sequence[int]
+    sampling: Sampling | None = None
+
+    def sampler(self, indices: Sequence[int]) -> TokenSampler | None:
+        """What draws the tokens of some sequences; None where nothing is drawn."""
+        return None if self.sampling is None else TokenSampler(self.sampling, [self.prompts[i] for i in indices])
 
 
 class Engine:
@@ -156,16 +164,19 @@ class _Run:
         elif self._job.output_type is OutputType.LOSSES:
             yield from zip(indices, map(continuation_loss, prompts, logits), strict=True)
         else:
-            for index, tokens in zip(indices, self._generate(read, logits[:, -1], chunks), strict=True):
+            texts = self._generate(read, logits[:, -1], chunks, self._job.sampler(indices))
+            for index, tokens in zip(indices, texts, strict=True):
                 yield index, GeneratedText(self._engine.decode(tokens), len(tokens) == self._job.max_new_tokens)
 
-    def _generate(self, kv_cache: KVCache, logits: torch.Tensor, chunks: Sequence[Chunk]) -> list[list[int]]:
-        """Greedy continuations, without the token that ends them."""
+    def _generate(
+        self, kv_cache: KVCache, logits: torch.Tensor, chunks: Sequence[Chunk], sampler: TokenSampler | None
+    ) -> list[list[int]]:
+        """Continuations, without the token that ends them."""
         texts: list[list[int]] = [[] for _ in chunks]
         live = list(range(len(chunks)))
         positions = torch.stack([chunk.positions[:, -1].max().expand(chunk.positions.shape[0]) for chunk in chunks], 1)
         for step in range(self._job.max_new_tokens):
-            tokens = logits.argmax(dim=-1).tolist()
+            tokens = logits.argmax(dim=-1).tolist() if sampler is None else sampler.draw(logits, live)
             kept = [row for row, token in enumerate(tokens) if token not in self._engine.ends]
             for row in kept:
                 texts[live[row]].append(tokens[row])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, ProcessorMixin
+from transformers import LogitsProcessor, PreTrainedModel, ProcessorMixin
 
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.engine import (
@@ -18,6 +18,7 @@ from eyechart.evaluators.backends.local.engine import (
     text_decoder,
 )
 from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.backends.local.sampling import TokenSampler
 from eyechart.evaluators.requests.types import Loss, OutputType
 
 
@@ -58,7 +59,7 @@ class PlainRunner:
         self, job: Job, batch: Sequence[int], inputs: dict[str, torch.Tensor]
     ) -> "list[GeneratedText] | list[list[float]] | list[Loss]":
         if job.output_type is OutputType.TEXT:
-            return self._generate(inputs, job.max_new_tokens)
+            return self._generate(inputs, job.max_new_tokens, job.sampler(batch))
         if _takes_plain_positions(self._model):
             # Without them, a forward pass counts positions from the padding, as generation does not.
             inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
@@ -68,11 +69,14 @@ class PlainRunner:
             return logits[:, -1, list(job.tokens)].float().tolist()
         return [continuation_loss(prompt, row) for prompt, row in zip(prompts, logits, strict=True)]
 
-    def _generate(self, inputs: dict[str, torch.Tensor], max_new_tokens: int) -> list[GeneratedText]:
+    def _generate(
+        self, inputs: dict[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler | None
+    ) -> list[GeneratedText]:
         tokenizer = self._processor.tokenizer
         ends = end_tokens(self._model)
         with _plain_greedy(self._model, tokenizer.pad_token_id):
-            output = self._model.generate(**inputs, max_new_tokens=max_new_tokens)
+            drawn = [] if sampler is None else [_Drawn(sampler)]
+            output = self._model.generate(**inputs, max_new_tokens=max_new_tokens, logits_processor=drawn)
         written = output[:, inputs["input_ids"].shape[1] :]
         decode = text_decoder(tokenizer)
         return [
@@ -93,6 +97,18 @@ class PlainRunner:
             **special,
         )
         return inputs.to(self._model.device, dtype=self._model.dtype)
+
+
+class _Drawn(LogitsProcessor):
+    """Leaves only the token that was drawn, which plain argmax then takes."""
+
+    def __init__(self, sampler: TokenSampler) -> None:
+        self._sampler = sampler
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        tokens = self._sampler.draw(scores, range(len(scores)))
+        index = torch.as_tensor(tokens, device=scores.device)[:, None]
+        return torch.full_like(scores, -torch.inf).scatter(1, index, 0.0)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.chat_options import ChatOptions, parse_thinking
+from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
 from eyechart.evaluators.backends.local.backend import TransformersBackend
@@ -185,3 +185,33 @@ def test_an_adapter_is_merged_into_the_model(llava, llava_folder, tmp_path, make
     assert merged.identity()["fingerprint"] != resolve_backend(llava_folder).identity()["fingerprint"]
     with pytest.raises(ModelError, match=r"adapter '.*nothing' cannot be merged"):
         resolve_backend(llava_folder, options=LoadOptions(adapter=str(tmp_path / "nothing")))
+
+
+def test_a_server_is_sent_how_to_draw_and_a_seed_for_each_repeat(asked):
+    body, made = asked(ChatOptions(sampling=Sampling(0.7, 0.9, 5)))
+    assert (body["temperature"], body["top_p"], body["seed"]) == (0.7, 0.9, 6)
+    assert made.samples and made.identity()["sampling"] == {"temperature": 0.7, "top_p": 0.9, "seed": 5}
+    assert Sampling(0.7, 0.9, 5).fields(2)["seed"] == 7
+
+
+def test_without_a_temperature_a_server_is_asked_greedily(asked):
+    body, made = asked()
+    assert body["temperature"] == 0.0 and not {"top_p", "seed"} & body.keys()
+    assert not made.samples and "sampling" not in made.identity() and made.identity()["decoding"] == "greedy"
+
+
+def test_logits_are_not_drawn_on_a_server(script, http, make_picture):
+    likeliest = [{"token": word, "logprob": -1.0} for word in ("good", "poor")]
+    choice = {"message": {"content": "good"}, "logprobs": {"content": [{**likeliest[0], "top_logprobs": likeliest}]}}
+    script.say({"choices": [choice]})
+    chat = ChatOptions(sampling=Sampling(0.7))
+    made = OpenAIBackend("m", EndpointOptions(http.url_for("/v1"), chat=chat, max_retries=0))
+    (response,) = made.answer([Request("1", ("Rate", IMAGE), (make_picture(0),), words=("good", "poor"))])
+    assert response.error is None
+    assert script.bodies[0]["temperature"] == 0.0 and "seed" not in script.bodies[0]
+
+
+def test_fields_of_sampling_are_taken_only_where_it_is_set():
+    EndpointOptions(extra_body={"seed": 1, "top_p": 0.5})
+    with pytest.raises(UsageError, match="extra_body holds seed, top_p, which eyechart sets itself"):
+        EndpointOptions(chat=ChatOptions(sampling=Sampling(0.7)), extra_body={"seed": 1, "top_p": 0.5})

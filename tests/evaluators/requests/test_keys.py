@@ -58,6 +58,7 @@ def test_row_pass_options_and_the_order_of_words_are_no_part_of_it(asked):
         {"max_new_tokens": 33},
         {"images": ()},
         {"images": (b"other",)},
+        {"repeat": 2},
     ],
 )
 def test_whatever_an_answer_depends_on_changes_it(asked, change):

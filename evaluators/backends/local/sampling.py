@@ -1,0 +1,69 @@
+"""Draws tokens at random, so that a text depends on its question, the seed and the repeat alone.
+
+Protocol: temperature and nucleus sampling (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751, Eq. 2 and 3), as
+`TemperatureLogitsWarper` and then `TopPLogitsWarper` of transformers define them.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from eyechart.evaluators.backends.chat_options import Sampling
+from eyechart.evaluators.backends.local.rendering import Prompt
+
+
+class TokenSampler:
+    """Draws the next tokens of some sequences, each by random numbers of its own.
+
+    These are the same in every batch and order: their seed is made of the tokens and images of the sequence, its
+    repeat, and the seed of the sampling.
+
+    Args:
+        sampling: How to draw.
+        prompts: The sequences.
+    """
+
+    def __init__(self, sampling: Sampling, prompts: Sequence[Prompt]) -> None:
+        """Seed the generators."""
+        self._sampling = sampling
+        self._generators = [np.random.default_rng(_seed(sampling, prompt)) for prompt in prompts]
+
+    def draw(self, logits: torch.Tensor, places: Sequence[int]) -> list[int]:
+        """One token for each of some sequences.
+
+        Args:
+            logits: Shape (sequences, tokens).
+            places: Which of the sequences these are.
+        """
+        # Along the vocabulary and not by probability, so that two tokens that are nearly as likely need no order.
+        reached = probabilities(logits, self._sampling).cumsum(dim=-1)
+        numbers = [self._generators[place].random() for place in places]
+        drawn = torch.as_tensor(numbers, dtype=reached.dtype, device=reached.device)[:, None] * reached[:, -1:]
+        tokens: list[int] = torch.searchsorted(reached, drawn, right=True).squeeze(-1).tolist()
+        return [min(token, logits.shape[-1] - 1) for token in tokens]
+
+
+def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """The probability of each token to be drawn, up to a factor for each sequence.
+
+    Args:
+        logits: Shape (sequences, tokens).
+        sampling: How to draw.
+
+    Returns:
+        The same shape, in double precision; 0 for the tokens outside the nucleus, of which the likeliest is never one.
+    """
+    found = (logits.double() / sampling.temperature).softmax(dim=-1)
+    if sampling.top_p == 1:
+        return found
+    likeliest, order = found.sort(dim=-1, descending=True, stable=True)
+    # A token is in the nucleus where those before it do not reach top_p without it.
+    before = likeliest.cumsum(dim=-1) - likeliest
+    return found.masked_fill(torch.zeros_like(found, dtype=torch.bool).scatter(-1, order, before >= sampling.top_p), 0)
+
+
+def _seed(sampling: Sampling, prompt: Prompt) -> list[int]:
+    question = hashlib.sha256(repr((prompt.ids, prompt.images)).encode()).digest()
+    return [sampling.seed, prompt.request.repeat, int.from_bytes(question)]
