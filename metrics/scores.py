@@ -16,6 +16,8 @@ INFINITY = float("inf")
 CHOICE, CIRCULAR, AWARENESS = "choice_accuracy", "circular_eval", "self_awareness"
 QUALITY, PAIRS = "softmax_iqa", "paired_comparison"
 DESCRIPTION, ANSWER = "judge_description", "judge_answer"
+REPEATS = "repeats"
+"""In place of a metric: what repeats of the same questions say together, `repeat_scores`."""
 _CHOICES = (CHOICE, CIRCULAR, AWARENESS)
 _JUDGED = (DESCRIPTION, ANSWER)
 DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
@@ -221,10 +223,12 @@ SCORES: tuple[ScoreSpec, ...] = (
     ScoreSpec(
         "rmse_fitted", "RMSE, fitted", (QUALITY,), **_POINTS, high=INFINITY, higher_is_better=False, in_table=False
     ),
+    ScoreSpec("pass_at_k", "pass@K, any repeat right", (REPEATS,), interval="pass_at_k_ci95"),
+    ScoreSpec("majority_vote", "majority vote of the repeats", (REPEATS,), interval="majority_vote_ci95"),
     ScoreSpec("random_guess", "chance level", _CHOICES, higher_is_better=None, in_table=False),
     *_extraction("extraction", "replies", *_CHOICES),
     *_extraction("forced_extraction", "forced replies", AWARENESS),
-    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED),
+    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),
     _count("n_questions", "questions", CIRCULAR),
