@@ -1,6 +1,7 @@
 """`eyechart run`: evaluate a model."""
 
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -231,6 +232,7 @@ def run(
     ] = False,
 ) -> None:
     """Evaluate a model on the real data; where no model is named, the bundled tiny model on synthetic ones."""
+    from eyechart.evaluators.evaluation.repeats import check_repeats
     from eyechart.evaluators.evaluation.suites import list_suites, suite_tasks
     from eyechart.evaluators.runs.data import check_data, check_mini
     from eyechart.evaluators.runs.plan import make_plan
@@ -265,6 +267,8 @@ def run(
     judging, server = checked(judge.options), checked(lambda: serve.server(model.model, folder))
     endpoint = checked(lambda: model.endpoint(sampling.options(), is_served=server is not None))
     chat = checked(lambda: model.chat(sampling.options()))
+    for planned in plan:
+        checked(partial(check_repeats, sampling.repeats, planned.task.name, planned.protocol().output_type))
     checked(lambda: check_data(plan))
 
     def make_backend(own_device: str | None) -> "Backend":
@@ -289,7 +293,7 @@ def run(
 
         seed = task.seed or 0 if suite_file is None else suite_file.seed
         contents = None if suite_file is None else suite_file.model_dump()
-        return RunOptions(seed, task.skip_bad, skip_missing, contents, model.name)
+        return RunOptions(seed, task.skip_bad, skip_missing, contents, model.name, sampling.repeats)
 
     with stopped_at_end(server):
         execute_plan(plan, make_backend, options, folder, judging, use_store=not task.no_store)

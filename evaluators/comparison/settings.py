@@ -7,6 +7,7 @@ from eyechart.evaluators.results.results_file import TaskResult
 
 IGNORED: Mapping[str, str] = {
     "model": "what is compared",
+    "repeats": "the scores are those of the first one",
     "limit": "the items are compared one by one",
     "seed": "intervals, and random choices, which are compared one by one",
     "early_stop": "passes that cannot change whether a question is right",

@@ -72,6 +72,7 @@ class Evaluator(evaluate.Evaluator):
         *,
         skip_bad: bool = False,
         limit: int | None = None,
+        repeats: int = 1,
         progress: Progress | None = None,
     ) -> Evaluation:
         """Evaluate a backend on loaded data.
@@ -82,16 +83,19 @@ class Evaluator(evaluate.Evaluator):
             skip_bad: Leave out items that cannot be asked, for example because their image is corrupt; each is listed
                 in `left_out`. Otherwise the first one is an error.
             limit: Ask only the first N rows.
+            repeats: How often to ask everything, of a backend that draws its replies at random. The scores are those
+                of the first time; `diagnostics["repeats"]` holds what all say together.
             progress: Called with (done, total) after each response.
 
         Returns:
             Scores, predictions, settings, what was left out, timings.
 
         Raises:
-            UsageError: The run is as published and lacks its judge or the paper's data settings.
+            UsageError: The run is as published and lacks its judge or the paper's data settings, or its repeats would
+                all be equal.
             DataError: A row cannot be asked.
         """
-        return self._run(backend, loaded, skip_bad=skip_bad, limit=limit, progress=progress)[0]
+        return self._run(backend, loaded, skip_bad=skip_bad, limit=limit, repeats=repeats, progress=progress)[0]
 
     def compute(  # the signature is that of evaluate.Evaluator.compute
         self,
@@ -217,6 +221,7 @@ class Evaluator(evaluate.Evaluator):
         *,
         skip_bad: bool = False,
         limit: int | None = None,
+        repeats: int = 1,
         progress: Progress | None = None,
     ) -> tuple[Evaluation, list[RowResponses]]:
         task, protocol = self.definition, self.protocol
@@ -236,6 +241,7 @@ class Evaluator(evaluate.Evaluator):
             as_published=self.as_published,
             skip_bad=skip_bad,
             limit=limit,
+            repeats=repeats,
             progress=progress,
         )
         return replace(evaluation, headline=headline_of(task).key), answered

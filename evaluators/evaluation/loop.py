@@ -20,6 +20,7 @@ from eyechart.evaluators.evaluation.caveats import (
     unusable_caveat,
 )
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
+from eyechart.evaluators.evaluation.repeats import check_repeats, compare_repeats, sampling_caveat
 from eyechart.evaluators.evaluation.response_metadata import model_settings
 from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
 from eyechart.evaluators.protocols.protocol import Protocol, Scored
@@ -42,6 +43,7 @@ def evaluate_rows(
     as_published: bool = False,
     skip_bad: bool = False,
     limit: int | None = None,
+    repeats: int = 1,
     progress: Progress | None = None,
 ) -> tuple[Evaluation, list[RowResponses]]:
     """Ask a backend about the rows of some data and score its answers.
@@ -54,38 +56,43 @@ def evaluate_rows(
         as_published: Whether the settings are the paper's, which the result then lists.
         skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
         limit: Ask only the first N rows.
+        repeats: How often to ask everything; the scores are those of the first time.
         progress: Called with (done, total) after each response.
 
     Returns:
-        The evaluation, and the rows that were answered.
+        The evaluation, and the rows that were answered, with the responses of the first repeat.
 
     Raises:
         DataError: The data lack a column, a row cannot be asked, or there are none.
-        UsageError: The data were loaded with other settings than the paper's.
+        UsageError: The data were loaded with other settings than the paper's, or all repeats would be equal.
     """
     # Data that are not the paper's are refused before a model is asked about them.
     published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else None
+    check_repeats(repeats, task.name, protocol.output_type, backend)
     backend.check(protocol.output_type)
     backend = backend.for_data(loaded.name)
-    protocol = _for_run(task, protocol, backend, loaded, skip_bad)
+    protocol = _for_run(task, protocol, backend, loaded, skip_bad, repeats)
     _check_columns(task, protocol, loaded)
     rows, malformed = _usable_rows(task, protocol, undecoded_rows(loaded.dataset, limit), backend.needs_images)
     if not rows:
         raise DataError("there are no rows to evaluate", path=loaded.source)
     start = time.perf_counter()
     planned = protocol
-    protocol, answered, failed = ask_rows(protocol, backend, rows, skip_bad, progress)
+    protocol, by_repeat, failed = ask_rows(protocol, backend, rows, skip_bad, progress, repeats)
+    # Of all repeats where it says how the model replied, of the first where it says what scores are made of.
+    answered, of_all = by_repeat[0], [one for part in by_repeat for one in part]
     asked = time.perf_counter()
     try:
-        scored = protocol.score(answered)
+        scored_by_repeat = [protocol.score(part) for part in by_repeat]
     except ScoringError as error:
         raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
+    scored = scored_by_repeat[0]
     model_seconds, metric_seconds = asked - start, time.perf_counter() - asked
-    settings = _settings(protocol, backend, loaded, limit, answered, scored, published)
+    settings = _settings(protocol, backend, loaded, limit, repeats, of_all, scored, published)
     unusable = [left_out_item(one.row, why) for one in answered if (why := scored.left_out.get(one.row["id"]))]
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
     scores, judge = scored.scores, settings.get("judge", {})
-    cut = cut_caveat(answered, protocol)
+    cut = cut_caveat(of_all, protocol)
     incomplete = [
         unusable_caveat(unusable, len(answered) - len(private)),
         unjudged_caveat(judge),
@@ -94,7 +101,8 @@ def evaluate_rows(
     caveats = (
         published_caveat(settings.get("as_published")),
         reasoning_caveat(planned, protocol),
-        thinking_caveat(answered, settings["model"]),
+        thinking_caveat(of_all, settings["model"]),
+        sampling_caveat(protocol, settings),
         *incomplete,
         "" if protocol.needs_whole_texts else cut,
         failed_caveat(scores or {}, judge),
@@ -113,16 +121,20 @@ def evaluate_rows(
         scores=scores,
         settings=settings,
         left_out=[*loaded.left_out, *malformed, *failed, *unusable, *(private if scores is not None else [])],
-        predictions=_records(protocol, answered, scored),
+        predictions=[
+            record
+            for part, one in zip(by_repeat, scored_by_repeat, strict=True)
+            for record in _records(protocol, part, one)
+        ],
         variants=scored.variants,
-        diagnostics=scored.diagnostics,
+        diagnostics={**scored.diagnostics, **compare_repeats(protocol, by_repeat, scored_by_repeat)},
         files=scored.files,
         timings={
             "model_seconds": model_seconds,
             "metric_seconds": metric_seconds,
             **getattr(protocol.judge, "timings", dict)(),
-            "items_per_second": len(answered) / model_seconds if model_seconds else 0.0,
-            "answers_from_store": float(sum(response.stored for one in answered for response in one.responses)),
+            "items_per_second": len(of_all) / model_seconds if model_seconds else 0.0,
+            "answers_from_store": float(sum(response.stored for one in of_all for response in one.responses)),
         },
         caveats=[line for line in caveats if line],
         complete=scored.complete and not any(incomplete) and not count_unscored(scores or {}),
@@ -135,6 +147,7 @@ def _settings(
     backend: Backend,
     loaded: LoadedData,
     limit: int | None,
+    repeats: int,
     answered: Sequence[RowResponses],
     scored: Scored,
     published: dict[str, Any] | None,
@@ -145,6 +158,8 @@ def _settings(
         # The answers may leave a setting nothing to act on, as scores leave pooling.
         in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
         settings["as_published"] = in_force
+    if repeats > 1:
+        settings["repeats"] = repeats
     return {
         **settings,
         **_judge_settings(protocol, scored.scores or {}),
@@ -166,8 +181,10 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
     return {"judge": judge}
 
 
-def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, skip_bad: bool) -> Protocol:
-    """The protocol with what the backend and the data decide."""
+def _for_run(
+    task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, skip_bad: bool, repeats: int
+) -> Protocol:
+    """The protocol with what the backend, the data and the run decide."""
     decided: dict[str, Any] = {"skip_bad": skip_bad}
     # A benchmark's authors take answers to their own questions alone.
     decided["answer_file"] = task.answer_file if loaded.name in task.data.datasets else None
@@ -175,7 +192,8 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
     if "split" in names:
         decided["split"] = loaded.split
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
-        decided["early_stop"] = backend.billed_per_request
+        # Repeats vote on every pass.
+        decided["early_stop"] = backend.billed_per_request and repeats == 1
     if (blind_run := getattr(protocol, "exclude_blind_solved", None)) is not None:
         decided["exclude_blind_solved"] = blind_run.of_task(task.name, loaded.split)
     return replace(protocol, **decided)
@@ -228,6 +246,7 @@ def _records(protocol: Protocol, answered: Sequence[RowResponses], scored: Score
         {
             "id": row["id"],
             "pass": response.request.pass_name,
+            "repeat": response.request.repeat,
             "question": row.get("question"),
             "text": response.text,
             "reasoning": response.reasoning,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
@@ -21,6 +22,8 @@ class _State:
     """Rows by id, in order."""
     responses: dict[str, dict[str, Response | None]]
     """Pass to response by row id, in the order of asking; None while there is none."""
+    repeat: int = 1
+    """Which repeat of the requests this is."""
     failed: dict[str, str] = field(default_factory=dict)
     """Why a row was left out, by id."""
     asked: int = 0
@@ -32,7 +35,7 @@ class _State:
         for request in requests:
             if request.pass_name not in self.responses[request.id]:
                 self.responses[request.id][request.pass_name] = None
-                wave.append(request)
+                wave.append(replace(request, repeat=self.repeat))
         self.asked += len(wave)
         return wave
 
@@ -46,8 +49,13 @@ class _State:
 
 
 def ask_rows(
-    protocol: Protocol, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
-) -> tuple[Protocol, list[RowResponses], list[dict[str, Any]]]:
+    protocol: Protocol,
+    backend: Backend,
+    rows: Sequence[Row],
+    skip_bad: bool,
+    progress: Progress | None,
+    repeats: int = 1,
+) -> tuple[Protocol, list[list[RowResponses]], list[dict[str, Any]]]:
     """Ask a backend about rows, and read each response once when its wave is complete.
 
     Where the run sets no length of replies and the reasoning of one is cut off, all are asked again for longer ones, so
@@ -59,31 +67,44 @@ def ask_rows(
         rows: At least one, of different ids.
         skip_bad: Leave out rows of which a request that is not optional has no answer, or none has one.
         progress: Called after each response.
+        repeats: How often to ask everything.
 
     Returns:
-        The protocol, with the length of replies in force; the rows that were answered; and what was left out: {"id",
-        "path", "reason"} each.
+        The protocol, with the length of replies in force; for each repeat, the rows that were answered in all of them;
+        and what was left out: {"id", "path", "reason"} each.
 
     Raises:
         DataError: A request has no answer and `skip_bad` is off, or none of the rows could be asked.
     """
-    state = _ask(protocol, backend, rows, skip_bad, progress)
-    if state is None:
-        protocol = replace(protocol, max_new_tokens=REASONING_LENGTH)
-        return ask_rows(protocol, backend, rows, skip_bad, progress)
-    answered = _with_an_answer(state, skip_bad)
-    failed = [left_out_item(row, state.failed[id]) for id, row in state.rows.items() if id in state.failed]
-    if not answered:
+    states: list[_State] = []
+    for repeat in range(1, repeats + 1):
+        shown = progress and partial(_show, progress, sum(state.asked for state in states), repeats - repeat + 1)
+        state = _ask(protocol, backend, rows, skip_bad, shown, repeat)
+        if state is None:
+            protocol = replace(protocol, max_new_tokens=REASONING_LENGTH)
+            return ask_rows(protocol, backend, rows, skip_bad, progress, repeats)
+        states.append(state)
+    for state in states:
+        _fail_without_answer(state, skip_bad)
+    reasons = {id: reason for state in reversed(states) for id, reason in state.failed.items()}
+    failed = [left_out_item(row, reasons[row["id"]]) for row in rows if row["id"] in reasons]
+    if len(failed) == len(rows):
         first = failed[0]
         raise DataError(f"none of the {len(rows)} items could be asked; the first: '{first['id']}': {first['reason']}")
+    answered = [[one for one in state.all_answered() if one.row["id"] not in reasons] for state in states]
     return protocol, answered, failed
 
 
+def _show(progress: Progress, before: int, repeats_left: int, done: int, total: int) -> None:
+    """Progress over all repeats, the later of which are as long as this one."""
+    progress(before + done, before + repeats_left * total)
+
+
 def _ask(
-    protocol: Protocol, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None
+    protocol: Protocol, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None, repeat: int
 ) -> _State | None:
     """All answers; None as soon as the reasoning of one is cut off at a length that nobody set."""
-    state = _State({row["id"]: row for row in rows}, {row["id"]: {} for row in rows})
+    state = _State({row["id"]: row for row in rows}, {row["id"]: {} for row in rows}, repeat)
     wave = state.new(request for row in rows for request in protocol.requests(row))
     may_grow = protocol.max_new_tokens is None and backend.writes_replies
     while wave:
@@ -157,13 +178,12 @@ def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:
         state.responses[id][name] = replace(response, item=item)
 
 
-def _with_an_answer(state: _State, skip_bad: bool) -> list[RowResponses]:
-    """The rows of which at least one request has an answer; the others fail for the reason of the first."""
+def _fail_without_answer(state: _State, skip_bad: bool) -> None:
+    """Fail the rows of which no request has an answer, for the reason of the first."""
     for one in state.all_answered():
         first = one.responses[0].error
         if first is not None and all(response.error is not None for response in one.responses):
             _fail(one.row["id"], first, state, skip_bad)
-    return state.all_answered()
 
 
 def _fail(id: str, error: DataError, state: _State, skip_bad: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
-from eyechart.evaluators.results.score_rows import score_rows
+from eyechart.evaluators.results.score_rows import repeat_rows, score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -127,6 +127,7 @@ def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]
         many = ("scores", "image_scores")
         own = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
         yield from score_rows(with_nan(own))
+        yield from repeat_rows(with_nan(result.diagnostics.get("repeats", {})), with_nan(own))
 
 
 def _caveats(result: TaskResult) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, predictions_schema
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT, predictions_schema
 from eyechart.evaluators.results.results_file import Results, TaskResult, read_results
 
 if TYPE_CHECKING:
@@ -81,14 +81,17 @@ class Run:
         return found
 
     def answers(self, key: TaskKey) -> Answers | None:
-        """The answers to a task; None where there are none, or where several results would share them."""
+        """The answers to a task, those of the first repeat, of which its scores are made.
+
+        None where there are none, or where several results would share them.
+        """
         if self.predictions is None or key._replace(repeat=1) in self.tasks:
             return None
         import pyarrow.compute
 
         masks = [pyarrow.compute.equal(self.predictions[name], getattr(key, name)) for name in _KEYS]
-        mask = masks[0]
-        for other in masks[1:]:
+        mask = pyarrow.compute.equal(self.predictions[REPEAT].fill_null(1), 1)
+        for other in masks:
             mask = pyarrow.compute.and_(mask, other)
         found = self.predictions.filter(mask)
         return Answers(found) if found.num_rows else None

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from eyechart.evaluators.results.results_file import TaskResult
 
 PREDICTIONS_FILE = "predictions.parquet"
+REPEAT = "repeat"
+"""The column that holds the number of the repeat."""
 JUDGED_DIMENSIONS = tuple(dict.fromkeys(name for names in DIMENSIONS.values() for name in names))
 """Columns of a judge's scores of descriptions."""
 _MAPS = ("logits", "groups")
@@ -27,6 +29,8 @@ def predictions_schema() -> "Schema":
     return pyarrow.schema(
         {
             **dict.fromkeys(("task", "dataset", "split", "model", "id", "pass", "question", "text", "error"), text),
+            # Which of several replies to the same request, from 1 on.
+            REPEAT: whole,
             # What a reasoning model wrote before its answer, and how the text ended.
             **dict.fromkeys(("reasoning", "finish_reason"), text),
             "groups": pyarrow.map_(text, text),
@@ -94,7 +98,7 @@ def write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
 
 
 def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Columns of one task's rows in a run's folder.
+    """Columns of one task's rows in a run's folder, without those of repeats behind the first.
 
     Raises:
         BadAnnotationError: The file cannot be read or lacks a column.
@@ -104,10 +108,16 @@ def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> 
     path = folder / PREDICTIONS_FILE
     filters = [("task", "=", result.task), ("dataset", "=", result.dataset), ("split", "=", result.split)]
     try:
-        rows: list[dict[str, Any]] = parquet.read_table(path, columns=list(columns), filters=filters).to_pylist()
+        read = [*columns, *(name for name in parquet.read_schema(path).names if name == REPEAT)]
+        rows: list[dict[str, Any]] = parquet.read_table(path, columns=read, filters=filters).to_pylist()
     except (ArrowException, OSError) as error:
         raise BadAnnotationError(f"cannot be read as predictions: {error}", path=path) from error
-    return rows
+    return [row for row in rows if is_first(row.pop(REPEAT, None))]
+
+
+def is_first(repeat: int | None) -> bool:
+    """Whether an answer is of the first repeat, of which scores are made; earlier versions wrote no number."""
+    return repeat in (None, 1)
 
 
 def _pairs(values: Mapping[str, Any] | None) -> list[tuple[str, Any]] | None:

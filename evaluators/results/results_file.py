@@ -138,6 +138,13 @@ class _Convergence(BaseModel):
     limit: _Scores = {}
 
 
+class _Repeats(BaseModel):
+    count: Annotated[int, Field(ge=2)]
+    mean: dict[str, float | None]
+    standard_deviation: dict[str, float | None]
+    choices: _Scores = {}
+
+
 class _Diagnostics(BaseModel):
     """Those that reports read."""
 
@@ -146,6 +153,7 @@ class _Diagnostics(BaseModel):
     convergence: _Convergence = _Convergence(curve=[], upper_bound=[])
     extractor_agreement: _Agreements = _Agreements(all=None, after_exact=None)
     exclude_blind_solved: dict[str, Any] = {}
+    repeats: _Repeats | None = None
 
 
 class _Numbers(BaseModel):

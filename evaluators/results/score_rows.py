@@ -30,6 +30,21 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
             )
 
 
+def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
+    """What several repeats say together, likewise: mean and sample standard deviation, pass@K, majority vote.
+
+    Args:
+        repeats: The diagnostics of that name; empty where there are none.
+        scores: Those of the first repeat.
+    """
+    means, deviations = repeats.get("mean", {}), repeats.get("standard_deviation", {})
+    for spec in specs_in(scores):
+        if spec.key in means and spec.key in deviations:
+            shown = f"{spec.shown(means[spec.key])} ± {spec.shown(deviations[spec.key])}"
+            yield f"{spec.label}, mean ± SD of {repeats['count']} repeats", shown, "", "", ""
+    yield from score_rows(repeats.get("choices", {}))
+
+
 def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:
     if not value or not all(math.isfinite(end) for end in value):
         return ""

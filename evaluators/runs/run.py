@@ -49,6 +49,8 @@ class RunOptions:
     """The contents of the suite file, to be kept with the results."""
     name: str | None = None
     """Name of the model in the results; by default its id."""
+    repeats: int = 1
+    """How often everything is asked."""
 
 
 def execute(
@@ -242,5 +244,6 @@ def _evaluate(
             loaded,
             skip_bad=options.skip_bad,
             limit=planned.limit,
+            repeats=options.repeats,
             progress=lambda done, total: bar.update(shown, completed=done, total=total),
         )

@@ -11,7 +11,7 @@ from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_B
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
-from eyechart.evaluators.results.score_rows import COLUMNS, score_rows
+from eyechart.evaluators.results.score_rows import COLUMNS, repeat_rows, score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import printable
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -151,6 +151,7 @@ def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str,
         yield ("no score, see below", "", "", "", f"{items:,}" if items else "")
         return
     yield from score_rows(scores)
+    yield from repeat_rows(evaluation.diagnostics.get("repeats", {}), scores)
     for name in _ASKED_FOR:
         yield from score_rows(evaluation.variants.get(name, {}), name)
     if groups:

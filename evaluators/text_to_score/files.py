@@ -18,7 +18,7 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_jsonl_rows,
     text_field,
 )
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT, is_first
 from eyechart.evaluators.text_to_score.training import package_versions
 
 if TYPE_CHECKING:
@@ -185,14 +185,17 @@ def _answers(path: str, task: str | None) -> tuple[str, list[tuple[int, str, str
         raise MissingFileError("there are no predictions; a run of `eyechart run` writes them", path=path)
     columns = ["task", "id", "text"]
     try:
-        missing = [name for name in columns if name not in parquet.read_schema(path).names]
+        there = parquet.read_schema(path).names
+        missing = [name for name in columns if name not in there]
+        columns += [REPEAT] if REPEAT in there else []
         rows = [] if missing else parquet.read_table(path, columns=columns).to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
         raise BadAnnotationError(f"no Parquet file: {error}", path=path) from error
     if missing:
         raise BadAnnotationError(f"no predictions of a run: it lacks the columns {', '.join(missing)}", path=path)
     task = _one_task(path, task, {row["task"] for row in rows})
-    return task, [(n, row["id"], row["text"] or "") for n, row in enumerate(rows, 1) if row["task"] == task]
+    numbered = [(n, row) for n, row in enumerate(rows, 1) if row["task"] == task and is_first(row.get(REPEAT))]
+    return task, [(n, row["id"], row["text"] or "") for n, row in numbered]
 
 
 def _one_task(path: str, task: str | None, tasks: set[str]) -> str:

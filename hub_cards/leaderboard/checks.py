@@ -87,6 +87,9 @@ def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
         # A bool is an int in Python, not in a result.
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
             yield f"settings.{name} is {brief(value)}; the board takes {' or '.join(map(repr, allowed))}"
+    sampling = value_at(result.settings, "model.sampling")
+    if sampling is not None or value_at(result.settings, "repeats") is not None:
+        yield f"settings.model.sampling is {brief(sampling)}; the board takes greedy replies, asked for once"
     given = value_at(result.settings, "data.options") or {}
     known = {*board.settings, *(f"data.options.{name}" for name in LOCAL_OPTIONS)}
     if not isinstance(given, Mapping) or not {f"data.options.{name}" for name in given} <= known:

@@ -13,6 +13,7 @@ from eyechart.hub_cards.headline import table_scores
 from eyechart.hub_cards.model_card.benchmark import task_id
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
 from eyechart.hub_cards.recomputing import judge_of
+from eyechart.metrics.scores import value_at
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry
@@ -113,8 +114,18 @@ def _notes(one: Published) -> str:
         f"95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval and None not in interval else "",
         f"prompt {prompt}" if prompt else "",
         "run as published" if result.settings.get("as_published") is not None else "",
+        _sampled(result.settings),
         f"judge {judge}" if judge else "",
         f"{count} rows left out" if count else "",
         f"eyechart {(one.environment.get('packages') or {}).get('eyechart')}",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _sampled(settings: Mapping[str, Any]) -> str:
+    sampling = value_at(settings, "model.sampling")
+    if not isinstance(sampling, Mapping):
+        return ""
+    repeats = settings.get("repeats")
+    first = f", first of {repeats} repeats" if repeats else ""
+    return f"sampled at temperature {sampling.get('temperature')}, top_p {sampling.get('top_p')}{first}"

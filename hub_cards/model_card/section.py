@@ -24,7 +24,7 @@ _ELSEWHERE = ("data", "model", "limit")
 """Settings that stand in other places of the section, or that every published result has alike."""
 _MODEL = (
     *("backend", "architecture", "revision", "parameters", "dtype", "quantization", "attention", "decoding"),
-    *("image_processor", "image_sizes", "served", "downscaled_share"),
+    *("sampling", "image_processor", "image_sizes", "served", "downscaled_share"),
 )
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")

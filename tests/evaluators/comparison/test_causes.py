@@ -62,3 +62,16 @@ def test_the_rest_goes_with_what_else_differs(run):
 
 def test_runs_that_differ_in_nothing_else_have_no_causes(run):
     assert compare(run("a")[0], run("b")[0]).causes == {}
+
+
+def test_sampling_is_a_cause_and_repeats_are_none(run, tmp_path):
+    class Drawn(FunctionBackend):
+        def settings(self):
+            return {**super().settings(), "sampling": {"temperature": 0.7, "top_p": 1.0, "seed": 0}}
+
+    greedy, accuracy = run("greedy")
+    data = load_data(get_task(TASK), is_mini=True)
+    done = evaluator(TASK).run(Drawn(model), data, limit=40, repeats=2)
+    found = compare(greedy, write(tmp_path / "drawn", [done]))
+    (causes,) = found.causes.values()
+    assert causes.others == ("the sampling",) and causes.whole == accuracy - done.scores["accuracy"] == 0

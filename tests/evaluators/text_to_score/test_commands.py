@@ -102,8 +102,10 @@ def test_apply_reads_the_predictions_that_a_run_writes(regressor, tmp_path):
 
     regressor.save(tmp_path / "regressor")
     columns = ("logits", "upper_bound_words", "options", "answer", "extracted", "quality")
-    prediction = {"id": "a.png", "pass": "main", "text": "It is good.", **dict.fromkeys(columns)}
-    answers = Evaluation(DESCRIPTION_TASKS[1], "lldescribe", "test", "m", None, {}, predictions=[prediction])
+    prediction = {"id": "a.png", "pass": "main", "repeat": 1, "text": "It is good.", **dict.fromkeys(columns)}
+    # The first of the repeats is scored.
+    predictions = [prediction, {**prediction, "repeat": 2, "text": "It is poor."}]
+    answers = Evaluation(DESCRIPTION_TASKS[1], "lldescribe", "test", "m", None, {}, predictions=predictions)
     write_run(tmp_path / "run", collect([answers], [], "2026-01-01T00:00:00+00:00"), [answers])
     out = tmp_path / "scores.csv"
     done = invoke("apply", tmp_path / "regressor", tmp_path / "run", "--out", out, "--cpu-only")

@@ -39,6 +39,8 @@ def test_a_result_of_the_boards_settings_fits(board):
         ),
         ("q_bench/perception", "settings.max_new_tokens", 64, "the board takes 32 or 4096"),
         ("q_bench/perception", "settings.shuffle_seed", 3, "settings.shuffle_seed is 3"),
+        ("q_bench/perception", "settings.model.sampling", {"temperature": 0.7}, "the board takes greedy replies"),
+        ("q_bench/perception", "settings.repeats", 3, "the board takes greedy replies, asked for once"),
         ("q_bench/perception", "settings.data.options", {"rounds": 3}, "settings.data.options is {'rounds': 3}; the"),
         ("q_bench/perception", "settings.data.options", "x", "settings.data.options is 'x'; the data set has no"),
         ("q_bench/perception", "settings", {}, "settings.data.is_mini is None"),

@@ -132,6 +132,19 @@ def test_an_answer_under_another_name_is_published_only_where_that_is_confirmed(
     assert "accuracy" in call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
 
 
+def test_replies_drawn_at_random_are_said_to_be(tmp_path: Path) -> None:
+    sampling = {"temperature": 0.7, "top_p": 0.9, "seed": 0}
+    drawn = evaluated(settings={"model": {"name": MODEL, "decoding": "sampling", "sampling": sampling}, "repeats": 5})
+    run = write(tmp_path / "run", [drawn])
+    (tmp_path / "card.md").write_text(CARD)
+    card = ("--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    call(run, "--model-repo", MODEL, "--dataset-repo", "llvisionqa=me/qa", *card)
+    (entry,) = parse_eval_result_entries(yaml.safe_load((tmp_path / "out" / ENTRIES).read_text()))
+    assert "sampled at temperature 0.7, top_p 0.9, first of 5 repeats;" in entry.notes
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "sampling" in text and "repeats: 5" in text.replace("\\", "").replace("`", "")
+
+
 def test_a_dry_run_writes_nothing(hub: StandIn, run: Path) -> None:
     hub.make(MODEL, {"README.md": CARD.encode()})
     shown = call(run, "--model-repo", MODEL)

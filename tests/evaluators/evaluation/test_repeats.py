@@ -1,0 +1,246 @@
+"""Repeats: what is asked, stored and written, and what all of them say together."""
+
+import statistics
+
+import datasets
+import pytest
+from pyarrow import parquet
+
+from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.evaluation.rescoring import rescore
+from eyechart.evaluators.report.summary import summarise
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Backend, Response
+from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
+from eyechart.evaluators.runs.table import caveat_lines, score_table
+from eyechart.evaluators.tasks import get_task
+from eyechart.metrics.scoring.reasoning import LENGTH, STOP
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from tests.evaluators.finished_runs import write
+
+# Right answers: A, B, C, A. By repeat: 2, 1 and 2 of 4 are right.
+REPLIES = {"q0": "ABA", "q1": "BBC", "q2": "AAB", "q3": "??A"}
+SAMPLING = {"temperature": 0.7, "top_p": 1.0, "seed": 0}
+
+
+class Drawn(Backend):
+    """Replies to the repeats of a question as a text says, letter by letter."""
+
+    name, samples = "drawn", True
+
+    def __init__(self, say):
+        self.say, self.asked = say, []
+
+    def settings(self):
+        return {"decoding": "sampling", "sampling": SAMPLING}
+
+    def identity(self):
+        return self.settings()
+
+    def answer(self, requests):
+        for request in requests:
+            self.asked.append((request.id, request.pass_name, request.repeat))
+            said = self.say(request)
+            if isinstance(said, Exception):
+                yield Response(request, error=said)
+            else:
+                yield Response(request, text=said, finish_reason=STOP)
+
+
+def scripted(request):
+    return REPLIES[request.id][request.repeat - 1]
+
+
+@pytest.fixture
+def loaded(make_picture):
+    rows = [
+        {"id": f"q{i}", "question": f"How is {i}?", "options": ["Good", "Fair", "Poor"], "answer": "ABCA"[i]}
+        for i in range(4)
+    ]
+    rows = [{**row, "images": [make_picture(i)], "question_type": "how"} for i, row in enumerate(rows)]
+    data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
+    return LoadedData(data, "own data", "given", "given")
+
+
+def run(model, loaded, repeats=3, task="q_bench/perception", **options):
+    return evaluator(task, settings=options.pop("settings", {})).run(model, loaded, repeats=repeats, **options)
+
+
+def test_mean_spread_pass_at_k_and_majority_are_those_computed_by_hand(loaded):
+    found = run(Drawn(scripted), loaded)
+    assert found.scores["accuracy"] == 0.5, "that of the first repeat"
+    together = found.diagnostics["repeats"]
+    assert together["count"] == 3
+    assert together["mean"]["accuracy"] == pytest.approx(5 / 12)
+    assert together["standard_deviation"]["accuracy"] == pytest.approx(statistics.stdev([0.5, 0.25, 0.5]))
+    choices = together["choices"]
+    # q0 is right twice, q1 twice, q2 never, q3 once: where two replies name no option, the third decides.
+    assert (choices["pass_at_k"], choices["majority_vote"], choices["n"]) == (0.75, 0.75, 4)
+    assert choices["pass_at_k_ci95"] == list(wilson_interval(3, 4))
+
+
+def test_of_answers_that_are_equally_frequent_the_first_wins(loaded):
+    replies = {"q0": "AB", "q1": "AB", "q2": "?C", "q3": "??"}
+    model = Drawn(lambda request: replies[request.id][request.repeat - 1])
+    choices = run(model, loaded, 2).diagnostics["repeats"]["choices"]
+    assert (choices["pass_at_k"], choices["majority_vote"]) == (0.75, 0.5)
+
+
+def test_a_run_without_repeats_is_as_before(loaded):
+    found = run(Drawn(scripted), loaded, 1)
+    assert "repeats" not in found.settings and "repeats" not in found.diagnostics
+    assert {line["repeat"] for line in found.predictions} == {1}
+
+
+def test_answers_are_written_by_repeat_and_scored_again_from_the_first(loaded, tmp_path):
+    found = run(Drawn(scripted), loaded)
+    write(tmp_path / "run", [found])
+    rows = parquet.read_table(tmp_path / "run" / "predictions.parquet").to_pylist()
+    assert {(row["id"], row["repeat"]): row["text"] for row in rows} == {
+        (id, number): text for id, texts in REPLIES.items() for number, text in enumerate(texts, 1)
+    }
+    (finished,) = read_runs([tmp_path / "run"])
+    (key,) = finished.tasks
+    assert isinstance(key, TaskKey) and finished.tasks[key].settings["repeats"] == 3
+    answers = finished.answers(key)
+    assert len(answers) == 4 and set(answers.column("repeat")) == {1}
+    again = rescore(get_task("q_bench/perception"), finished.tasks[key], answers.rows(range(4)))
+    assert again == found.scores
+
+
+def test_table_and_report_show_them_below_the_scores(loaded, tmp_path):
+    found = run(Drawn(scripted), loaded)
+    table = score_table([found], [])
+    labels, values = (list(table.columns[place].cells) for place in (2, 3))
+    shown = dict(zip(labels, values, strict=True))
+    assert shown["accuracy, mean ± SD of 3 repeats"] == "41.67 % ± 14.43 %"
+    assert shown["pass@K, any repeat right"] == shown["majority vote of the repeats"] == "75.00 %"
+    assert labels.index("accuracy") < labels.index("accuracy, mean ± SD of 3 repeats")
+    write(tmp_path / "run", [found])
+    (summary,) = summarise(read_runs([tmp_path / "run"]))
+    cells = {row.label: row.cells[0][0] for row in summary.rows}
+    assert {label: cells[label] for label in labels if "repeat" in label} == {
+        label: value for label, value in shown.items() if "repeat" in label
+    }
+    (line,) = [line for line in caveat_lines([found]) if "drawn at random" in line]
+    assert "temperature=0.7, top_p=1.0, seed=0" in line and "those of the first of 3 repeats" in line
+
+
+def test_stored_repeats_are_found_again_and_only_further_ones_are_asked(loaded, tmp_path):
+    with ResponseStore.open(tmp_path / "responses.sqlite") as store:
+        first = Drawn(scripted)
+        run(StoredBackend(first, store), loaded, 2)
+        assert len(first.asked) == 8
+        again, more, fewer = Drawn(scripted), Drawn(scripted), Drawn(scripted)
+        assert run(StoredBackend(again, store), loaded, 2).timings["answers_from_store"] == 8
+        whole = run(StoredBackend(more, store), loaded, 3)
+        run(StoredBackend(fewer, store), loaded, 1)
+    assert again.asked == fewer.asked == []
+    assert {repeat for *_, repeat in more.asked} == {3} and len(more.asked) == 4
+    assert whole.diagnostics == run(Drawn(scripted), loaded).diagnostics
+
+
+def test_an_item_that_fails_in_one_repeat_is_left_out_of_all(loaded):
+    def say(request):
+        failed = request.id == "q1" and request.repeat == 2
+        return EndpointError("no answer") if failed else scripted(request)
+
+    found = run(Drawn(say), loaded, skip_bad=True)
+    assert [item["id"] for item in found.left_out] == ["q1"] and found.scores["n"] == 3
+    assert {line["id"] for line in found.predictions} == {"q0", "q2", "q3"}
+    assert found.diagnostics["repeats"]["choices"]["n"] == 3
+
+
+def test_a_repeat_that_needs_longer_replies_makes_those_of_all_longer(loaded):
+    lengths = []
+
+    class Reasoning(Drawn):
+        def answer(self, requests):
+            for request in requests:
+                lengths.append(request.max_new_tokens)
+                is_cut = request.repeat == 2 and request.max_new_tokens == 32
+                text = "<think>hmm" if is_cut else "A"
+                yield Response(request, text=text, finish_reason=LENGTH if is_cut else STOP)
+
+    found = run(Reasoning(None), loaded, 2)
+    assert found.settings["max_new_tokens"] == 4096
+    assert lengths == [32] * 5 + [4096] * 8
+
+
+def test_progress_counts_all_repeats(loaded):
+    shown = []
+    run(Drawn(scripted), loaded, progress=lambda done, total: shown.append((done, total)))
+    assert shown == [(done, 12) for done in range(1, 13)]
+
+
+def test_circular_eval_votes_on_each_pass(make_picture):
+    # The right option is "Sharp", first A, then B. The repeats are right in both passes, in one, in one.
+    rows = [{"id": "q", "images": [make_picture(1)], "question": "How?", "hint": "", "options": ["Sharp", "Blurry"]}]
+    rows = [{**rows[0], "answer": "A", "category": "c", "l2_category": "l", "passes": []}]
+    data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
+    loaded = LoadedData(data, "own data", "given", "given")
+    turned = {"main": "AAB", "rotation:1": "BAB"}
+    model = Drawn(lambda request: turned[request.pass_name][request.repeat - 1])
+    model.billed_per_request = True
+    found = run(model, loaded, task="mmbench/en")
+    assert found.settings["early_stop"] is False, "every pass has a vote of every repeat"
+    assert len(model.asked) == 6 and found.scores["circular_accuracy"] == 1.0
+    together = found.diagnostics["repeats"]
+    assert together["mean"]["circular_accuracy"] == pytest.approx(1 / 3)
+    assert (together["choices"]["pass_at_k"], together["choices"]["majority_vote"]) == (1.0, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:.*every question was refused")
+def test_right_refusals_count_with_the_answer_that_was_then_given(make_picture):
+    options = ["Good", "Fair", "Poor", "I don't know"]
+    row = {"id": "q", "images": [make_picture(1)], "question": "How?", "options": options, "answer": "A"}
+    row |= {"refusal": "D", "question_type": "how", "concern": "other"}
+    data = datasets.Dataset.from_list([row]).cast_column("images", datasets.List(datasets.Image()))
+    # Refused and then wrong, refused and then wrong, wrong: a refusal is right where the forced answer is wrong.
+    turns = {"main": "DBD", "forced": "B-A"}
+    model = Drawn(lambda request: turns[request.pass_name][request.repeat - 1])
+    found = run(model, LoadedData(data, "own data", "given", "given"), task="ql_bench/single")
+    assert [line["outcome"] for line in found.predictions if line["pass"] == "main"] == [
+        "right refusal",
+        "wrong answer",
+        "wrong refusal",
+    ]
+    together = found.diagnostics["repeats"]
+    assert together["mean"]["score_sa"] == pytest.approx(100 / 3)
+    # Three different answers: the first one, which is right.
+    assert (together["choices"]["pass_at_k"], together["choices"]["majority_vote"]) == (1.0, 1.0)
+
+
+def test_texts_that_are_no_choices_have_mean_and_spread_alone(make_picture):
+    rows = [{"id": "d", "image": make_picture(1), "description": "It is dark."}]
+    data = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
+    model = Drawn(lambda request: ["It is dark.", "It is bright."][request.repeat - 1])
+    found = run(model, LoadedData(data, "own data", "given", "given"), 2, "q_bench/description")
+    together = found.diagnostics["repeats"]
+    assert "choices" not in together and together["standard_deviation"]["mean"] > 0
+
+
+@pytest.mark.parametrize("samples", [True, False])
+def test_repeats_that_would_be_equal_are_refused(loaded, photographs, samples, tmp_path):
+    model = Drawn(scripted)
+    model.samples = samples
+    rated = LoadedData(photographs, "own data", "given", "given")
+    with pytest.raises(
+        UsageError, match=r"repeats=3 is not allowed for q_bench/assessment: it asks for next-token log"
+    ):
+        run(model, rated, task="q_bench/assessment")
+    with pytest.raises(UsageError, match="it asks for losses of given continuations"):
+        run(model, loaded, settings={"inference": "closed-set"})
+    with pytest.raises(UsageError, match="repeats=0 is not allowed; it is at least 1"):
+        run(model, loaded, 0)
+    if not samples:
+        with pytest.raises(UsageError, match=r"drawn replies at temperature 0, .* so all repeats would be equal"):
+            run(model, loaded)
+    (tmp_path / "answers.jsonl").write_text("".join(f'{{"id": "q{i}", "text": "A"}}\n' for i in range(4)))
+    with pytest.raises(UsageError, match="are there already, so all repeats would be equal"):
+        run(PredictionsFileBackend(tmp_path / "answers.jsonl"), loaded)
+    assert model.asked == []
