@@ -8,6 +8,9 @@ from pyarrow import parquet
 
 from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
+from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import LoadedData
@@ -21,6 +24,7 @@ from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators.finished_runs import write
+from tests.evaluators.scripted_server import completion
 
 # Right answers: A, B, C, A. By repeat: 2, 1 and 2 of 4 are right.
 REPLIES = {"q0": "ABA", "q1": "BBC", "q2": "AAB", "q3": "??A"}
@@ -169,6 +173,14 @@ def test_a_repeat_that_needs_longer_replies_makes_those_of_all_longer(loaded):
     found = run(Reasoning(None), loaded, 2)
     assert found.settings["max_new_tokens"] == 4096
     assert lengths == [32] * 5 + [4096] * 8
+
+
+def test_a_server_is_asked_for_each_repeat_with_a_seed_of_its_own(script, http, loaded):
+    script.say(completion("A"))
+    chat = ChatOptions(sampling=Sampling(0.7, seed=10))
+    found = run(OpenAIBackend("m", EndpointOptions(http.url_for("/v1"), chat=chat)), loaded, 2)
+    assert sorted(body["seed"] for body in script.bodies) == [11] * 4 + [12] * 4
+    assert [line["repeat"] for line in found.predictions] == [1] * 4 + [2] * 4
 
 
 def test_progress_counts_all_repeats(loaded):
