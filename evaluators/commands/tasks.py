@@ -83,6 +83,21 @@ def _print_task(task: "Task", output: "Console") -> None:
         for one in specs
     ]
     output.print(_table(("score", "label", "unit", "range", "best"), scores))
+    output.print("\n[bold]code[/bold]")
+    for line in _places(task):
+        print_line(output, line)
+
+
+def _places(task: "Task") -> list[str]:
+    """Where prompt, protocol and metric stand; a template's prompt is in no code."""
+    prompt = task.protocol.prompts[task.protocol.prompt]
+    named = f"{prompt.__module__}.{prompt.__qualname__}"
+    protocol = type(task.protocol)
+    return [
+        *([] if "<locals>" in named else [f"prompt: {named}"]),
+        f"protocol: {protocol.__module__}.{protocol.__name__}",
+        f"metric: eyechart.metrics.{task.metric}",
+    ]
 
 
 def _shown(value: Any) -> str:

@@ -174,9 +174,12 @@ def test_tasks_prints_an_own_task_in_full(own):
     # It has no prompts for these settings.
     assert shown.output.count("what a model sees") == 2 and "grade_open_answers" not in shown.output
     assert "blind  " not in shown.output
+    assert "\nprompt: " not in shown.output and "metric: eyechart.metrics.circular_eval" in shown.output
     shown = invoke("tasks", own / "own_prompt.py").output
     assert "fallback" in shown and "closed-set" not in shown and "loss" not in shown
     shown = invoke("tasks", "q_bench/perception").output
+    assert "prompt: eyechart.evaluators.tasks.q_bench.perception_prompt" in shown
+    assert "protocol: eyechart.evaluators.protocols.choice.multiple_choice.MultipleChoice" in shown
     assert "closed-set" in shown and "loss" in shown
 
 
