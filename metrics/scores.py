@@ -137,10 +137,10 @@ def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...
         "declared": "parsed as declared answers",
         "judge": "parsed by a judge",
         "random": "replaced by a random choice",
-        "unmatched": "that name no option",
+        "unmatched": "that name no option, or no image",
     }
     unread = {
-        "cut_off": "cut off before they name an option",
+        "cut_off": "cut off before they name an answer",
         "unfinished_reasoning": "of unfinished reasoning alone",
         "refused": "refused",
         "unparseable": "that could not be parsed",
@@ -226,7 +226,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     ScoreSpec("pass_at_k", "pass@K, any repeat right", (REPEATS,), interval="pass_at_k_ci95"),
     ScoreSpec("majority_vote", "majority vote of the repeats", (REPEATS,), interval="majority_vote_ci95"),
     ScoreSpec("random_guess", "chance level", _CHOICES, higher_is_better=None, in_table=False),
-    *_extraction("extraction", "replies", *_CHOICES),
+    *_extraction("extraction", "replies", *_CHOICES, PAIRS),
     *_extraction("forced_extraction", "forced replies", AWARENESS),
     _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),

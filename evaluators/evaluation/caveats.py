@@ -138,7 +138,7 @@ def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol) -> str:
 
 
 def unmatched_caveat(scores: Mapping[str, Any]) -> str:
-    """In how many replies no option was found; "" where these are few.
+    """In how many replies no option, or no image, was found; "" where these are few.
 
     Args:
         scores: What a metric returned.
@@ -146,6 +146,9 @@ def unmatched_caveat(scores: Mapping[str, Any]) -> str:
     share = scores.get("extraction", {}).get("unmatched", 0.0)
     if not share >= _MANY:
         return ""
+    if "n_pairs" in scores:
+        n = 2 * scores["n_pairs"]
+        return f"{round(share * n)} of {n} replies prefer no image, so their pairs are not consistent."
     of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
     n = scores[of_circular if of_circular in scores else "n"]
     return f"{round(share * n)} of {n} replies name no option and count as incorrect."

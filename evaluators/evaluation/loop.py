@@ -27,7 +27,7 @@ from eyechart.evaluators.protocols.protocol import Protocol, Scored
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.types import Backend, Row, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
-from eyechart.evaluators.results.served import served_caveat
+from eyechart.evaluators.results.served import judge_served_caveat, served_caveat
 from eyechart.evaluators.tasks.as_published import published_settings
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import ScoringError
@@ -112,6 +112,7 @@ def evaluate_rows(
         *scored.caveats,
         repeated_caveat(settings["model"]),
         served_caveat(settings),
+        judge_served_caveat(judge),
     )
     evaluation = Evaluation(
         task=task.name,

@@ -100,9 +100,15 @@ class PairedComparison(Protocol):
         pairs = _pairs(answered)
         read = [one.responses[0].item for one in answered]
         if all("consistent" in item for item in read):
-            columns = columns_of(read, "choice", "reversed_choice", "consistent", "correct")
+            columns = columns_of(read, "choice", "step", "reversed_choice", "reversed_step", "consistent", "correct")
         else:
-            columns = read_pairs(_texts(answered, MAIN), _texts(answered, REVERSED), pairs)
+            columns = read_pairs(
+                _texts(answered, MAIN),
+                _texts(answered, REVERSED),
+                pairs,
+                _ends(answered, MAIN),
+                _ends(answered, REVERSED),
+            )
         own = _own_rows(answered)
         scores = pair_scores(select_rows(columns, own), pairs.select(own), self._settings(pairs))
         items = [
@@ -134,6 +140,8 @@ class PairedComparison(Protocol):
         return {
             "predictions": _texts(answered, MAIN),
             "reversed_predictions": _texts(answered, REVERSED),
+            "finish_reasons": _ends(answered, MAIN),
+            "reversed_finish_reasons": _ends(answered, REVERSED),
             "first_ids": _column(answered, "first_id"),
             "second_ids": _column(answered, "second_id"),
             "first_references": _column(answered, "first_quality"),
@@ -221,6 +229,11 @@ def _own_rows(answered: Sequence[RowResponses]) -> list[int]:
 def _texts(answered: Sequence[RowResponses], name: str) -> list[str]:
     responses = [one.of_pass(name) for one in answered]
     return [(response and response.text) or "" for response in responses]
+
+
+def _ends(answered: Sequence[RowResponses], name: str) -> list[str | None]:
+    responses = [one.of_pass(name) for one in answered]
+    return [response and response.finish_reason for response in responses]
 
 
 def _column(answered: Sequence[RowResponses], name: str) -> list[Any]:

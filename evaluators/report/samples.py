@@ -102,7 +102,7 @@ def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
     # What was read from a pair's second reply, or a refused question's, stands in the row of the first.
     choice, correct, step = row["choice"], row["correct"], row["step"]
     if row["pass"] == "reversed":
-        choice, correct = main.get("reversed_choice"), main.get("correct")
+        choice, correct, step = (main.get(name) for name in ("reversed_choice", "correct", "reversed_step"))
     elif row["pass"] == "forced":
         step = main.get("forced_step")
     sample = {
@@ -132,7 +132,7 @@ def _step(row: Mapping[str, Any], step: str | None, choice: str | None) -> str:
     if row["losses"]:
         return LOWEST_LOSS
     if row["options"] or row["first_id"]:
-        # Private questions and pairs have no step of their own.
+        # Private questions have no step of their own.
         return step or (EXACT if choice else why_unread(row["text"] or "", row["finish_reason"]))
     if row["rounds"] is not None:
         return TEXT

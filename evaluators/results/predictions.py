@@ -66,7 +66,7 @@ def predictions_schema() -> "Schema":
             # The images of a pair as they were shown.
             **dict.fromkeys(("first_id", "second_id", "pool"), text),
             **dict.fromkeys(("first_quality", "second_quality"), number),
-            "reversed_choice": text,
+            **dict.fromkeys(("reversed_choice", "reversed_step"), text),
             "consistent": flag,
         }
     )

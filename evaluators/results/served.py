@@ -55,3 +55,15 @@ def served_caveat(settings: Mapping[str, Any]) -> str:
         f"The server answered as {found}, and {settings['model'].get('name')!r} was asked for. If that is the same "
         "model, run again with --served-name NAME, which asks nothing anew; until then the result is not published."
     )
+
+
+def judge_served_caveat(judge: Mapping[str, Any]) -> str:
+    """That another model than the judge may have judged, by the names that its server gave; "" where there is nothing.
+
+    Args:
+        judge: The judge's settings.
+    """
+    names = [name for name in judge.get("served", ()) if not is_served_name(judge["name"], name)]
+    if not names:
+        return ""
+    return f"The judge's server answered as {', '.join(map(repr, names))}, and {judge['name']!r} was asked for."

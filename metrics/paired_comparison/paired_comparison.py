@@ -41,6 +41,8 @@ Args:
     reversed_predictions (`list` of `str`): Raw replies to the same pairs with the two images swapped.
     first_ids, second_ids (`list` of `str`): Ids of each pair's first and second image.
     first_references, second_references (`list` of `float`): Their opinion scores, higher is better.
+    finish_reasons, reversed_finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut
+        off), "reasoning" (before its answer) or "refusal"; `None` where that is not known.
     pool_ids (`list`, optional): The set within which the images of a pair are ranked; correlations are then means over
         pools. Without it, all images are ranked together.
     aggregator (`str`): "map" (default), "mle", "mle_ridge" (finite where "mle" is not), "perron" or "trueskill".
@@ -61,6 +63,8 @@ Returns:
         among all (its tables), from 0 to 1; higher is better. Pairs of equal quality are left out.
     consistency_ci95, accuracy_consistent_ci95, accuracy_all_ci95 (`list` of two `float`): Their 95 % Wilson intervals.
     first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the first image, the second, or none.
+    extraction (`dict`): Shares of replies that prefer an image (`exact`), that prefer none (`unmatched`), and of these
+        `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`; the other steps of choices are 0.
     unmatched, equal_quality, n_consistent, n_pairs, n_images (`int`): Pairs with a reply that prefers none, pairs of
         equal quality, consistent pairs, pairs, and images.
     srcc, plcc, krcc (`float`): Correlations of the images' scores with references, from -1 to 1; higher is better.
@@ -72,8 +76,9 @@ Returns:
     aggregator, fit, resamples, seed, order_seed ("trueskill"), ridge ("mle_ridge"), pool_weights, undefined_pools
         (pools): The settings.
     items (`dict` of `list`, with `return_items`): For each pair `choice` and `reversed_choice`, "first" or "second" as
-        the pair was shown, or `None`; `consistent`, whether both are the same image; `correct`, whether that is the one
-        of higher quality, `None` where both are of equal quality.
+        the pair was shown, or `None`; `step` and `reversed_step`, "exact", or why there is none; `consistent`, whether
+        both are the same image; `correct`, whether that is the one of higher quality, `None` where both are of equal
+        quality.
     A score is nan, with a warning, where it is undefined: no consistent pair, equal references, no finite optimum.
 
 Examples:
@@ -126,6 +131,8 @@ class PairedComparison(CheckedColumns, evaluate.Metric):
         second_ids: Sequence[str],
         first_references: Sequence[float],
         second_references: Sequence[float],
+        finish_reasons: Sequence[str | None] | None = None,
+        reversed_finish_reasons: Sequence[str | None] | None = None,
         pool_ids: Sequence[Any] | None = None,
         aggregator: str = "map",
         ridge: float = RIDGE,
@@ -137,9 +144,10 @@ class PairedComparison(CheckedColumns, evaluate.Metric):
         seed: int = 0,
         return_items: bool = False,
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), pool_ids=pool_ids)
+        ends = {"finish_reasons": finish_reasons, "reversed_finish_reasons": reversed_finish_reasons}
+        check_gathered(self.num_process, list(self.features), pool_ids=pool_ids, **ends)
         settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed, ridge)
         pairs = check_pairs(first_ids, second_ids, first_references, second_references, pool_ids)
-        items = read_pairs(predictions, reversed_predictions, pairs)
+        items = read_pairs(predictions, reversed_predictions, pairs, **ends)
         scores = pair_scores(items, pairs, settings)
         return scores | ({"items": items} if return_items else {})

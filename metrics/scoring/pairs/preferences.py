@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from eyechart.metrics.scoring.choices.replies import why_unread
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.items import ItemColumns, Items
@@ -24,18 +25,28 @@ from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 SHARES = ("consistency", "accuracy_consistent", "accuracy_all")
 
 
-def read_pairs(predictions: Sequence[str], reversed_predictions: Sequence[str], pairs: Pairs) -> Items:
+def read_pairs(
+    predictions: Sequence[str],
+    reversed_predictions: Sequence[str],
+    pairs: Pairs,
+    finish_reasons: Sequence[str | None] | None = None,
+    reversed_finish_reasons: Sequence[str | None] | None = None,
+) -> Items:
     """Read the two replies to each of n pairs.
 
     Args:
         predictions: Replies to the pairs as given; "" for a failed response, which prefers no image.
         reversed_predictions: Replies to the same pairs with the two images swapped.
         pairs: The pairs.
+        finish_reasons: How each reply ended, "stop", "length" (cut off), "reasoning" (before its answer) or "refusal";
+            None where that is not known.
+        reversed_finish_reasons: The same of the replies to the swapped images.
 
     Returns:
         `choice`, `reversed_choice`: "first" or "second", the place of the preferred image as the pair was shown; None
-        where the reply prefers none. `consistent`: whether both prefer the same image. `correct`: whether both prefer
-        the image of higher quality; None where both are of equal quality.
+        where the reply prefers none. `step`, `reversed_step`: "exact" where it prefers one, else why not, one of
+        `choices.replies.UNREAD`. `consistent`: whether both prefer the same image. `correct`: whether both prefer the
+        image of higher quality; None where both are of equal quality.
 
     Raises:
         InputError: The lengths differ, there are none, or a reply is no string.
@@ -47,16 +58,17 @@ def read_pairs(predictions: Sequence[str], reversed_predictions: Sequence[str], 
         >>> items["reversed_choice"], items["consistent"], items["correct"]
         (['second', 'first', None], [True, False, False], [True, False, None])
     """
-    check_lengths(predictions=predictions, reversed_predictions=reversed_predictions, first_ids=pairs.first_ids)
-    # Most replies are one of few texts.
-    read: dict[str, str | None] = {}
-    for name, replies in (("predictions", predictions), ("reversed_predictions", reversed_predictions)):
-        for row, text in enumerate(replies):
-            if not isinstance(text, str):
-                raise InputError(f'{name}[{row}] is {text!r}; it must be a string ("" if there is none)')
-            if text not in read:
-                read[text] = read_preference(text)
-    choice, reverse = [read[text] for text in predictions], [read[text] for text in reversed_predictions]
+    unknown = [None] * len(predictions)
+    ends, reversed_ends = finish_reasons or unknown, reversed_finish_reasons or unknown
+    check_lengths(
+        predictions=predictions,
+        reversed_predictions=reversed_predictions,
+        first_ids=pairs.first_ids,
+        finish_reasons=ends,
+        reversed_finish_reasons=reversed_ends,
+    )
+    choice, step = _read("predictions", predictions, ends)
+    reverse, reversed_step = _read("reversed_predictions", reversed_predictions, reversed_ends)
     agree = [
         one is not None and {one, other} == {"first", "second"} for one, other in zip(choice, reverse, strict=True)
     ]
@@ -65,7 +77,30 @@ def read_pairs(predictions: Sequence[str], reversed_predictions: Sequence[str], 
         None if sign == 0 else is_same and one == ("first" if sign > 0 else "second")
         for one, is_same, sign in zip(choice, agree, better, strict=True)
     ]
-    return {"choice": choice, "reversed_choice": reverse, "consistent": agree, "correct": correct}
+    return {
+        "choice": choice,
+        "step": step,
+        "reversed_choice": reverse,
+        "reversed_step": reversed_step,
+        "consistent": agree,
+        "correct": correct,
+    }
+
+
+def _read(
+    name: str, replies: Sequence[str], finish_reasons: Sequence[str | None]
+) -> tuple[list[str | None], list[str]]:
+    """Choices and steps of the replies in the argument `name`."""
+    # Most replies are one of few texts.
+    read: dict[tuple[str, str | None], tuple[str | None, str]] = {}
+    for row, (text, ended) in enumerate(zip(replies, finish_reasons, strict=True)):
+        if not isinstance(text, str):
+            raise InputError(f'{name}[{row}] is {text!r}; it must be a string ("" if there is none)')
+        if (text, ended) not in read:
+            preferred = read_preference(text, ended)
+            read[text, ended] = preferred, "exact" if preferred else why_unread(text, ended)
+    found = [read[reply] for reply in zip(replies, finish_reasons, strict=True)]
+    return [preferred for preferred, _ in found], [step for _, step in found]
 
 
 def winners(items: ItemColumns) -> WinnerArray:

@@ -9,6 +9,7 @@ image; here a reply is read as strictly as a multiple-choice answer (`choices`),
 - An image that is named counts where the reply prefers it: the name alone, "... is better", "... has higher visual
   quality", "I would choose ...". "The second image is blurrier than the first" does not say which is better.
 - Nothing preferred, both preferred, or a letter and a sentence that disagree: no preference. Parsing never guesses.
+- A reply that was cut off may have gone on to the other image: it prefers one only if its first sentence does.
 """
 
 import re
@@ -16,7 +17,7 @@ from typing import Literal
 
 from eyechart.metrics.scoring.choices.extraction import extract_choice
 from eyechart.metrics.scoring.choices.text import explicit_answers, normalise
-from eyechart.metrics.scoring.reasoning import split_reasoning
+from eyechart.metrics.scoring.reasoning import LENGTH, split_reasoning
 
 Preference = Literal["first", "second"]
 
@@ -40,6 +41,8 @@ _WHOLE_REPLY = re.compile(r"\W*(?:the )?(?:(first|1st|1)|(?:second|2nd|2))(?: on
 _BLANKS = re.compile(r"[^\S\n]+")
 _MARKDOWN = re.compile(r"[*_`#>]+")
 _SENTENCE_END = re.compile(r"[.!?;\n]+")
+# Not the full stop of "A. The first image."
+_FIRST_SENTENCE = re.compile(r"(?<=\w{2})[.!?;]+(?=\s)|\n+")
 
 _VERB = (
     r"(?:(?:is|looks|appears|seems|has|offers|exhibits|displays|shows|provides|possesses)"
@@ -68,11 +71,12 @@ _DENIAL = re.compile(
 )
 
 
-def read_preference(text: str) -> Preference | None:
+def read_preference(text: str, finish_reason: str | None = None) -> Preference | None:
     r"""The image that a reply prefers.
 
     Args:
         text: The model's reply to the question which of two images has better visual quality, any string.
+        finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
 
     Returns:
         "first" or "second", in the order the images were shown; None where the reply prefers neither or both.
@@ -86,11 +90,17 @@ def read_preference(text: str) -> Preference | None:
         True
         >>> read_preference("Both images are of similar quality.") is None
         True
+        >>> read_preference("The light is poor. The first image is better at", finish_reason="length") is None
+        True
     """
     text = split_reasoning(text).answer
     contained = explicit_answers(text)
     found = {_one_preferred(content) for content in contained or [text]}
-    return found.pop() if len(found) == 1 else None
+    preferred = found.pop() if len(found) == 1 else None
+    if finish_reason == LENGTH and not contained:
+        first, *_ = _FIRST_SENTENCE.split(text.strip(), maxsplit=1)
+        return preferred if _one_preferred(first) == preferred else None
+    return preferred
 
 
 def _one_preferred(text: str) -> Preference | None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from eyechart.metrics.scoring.choices.reading import extraction_shares
 from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member
 from eyechart.metrics.scoring.items import ItemColumns, select_rows
@@ -92,11 +93,11 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
         settings: Ranking, averaging, fit and bootstrap.
 
     Returns:
-        The scores of `preference_scores`; `srcc`, `plcc`, `krcc` and `plcc_fitted` in [-1, 1] of the images' ranks with
-        their references, with `srcc_ci95` and `plcc_ci95`; `n_images`; `scores`, image id to [0, 100].
-        With pools, correlations are means over pools, `scores` maps each pool to its images' scores, and there are
-        `n_pools`, `n_undefined_pools` (pools without SRCC or PLCC), and `by_pool`, the same scores for each pool. And
-        the settings.
+        The scores of `preference_scores`; `extraction`, the shares of all replies as `extraction_shares` has them;
+        `srcc`, `plcc`, `krcc` and `plcc_fitted` in [-1, 1] of the images' ranks with their references, with `srcc_ci95`
+        and `plcc_ci95`; `n_images`; `scores`, image id to [0, 100]. With pools, correlations are means over pools,
+        `scores` maps each pool to its images' scores, and there are `n_pools`, `n_undefined_pools` (pools without SRCC
+        or PLCC), and `by_pool`, the same scores for each pool. And the settings.
 
     Raises:
         InputError: The lengths differ, an image has two references within a pool, or a setting needs pools.
@@ -120,7 +121,7 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
         if pairs.pool_ids is None and getattr(settings, name) != getattr(PairSettings, name):
             raise InputError(f"{name} is {getattr(settings, name)!r}; it needs pool_ids")
     pools = split_pools(pairs)
-    whole, winner = preference_scores(items), winners(items)
+    whole, winner = _replies(items), winners(items)
     ranked = {pool: _rank(pool, members, winner[list(members.rows)], settings) for pool, members in pools.items()}
     _warn(whole, ranked, settings)
     if pairs.pool_ids is None:
@@ -137,13 +138,15 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
         "n_undefined_pools": len(undefined),
         "scores": {pool: scores for pool, (scores, _) in ranked.items()},
         "by_pool": {
-            pool: preference_scores(select_rows(items, members.rows))
-            | found.listed(CORRELATIONS)
-            | {"n_images": found.n}
+            pool: _replies(select_rows(items, members.rows)) | found.listed(CORRELATIONS) | {"n_images": found.n}
             for (pool, members), found in zip(pools.items(), parts, strict=True)
         },
         **settings.applying(pools=True),
     }
+
+
+def _replies(items: ItemColumns) -> dict[str, Any]:
+    return {**preference_scores(items), "extraction": extraction_shares([*items["step"], *items["reversed_step"]])}
 
 
 def _rank(name: str, pool: Pool, winner: WinnerArray, settings: PairSettings) -> _Ranked:

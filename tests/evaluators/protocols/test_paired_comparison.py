@@ -125,6 +125,16 @@ def test_answers_that_never_agree_have_no_part_in_the_ranking(reply, rates):
     assert np.isnan(found["srcc"]) and np.isnan(found["accuracy_consistent"])
 
 
+def test_many_replies_that_prefer_no_image_are_a_caveat():
+    found = run(Judge(lambda one, other: "I cannot tell." if one < other else "A"), make(RINGS))
+    n = 2 * len(RINGS)
+    assert found.scores["extraction"]["unparseable"] == found.scores["extraction"]["unmatched"] > 0.1
+    count = round(found.scores["draw_rate"] * n)
+    assert f"{count} of {n} replies prefer no image, so their pairs are not consistent." in found.caveats
+    steps = {(line["step"], line["reversed_step"]) for line in found.predictions if line["pass"] == "main"}
+    assert steps == {("unparseable", "exact"), ("exact", "unparseable")}
+
+
 def test_the_papers_wording_names_no_options():
     released, paper = Judge("A"), Judge("A")
     one, other = run(released, make([(0, 1)])), run(paper, make([(0, 1)]), prompt="paper")

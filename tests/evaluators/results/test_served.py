@@ -1,6 +1,6 @@
 import pytest
 
-from eyechart.evaluators.results.served import is_served_name, served_caveat, unconfirmed_names
+from eyechart.evaluators.results.served import is_served_name, judge_served_caveat, served_caveat, unconfirmed_names
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,20 @@ def test_a_confirmed_name_is_no_caveat():
 @pytest.mark.parametrize("settings", [{}, {"model": None}, {"model": {"served": 5}}, {"model": {"name": "m"}}], ids=str)
 def test_results_without_served_names_have_none_unconfirmed(settings):
     assert unconfirmed_names(settings) == [] and served_caveat(settings) == ""
+
+
+@pytest.mark.parametrize(
+    ("judge", "caveat"),
+    [
+        ({}, ""),
+        ({"name": "lexical"}, ""),
+        ({"name": "gpt-4o", "served": ["gpt-4o-2024-11-20"]}, ""),
+        (
+            {"name": "gpt-4o", "served": ["gpt-4o", "tiny.gguf"]},
+            "The judge's server answered as 'tiny.gguf', and 'gpt-4o' was asked for.",
+        ),
+    ],
+    ids=str,
+)
+def test_a_judge_that_answers_under_another_name_is_told_of(judge, caveat):
+    assert judge_served_caveat(judge) == caveat

@@ -11,6 +11,7 @@ from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreWa
 PREFERENCES = {"consistency", "accuracy_consistent", "accuracy_all"}
 PREFERENCES |= {f"{name}_ci95" for name in PREFERENCES}
 PREFERENCES |= {"first_rate", "second_rate", "draw_rate", "unmatched", "equal_quality", "n_consistent", "n_pairs"}
+PREFERENCES |= {"extraction"}
 CORRELATIONS = {"srcc", "plcc", "krcc", "plcc_fitted", "srcc_ci95", "plcc_ci95", "n_images"}
 SETTINGS = {"aggregator": "map", "fit": "logistic4", "resamples": 1000, "seed": 0}
 POOL_SETTINGS = {"pool_weights": "equal", "undefined_pools": "leave_out"}
@@ -68,6 +69,34 @@ def test_keys_and_settings(metric) -> None:
         assert low < found[name] < high
     assert 0 < found["accuracy_all"] < found["consistency"] < 1
     assert found["first_rate"] > found["second_rate"] and found["draw_rate"] == 0
+
+
+def test_replies_that_prefer_no_image_are_told_apart(metric) -> None:
+    rows = _rows(noise=8)
+    n = len(rows["predictions"])
+    replies = ["The first image is better than", "<think>Image 1 is better.", "I cannot tell.", "It is hard to say"]
+    ends = ["length", "length", "refusal", "stop"]
+    rows["predictions"][:4], rows["reversed_predictions"][:4] = replies, ["A", "A", "A", "A"]
+    found = metric.compute(
+        **rows,
+        finish_reasons=[*ends, *["stop"] * (n - 4)],
+        reversed_finish_reasons=["length"] + [None] * (n - 1),
+        return_items=True,
+    )
+    share = 1 / (2 * n)
+    # The first of the four is cut behind what it prefers.
+    assert found["extraction"] == {
+        "exact": 1 - 3 * share,
+        **dict.fromkeys(("declared", "judge", "random"), 0),
+        "unmatched": 3 * share,
+        "cut_off": 0,
+        "unfinished_reasoning": share,
+        "refused": share,
+        "unparseable": share,
+    }
+    assert found["draw_rate"] == found["extraction"]["unmatched"] and found["unmatched"] == 3
+    assert found["items"]["step"][:5] == ["exact", "unfinished_reasoning", "refused", "unparseable", "exact"]
+    assert set(found["items"]["reversed_step"]) == {"exact"}
 
 
 def test_a_judge_who_knows(metric) -> None:

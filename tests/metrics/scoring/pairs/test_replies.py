@@ -151,6 +151,24 @@ def test_neither_image(text: str) -> None:
     assert read_preference(text) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "preferred"),
+    [
+        ("A", "first"),
+        ("A. The first image.", "first"),
+        ("B. The second image. It is sharper, and its colours are", "second"),
+        ("The second image is better because it is sharper and", "second"),
+        ("**The first image** has better visual quality. The second", "first"),
+        ("Let me compare them. The first image is better in colour, but", None),
+        ("The first image is sharp. I would choose image 1 if it were not", None),
+        ("The answer is not yet clear.\nB", None),
+        ("", None),
+    ],
+)
+def test_a_reply_that_was_cut_off_prefers_what_its_first_sentence_does(text: str, preferred: str | None) -> None:
+    assert read_preference(text, "length") == preferred
+
+
 @pytest.mark.parametrize("text", ["A cat", "A blurry image", "A first look at the image"])
 def test_the_article_is_no_letter(text: str) -> None:
     assert read_preference(text) is None
