@@ -22,6 +22,8 @@ FitName = Literal["logistic4", "logistic5"]
 _PARAMETERS = {"logistic4": 4, "logistic5": 5}
 # A fitted curve whose range is below this share of the references' spread is constant up to rounding.
 _FLAT = 1e-12
+# Of a sum of terms of both signs, as a share of the sum of their sizes.
+_TIE = 1e-9
 
 
 def plcc(predictions: ArrayLike, references: ArrayLike) -> float:
@@ -129,9 +131,13 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
         raise UndefinedScoreError(f"{fit} needs at least {_PARAMETERS[fit] + 1} points; there are {len(x)}")
     u, mx, sx = _standardised(x)
     v, my, sy = _standardised(y)
-    found = fit_sigmoid(u, v, line=False)
+    is_turned = _leans_left(u, v)
+    turned = -u if is_turned else u
+    found = fit_sigmoid(turned, v, line=False)
     if fit == "logistic5":
-        found = fit_sigmoid(u, v, line=True, starts=[found.curve])
+        found = fit_sigmoid(turned, v, line=True, starts=[found.curve])
+    if is_turned:
+        found = found.mirrored()
     if np.ptp(found.fitted) < _FLAT:
         raise UndefinedScoreError(f"the best {fit} is constant; a correlation with a constant is undefined")
     mapped = found.fitted * sy + my
@@ -152,6 +158,15 @@ def _standardised(values: FloatArray) -> tuple[FloatArray, float, float]:
     largest = np.abs(deviations).max()
     spread = largest * (deviations / largest).std()
     return deviations / spread, float(mean), float(spread)
+
+
+def _leans_left(u: FloatArray, v: FloatArray) -> bool:
+    """Whether standardised points are turned round for the search, which takes sides: mirrored ones then fit alike."""
+    for terms in (u**3, u * v**2, u**3 * v**2):
+        # Below that, a sum is 0 up to rounding, which mirrored points share.
+        if abs(terms.sum()) > _TIE * np.abs(terms).sum():
+            return bool(terms.sum() < 0)
+    return False
 
 
 def _parameters(fit: FitName, found: SigmoidFit, mx: float, sx: float, my: float, sy: float) -> tuple[float, ...]:

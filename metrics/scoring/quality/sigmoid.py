@@ -60,6 +60,18 @@ class SigmoidFit:
     line: float
     fitted: FloatArray
 
+    def mirrored(self) -> "SigmoidFit":
+        """The same fit of -x: 1 / (1 + exp(-z)) is 1 less that of -z.
+
+        Examples:
+            >>> fit = SigmoidFit(Curve(slope=2.0, centre=0.5), height=3.0, level=1.0, line=0.25, fitted=np.zeros(0))
+            >>> other = fit.mirrored()
+            >>> other.curve.centre, other.height, other.level, other.line
+            (-0.5, -3.0, 4.0, -0.25)
+        """
+        slope, centre = self.curve
+        return SigmoidFit(Curve(slope, -centre), -self.height, self.level + self.height, -self.line, self.fitted)
+
 
 class _End(NamedTuple):
     """Where a search ended."""

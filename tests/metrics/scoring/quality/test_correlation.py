@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import curve_fit, differential_evolution
@@ -154,8 +154,8 @@ def test_a_fifth_parameter_never_loses(pairs: list[tuple[int, int]]) -> None:
 
 
 @given(POINTS, st.integers(-300, 300), st.integers(-300, 300), st.sampled_from([-1, 1]), st.sampled_from([-1, 1]))
-@settings(derandomize=True)  # The search is not symmetric: the fits of rare points, mirrored, end 0.11 % apart.
 @example([(0, 0), (0, -1), (0, -1), (2, 0), (3, 0), (-5, 0)], 0, 0, -1, -1)
+@example([(0, 0), (0, 0), (-4, 3), (-5, 0), (-5, 4), (6, 1), (6, 2), (6, 9), (-8, 9)], 0, 0, -1, 1)
 def test_fits_are_blind_to_scale(pairs: list[tuple[int, int]], a: int, b: int, sign_x: int, sign_y: int) -> None:
     x, y = np.array(pairs, dtype=float).T
     try:
