@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.metrics.scores import INFINITY, NAMED, SCORES, ScoreSpec, Unit
+from eyechart.metrics.scores import FIT_PARAMETERS, INFINITY, NAMED, SCORES, ScoreSpec, Unit
 
 # Rounding, as in a Kendall correlation of 1.0000000000000002.
 _TOLERANCE = 1e-9
@@ -80,7 +80,7 @@ def _mapping_misfits(value: Any, place: str, key: str) -> Iterator[str]:
 
 
 def _expected_instead(key: str, value: Any) -> str:
-    """What was expected of a number or an interval; "" if it is that, or not declared."""
+    """What was expected of a number, an interval or a fit; "" if it is that, or not declared."""
     if key in _INTERVALS:
         found = _INTERVALS[key]
         if value is None:
@@ -89,9 +89,19 @@ def _expected_instead(key: str, value: Any) -> str:
             return f"[low, high], {_range(found)}"
         ends = [end for end in value if end is not None]
         return "the lower end first" if len(ends) == 2 and ends[0] > ends[1] else ""
+    if key == FIT_PARAMETERS:
+        return "" if value is None or _are_parameters(value) else "the four or five parameters of a logistic"
     if key in _SPECS and not _fits(_SPECS[key], value):
         return _range(_SPECS[key])
     return ""
+
+
+def _are_parameters(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) in (4, 5)
+        and all(type(one) in (int, float) and abs(one) <= sys.float_info.max for one in value)
+    )
 
 
 def _fits(found: ScoreSpec, value: Any) -> bool:

@@ -264,6 +264,9 @@ NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
 """Mappings of names, such as letters or ids of images, to numbers: the modules that return them, and the highest number
 that there can be; 0 is the lowest."""
 
+FIT_PARAMETERS = "fit_parameters"
+"""No score: b1, b2, ... of the logistic behind `plcc_fitted`, whose curve reports draw; None where there is no fit."""
+
 _BY_KEY: dict[str, ScoreSpec] = {}
 for _spec in SCORES:
     _BY_KEY.setdefault(_spec.key, _spec)

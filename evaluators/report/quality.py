@@ -1,14 +1,14 @@
 """Predicted against human quality, image by image."""
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from eyechart.evaluators.report.charts import Scatter, evenly_spread, shown
 from eyechart.evaluators.report.scores import number
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.metrics.scores import QUALITY, correlations_of, spec
+from eyechart.metrics.scores import FIT_PARAMETERS, QUALITY, correlations_of, spec
 
 _CURVE_POINTS = 121
 
@@ -45,25 +45,24 @@ def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None
             (fact.label, shown(number(result.scores, fact.key)))
             for fact in (*correlations_of(QUALITY), spec("n", QUALITY))
         ),
-        curve=_curve(pairs),
+        curve=_curve(result.scores, pairs[0][0], pairs[-1][0]),
         note=note,
     )
 
 
-def _curve(pairs: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Points of the logistic that the metric fits too, at even distances; empty where it is undefined."""
-    from eyechart.metrics.scoring.errors import ScoringError
-    from eyechart.metrics.scoring.quality.correlation import fit_logistic, logistic4
+def _curve(scores: Mapping[str, Any], first: float, last: float) -> tuple[tuple[float, float], ...]:
+    """Points of the logistic that the metric fitted, at even distances; empty where it has none."""
+    from eyechart.metrics.scoring.quality.correlation import logistic4
 
-    predicted = [predicted for predicted, _ in pairs]
+    parameters = scores.get(FIT_PARAMETERS)
+    if parameters is None or len(parameters) != 4:
+        return ()
     # Between the points themselves, where they are few, straight lines would be no logistic.
     shares = np.linspace(0, 1, _CURVE_POINTS)
-    grid = (1 - shares) * predicted[0] + shares * predicted[-1]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fit = fit_logistic(predicted, [human for _, human in pairs])
-            values = logistic4(grid, *fit.parameters)
-    except ScoringError:
+    grid = (1 - shares) * first + shares * last
+    # No fit gives parameters that overflow, but a file may hold them.
+    with np.errstate(all="ignore"):
+        values = logistic4(grid, *parameters)
+    if not np.isfinite(values).all():
         return ()
     return tuple(zip(grid.tolist(), values.tolist(), strict=True))

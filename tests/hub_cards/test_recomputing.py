@@ -186,6 +186,19 @@ def test_a_judges_scores_are_taken_as_stored(whole: Path, tmp_path: Path) -> Non
     assert check.unchecked == JUDGED
 
 
+@pytest.mark.parametrize(
+    "change", [lambda scores: scores.pop("fit_parameters"), lambda scores: scores.update(fit_parameters=[1.0] * 4)]
+)
+def test_parameters_of_a_fit_are_no_score(whole: Path, tmp_path: Path, change: Change) -> None:
+    run = changed(whole, tmp_path / "run")
+    content = json.loads((run / "results.json").read_text())
+    (assessment,) = [task for task in content["tasks"] if task["task"] == "q_bench/assessment"]
+    assert len(assessment["scores"]["fit_parameters"]) == 4
+    change(assessment["scores"])
+    (run / "results.json").write_text(json.dumps(content))
+    assert checks(run, task="q_bench/assessment") == {"q_bench/assessment spaq": Check()}
+
+
 @pytest.mark.slow
 def test_an_average_is_of_the_results_of_its_databases(every_task: Path, tmp_path: Path) -> None:
     def change(name: str, by: Any) -> Check:

@@ -42,12 +42,12 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     CHOICE: ("extraction_mode", "fallback", "seed", *ASKED, "judge_reads"),
     CIRCULAR: ("distribution_over", "missing", "extraction_mode", "fallback", "seed", *ASKED),
     AWARENESS: ("extraction_mode", "fallback", "seed", *ASKED, "unreadable_forced"),
-    QUALITY: ("temperature", "strategy", "ties", "fit", "average_over", *RESAMPLED),
+    QUALITY: ("temperature", "strategy", "ties", "fit", "fit_parameters", "average_over", *RESAMPLED),
     DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds", *RESAMPLED),
     ANSWER: ("judge", "template", "template_version", "wording", "rounds", *RESAMPLED),
     PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *RESAMPLED),
 }
-"""What each module returns that is no score: settings, and texts about them."""
+"""What each module returns that is no score: settings, texts about them, and what the fit is."""
 
 
 def _keys(scores: Mapping[str, Any], module: str, prefix: str = "") -> Iterator[str]:
@@ -197,6 +197,13 @@ def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
         ({"choice_distribution": {"predicted": {"A": 2}, "correct": {}}}, "A is 2; expected a number from 0"),
         ({"choice_distribution": {"predicted": 2, "correct": {}}}, "predicted is 2; expected an object"),
         ({"scores": {"pool": {"image": 101}}}, "scores.scores.pool.image is 101; expected a number from 0 to 100"),
+        (
+            {"fit_parameters": [1, 2, 3]},
+            "scores.fit_parameters is [1, 2, 3]; expected the four or five parameters of a ",
+        ),
+        ({"fit_parameters": [1, 2, 3, None]}, "expected the four or five parameters of a logistic"),
+        ({"fit_parameters": [1, 2, 3, 10**400]}, "expected the four or five parameters of a logistic"),
+        ({"fit_parameters": 0.5}, "scores.fit_parameters is 0.5; expected the four or five parameters of a logistic"),
         ({"by_type": {"what": {"accuracy": 2}}}, "scores.by_type.what.accuracy is 2; expected a number from 0 to 1"),
         ({"by_type": [1]}, "scores.by_type is [1]; expected an object of objects"),
         ({"by_type": {"what": 1}}, "scores.by_type is {'what': 1}; expected an object of objects"),

@@ -75,12 +75,14 @@ class Correlations:
         replicates: Bootstrap replicates of SRCC and of PLCC, shape (resamples,) each.
         n: Number of images.
         undefined: Why scores are undefined: reason to their names.
+        fit_parameters: b1, b2, ... of the logistic, see `correlation.Fit`; None where there is no fit of these images.
     """
 
     scores: Mapping[str, float]
     replicates: tuple[FloatArray, FloatArray]
     n: int
     undefined: Mapping[str, Sequence[str]]
+    fit_parameters: tuple[float, ...] | None = None
 
     def listed(self, names: Sequence[str] = SCORES) -> dict[str, Any]:
         """Scores with their intervals, for results."""
@@ -104,9 +106,10 @@ def quality_scores(
 
     Returns:
         `srcc`, `plcc`, `krcc`, `plcc_fitted` in [-1, 1], `rmse_fitted` in units of the opinion scores, `srcc_ci95`,
-        `plcc_ci95`, `n`, and `by_<group name>` for each group. With `average_over`, the overall scores are the plain
-        means of that group's, and their intervals those of the mean, every value of the group resampled by itself. And
-        the settings.
+        `plcc_ci95`, `fit_parameters` (b1, b2, ... of the logistic, None where it is undefined), `n`, and
+        `by_<group name>` for each group. With `average_over`, the overall scores are the plain means of that group's,
+        their intervals those of the mean, every value of the group resampled by itself, and `fit_parameters` is None.
+        And the settings.
 
     Raises:
         InputError: An argument is malformed.
@@ -133,10 +136,14 @@ def quality_scores(
     else:
         whole = _mean(list(parts[settings.average_over].values()))
     by_group = {
-        f"by_{name}": {value: part.listed() | {"n": part.n} for value, part in values.items()}
-        for name, values in parts.items()
+        f"by_{name}": {value: _listed(part) for value, part in values.items()} for name, values in parts.items()
     }
-    return {**whole.listed(), "n": whole.n, **by_group, **settings.applying()}
+    return {**_listed(whole), **by_group, **settings.applying()}
+
+
+def _listed(part: Correlations) -> dict[str, Any]:
+    parameters = None if part.fit_parameters is None else list(part.fit_parameters)
+    return {**part.listed(), "fit_parameters": parameters, "n": part.n}
 
 
 def _mean(parts: Sequence[Correlations]) -> Correlations:
@@ -176,6 +183,7 @@ def correlate(where: str, pooled: Pooled, references: FloatArray, settings: Qual
     x, ranking, y = pooled.values, pooled.ranking, references
     scores: dict[str, float] = {}
     undefined: dict[str, list[str]] = {}
+    parameters: tuple[float, ...] | None = None
 
     def keep(names: Sequence[str], compute: Callable[[], Sequence[float]]) -> None:
         try:
@@ -186,7 +194,9 @@ def correlate(where: str, pooled: Pooled, references: FloatArray, settings: Qual
         scores.update(zip(names, found, strict=True))
 
     def fitted() -> Sequence[float]:
+        nonlocal parameters
         fit = correlation.fit_logistic(x, y, settings.fit)
+        parameters = fit.parameters
         return fit.plcc, fit.rmse
 
     keep(["srcc"], lambda: [correlation.srcc(ranking, y)])
@@ -195,4 +205,4 @@ def correlate(where: str, pooled: Pooled, references: FloatArray, settings: Qual
     keep(["plcc_fitted", "rmse_fitted"], fitted)
     rng = part_generator(settings.seed, where)
     replicates = bootstrap_correlations(x, y, rng, settings.resamples, ranking=ranking)
-    return Correlations(scores, replicates, len(y), undefined)
+    return Correlations(scores, replicates, len(y), undefined, parameters)

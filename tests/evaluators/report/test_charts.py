@@ -172,13 +172,18 @@ def test_undefined_correlations_after_the_fit_give_way_to_srcc(charts):
     assert (chart.unit, chart.series[0].values) == ("SRCC", (0.1, 0.1))
 
 
-def quality_run(predicted, human):
+def quality_run(predicted, human, fit_parameters=None):
+    """A run whose results hold the fit of these images, or the parameters that are given."""
+    predicted, human = list(predicted), list(human)
+    if fit_parameters is None and len(set(predicted)) > 1:
+        fit_parameters = list(fit_logistic(predicted, human).parameters)
     rows = enumerate(zip(predicted, human, strict=True))
     predictions = [
         {"id": f"i{place}", "pass": "main", "quality_score": value, "quality": quality}
         for place, (value, quality) in rows
     ]
     scores = {"srcc": 0.5, "plcc": 0.6, "plcc_fitted": 0.7, "krcc": 0.4, "n": len(predictions)}
+    scores["fit_parameters"] = fit_parameters
     return evaluation("q_bench/assessment", "koniq10k", scores, predictions=predictions)
 
 
@@ -214,6 +219,23 @@ def test_a_fit_that_is_a_step_an_exponential_or_a_line_is_drawn(charts, human):
     (chart,) = charts(quality_run(map(float, range(12)), map(float, human)))
     x, y = np.array(chart.curve).T
     assert np.interp(np.arange(12), x, y) == pytest.approx(human, abs=0.01 * np.ptp(human))
+
+
+def test_the_curve_is_that_of_the_results(charts):
+    (chart,) = charts(quality_run(*drawn_qualities(12), fit_parameters=[3.0, 1.0, 0.5, 0.1]))
+    x, y = np.array(chart.curve).T
+    assert y == pytest.approx(1 + 2 / (1 + np.exp((0.5 - x) / 0.1)))
+
+
+@pytest.mark.parametrize(
+    "scores", [{}, {"fit_parameters": None}, {"fit_parameters": [1.0] * 5}, {"fit_parameters": [3.0, 1.0, 0.5, 0.0]}]
+)
+def test_results_without_a_fit_that_can_be_drawn_have_no_curve(charts, scores):
+    run = quality_run([0.0, 0.5, 1.0], [1.0, 2.0, 3.0], fit_parameters=[1.0] * 4)
+    del run.scores["fit_parameters"]
+    run.scores.update(scores)
+    (chart,) = charts(run)
+    assert chart.curve == () and "without a fit" in chart.description
 
 
 def test_many_images_are_thinned_and_the_fit_is_of_all(charts):

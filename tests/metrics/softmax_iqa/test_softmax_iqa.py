@@ -74,6 +74,23 @@ def test_sign_of_the_fitted_correlation(scores) -> None:
     assert found["plcc"] < 0 and found["plcc_fitted"] < 0 and found["fit"] == "logistic5"
 
 
+def test_the_parameters_give_the_fitted_curve(scores) -> None:
+    rng = np.random.default_rng(0)
+    x, half = rng.normal(size=200), np.repeat(["a", "b"], 100)
+    y = np.tanh(x) + rng.normal(size=200) / 5
+    found = scores.compute(predictions=x, references=y, groups={"half": half})
+    for part, rows in ((found, half != ""), (found["by_half"]["b"], half == "b")):
+        mapped = logistic4(x[rows], *part["fit_parameters"])
+        assert np.corrcoef(mapped, y[rows])[0, 1] == pytest.approx(part["plcc_fitted"])
+        assert np.sqrt(np.mean((mapped - y[rows]) ** 2)) == pytest.approx(part["rmse_fitted"])
+    assert (
+        scores.compute(predictions=x, references=y, groups={"half": half}, average_over="half")["fit_parameters"]
+        is None
+    )
+    five = scores.compute(predictions=x, references=y, fit="logistic5")["fit_parameters"]
+    assert len(five) == 5 and all(type(one) is float for one in five)
+
+
 def test_seed_of_the_bootstrap(logits) -> None:
     first, again, other = (logits.compute(**_rows(), seed=seed) for seed in (1, 1, 2))
     assert first == again and first["srcc_ci95"] != other["srcc_ci95"]
@@ -87,7 +104,7 @@ def test_constant_predictions_are_nan_with_a_warning(logits, strategy: str) -> N
         found = logits.compute(predictions=[[2, 1]] * 40, references=list(range(40)), strategy=strategy)
     assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"))
     assert all(math.isnan(end) for end in found["srcc_ci95"])
-    assert found["n"] == 40
+    assert found["n"] == 40 and found["fit_parameters"] is None
 
 
 def test_constant_references_and_one_item(scores) -> None:
