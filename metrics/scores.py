@@ -169,6 +169,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     ScoreSpec("yes_no.mean", "balanced yes/no accuracy", (CHOICE,), chance=0.5, counts=_SIDES, part_of="accuracy"),
     ScoreSpec("yes_no.yes", "accuracy where the answer is yes", (CHOICE,), counts=_SIDES[:1], in_table=False),
     ScoreSpec("yes_no.no", "accuracy where the answer is no", (CHOICE,), counts=_SIDES[1:], in_table=False),
+    ScoreSpec("yes_no.all", "accuracy where the answer is yes or no", (CHOICE,), counts=_SIDES, in_table=False),
     ScoreSpec(
         "circular_accuracy",
         "CircularEval",

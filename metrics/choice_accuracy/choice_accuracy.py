@@ -70,7 +70,7 @@ Returns:
     random_guess (`float`): Accuracy expected from guessing, the mean of 1 / number of options.
     n (`int`): Number of rows.
     yes_no (`dict`, where an answer is yes or no): Accuracy by answer, `yes` and `no`, their `mean`, balanced
-        accuracy, `n_yes` and `n_no`.
+        accuracy, that on `all` of these rows, `n_yes` and `n_no`.
     extraction (`dict`): Shares of rows decided by `exact` matching, as `declared` answers, by the `judge`, at `random`,
         and `unmatched` ones, and of the last `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.

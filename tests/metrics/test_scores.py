@@ -192,7 +192,7 @@ def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
         ({"accuracy_ci95": [0.9, 0.1]}, "scores.accuracy_ci95 is [0.9, 0.1]; expected the lower end first"),
         ({"accuracy_ci95": [0.9]}, "scores.accuracy_ci95 is [0.9]; expected [low, high], a number from 0 to 1"),
         ({"sum_ci95": [0, 7]}, "scores.sum_ci95 is [0, 7]; expected [low, high], a number from 0 to 6"),
-        ({"yes_no": 0.5}, "scores.yes_no is 0.5; expected an object with mean, yes, no, n_yes, n_no"),
+        ({"yes_no": 0.5}, "scores.yes_no is 0.5; expected an object with mean, yes, no, all, n_yes, n_no"),
         ({"extraction": {"exact": 1}}, "expected an object with exact, declared, judge, random, unmatched, cut_off, "),
         ({"choice_distribution": {"predicted": {"A": 2}, "correct": {}}}, "A is 2; expected a number from 0"),
         ({"choice_distribution": {"predicted": 2, "correct": {}}}, "predicted is 2; expected an object"),

@@ -1,8 +1,7 @@
 """The tables of Q-Bench's perception and description."""
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from eyechart.evaluators.report.paper_tables.cells import (
     QUESTION_TYPES,
@@ -11,7 +10,6 @@ from eyechart.evaluators.report.paper_tables.cells import (
     PaperTable,
     Results,
     choice_table,
-    formatted,
     judges,
     parts,
     percent,
@@ -31,7 +29,6 @@ _CONCERNS = {
     "in-context other": "In-context Other",
 }
 _DIMENSIONS = {"completeness": "Completeness", "preciseness": "Precision", "relevance": "Relevance"}
-_SIDES = ("yes", "no")
 
 
 def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
@@ -58,19 +55,10 @@ def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
     for (label, result), own in zip(results, means, strict=True):
         found = parts(result.scores, "yes_no")
         rank = UNDEFINED if math.isnan(own) else str(1 + sum(mean > own for mean in means))
-        yes, no = (percent(found, side) for side in _SIDES)
-        rows.append((label, formatted(100 * _of_both(found), 2, "%"), yes, no, percent(found, "mean"), rank))
+        rows.append((label, *(percent(found, name) for name in ("all", "yes", "no", "mean")), rank))
     columns = (_CORNER, "all", "correct answer: Yes", "correct answer: No", "mean", "de-biased #")
     title = f"Q-Bench, Table 8: questions with correct answers as Yes or No{_of_pairs(key)}"
     return table(key, "table_8", title, columns, rows)
-
-
-def _of_both(yes_no: Mapping[str, Any]) -> float:
-    """The accuracy on all questions whose right answer is yes or no, from that on either."""
-    counts = {side: number(yes_no, f"n_{side}") for side in _SIDES}
-    right = sum(count * number(yes_no, side) for side, count in counts.items() if count)
-    total = sum(counts.values())
-    return right / total if total else math.nan
 
 
 def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:

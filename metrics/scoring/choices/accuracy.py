@@ -36,19 +36,19 @@ def random_guess(n_options: Sequence[int]) -> float:
 
 
 def yes_no_scores(correct: ArrayLike, answers: Sequence[str]) -> dict[str, float | int] | None:
-    """Accuracy on yes-answered and on no-answered rows and their mean, which is free of a bias to either (Table 8).
+    """Accuracy on yes-answered and on no-answered rows, on all of them, and the mean of the two (Table 8).
 
     Args:
         correct: Whether each row is right, shape (n,).
         answers: Text of each row's correct option.
 
     Returns:
-        `yes`, `no` and `mean` in [0, 1], and `n_yes`, `n_no`; a side without rows is nan, and then so is the mean.
-        None where no answer is yes or no.
+        `yes`, `no`, `all`, and `mean`, which is free of a bias to either, in [0, 1]; `n_yes` and `n_no`. A side without
+        rows is nan, and then so is the mean. None where no answer is yes or no.
 
     Examples:
-        >>> yes_no_scores([True, False, True], ["Yes", "No", "Red"])
-        {'yes': 1.0, 'no': 0.0, 'mean': 0.5, 'n_yes': 1, 'n_no': 1}
+        >>> yes_no_scores([True, False, False, True], ["Yes", "No", "No", "Red"])
+        {'yes': 1.0, 'no': 0.0, 'all': 0.3333333333333333, 'mean': 0.5, 'n_yes': 1, 'n_no': 2}
     """
     flags = np.asarray(correct, dtype=bool)
     keys = np.array([comparison_key(answer) for answer in answers])
@@ -56,7 +56,9 @@ def yes_no_scores(correct: ArrayLike, answers: Sequence[str]) -> dict[str, float
     if not len(yes) and not len(no):
         return None
     scores = [float(side.mean()) if len(side) else float("nan") for side in (yes, no)]
-    return {"yes": scores[0], "no": scores[1], "mean": sum(scores) / 2, "n_yes": len(yes), "n_no": len(no)}
+    both = float(np.concatenate([yes, no]).mean())
+    counts = {"n_yes": len(yes), "n_no": len(no)}
+    return {"yes": scores[0], "no": scores[1], "all": both, "mean": sum(scores) / 2, **counts}
 
 
 def choice_distribution(

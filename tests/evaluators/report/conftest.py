@@ -90,7 +90,7 @@ PERCEPTION = Evaluation(
     model="some/model",
     scores={
         **part(0.75),
-        "yes_no": {"yes": 1.0, "no": 0.5, "mean": 0.75, "n_yes": 2, "n_no": 2},
+        "yes_no": {"yes": 1.0, "no": 0.5, "all": 0.75, "mean": 0.75, "n_yes": 2, "n_no": 2},
         "by_question_type": {"yes-or-no": part(0.9), "what": part(0.2, 0.25), "how": part(0.5, 0.3333)},
         "by_concern": {"distortion": part(0.6), "other": part(0.7), "in-context distortion": part(0.5)},
     },

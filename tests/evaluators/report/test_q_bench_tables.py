@@ -88,14 +88,16 @@ def test_q_bench_table_5_tells_closed_set_inference_from_the_normal_one(tables):
     assert [table.title[:16] for table in tables(closed)] == ["Q-Bench, Table 5"]
 
 
-def yes_no(yes, no, n_yes=92, n_no=58):
-    return {"yes": yes, "no": no, "mean": None if None in (yes, no) else (yes + no) / 2, "n_yes": n_yes, "n_no": n_no}
+def yes_no(yes, no, both=0.6533, n_no=58):
+    mean = None if None in (yes, no) else (yes + no) / 2
+    return {"yes": yes, "no": no, "all": both, "mean": mean, "n_yes": 92, "n_no": n_no}
 
 
 def test_q_bench_table_8_has_all_questions_between_the_two_answers(tables):
-    # 0.75 of 92 and 0.5 of 58 are 69 and 29 of 150 questions: 98 / 150.
     scores = {"accuracy": 0.7, "random_guess": 0.38, "yes_no": yes_no(0.75, 0.5)}
-    other = perception(model="other", split="dev", scores={"accuracy": 0.7, "yes_no": yes_no(1.0, None, n_no=0)})
+    other = perception(
+        model="other", split="dev", scores={"accuracy": 0.7, "yes_no": yes_no(1.0, None, both=1.0, n_no=0)}
+    )
     _, table = tables(perception(split="dev", scores=scores), other=other)
     assert table.title.startswith("Q-Bench, Table 8: questions with correct answers as Yes or No")
     assert table.columns == (

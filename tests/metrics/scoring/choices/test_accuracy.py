@@ -18,14 +18,14 @@ def test_nothing_to_score() -> None:
 
 def test_yes_no_is_read_from_the_answer_text() -> None:
     scores = yes_no_scores([True, True, False, True, False], ["Yes", "yes.", "NO", "Clear", "Good"])
-    assert scores == {"yes": 1.0, "no": 0.0, "mean": 0.5, "n_yes": 2, "n_no": 1}
+    assert scores == {"yes": 1.0, "no": 0.0, "all": pytest.approx(2 / 3), "mean": 0.5, "n_yes": 2, "n_no": 1}
     assert yes_no_scores([True], ["Clear"]) is None
 
 
 def test_always_yes_is_half_right_without_bias() -> None:
     answers = ["Yes"] * 9 + ["No"]
     scores = yes_no_scores([answer == "Yes" for answer in answers], answers)
-    assert scores is not None and scores["mean"] == 0.5
+    assert scores is not None and (scores["mean"], scores["all"]) == (0.5, 0.9)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["A", "B", "C", None]), st.sampled_from("ABC")), min_size=1))
@@ -45,7 +45,14 @@ def test_groups_hold_the_same_scores() -> None:
     choices = [["Yes", "No"], ["Yes", "No"], ["a", "b", "c"], ["a", "b", "c"]]
     found = _scores(["Yes", "Yes", "C", "?"], ["A", "B", "C", "A"], choices, {"kind": ["x", "x", "y", "y"]})
     assert found["accuracy"] == 0.5 and found["n"] == 4
-    assert found["by_kind"]["x"]["yes_no"] == {"yes": 1.0, "no": 0.0, "mean": 0.5, "n_yes": 1, "n_no": 1}
+    assert found["by_kind"]["x"]["yes_no"] == {
+        "yes": 1.0,
+        "no": 0.0,
+        "all": 0.5,
+        "mean": 0.5,
+        "n_yes": 1,
+        "n_no": 1,
+    }
     assert set(found) - set(found["by_kind"]["x"]) == {"by_kind", "extraction_mode", "fallback"}
     assert "yes_no" not in found["by_kind"]["y"]
     assert found["by_kind"]["y"]["extraction"]["unmatched"] == 0.5
@@ -56,5 +63,5 @@ def test_groups_hold_the_same_scores() -> None:
 def test_one_sided_yes_no_is_nan_and_warns() -> None:
     with pytest.warns(UndefinedScoreWarning, match="only one of the two answers"):
         found = _scores(["Yes"], ["A"], [["Yes", "No"]], {})
-    assert found["yes_no"]["yes"] == 1.0
+    assert found["yes_no"]["yes"] == found["yes_no"]["all"] == 1.0
     assert found["yes_no"]["no"] != found["yes_no"]["no"]
