@@ -14,7 +14,7 @@ from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
-from eyechart.metrics.scores import DIMENSIONS, PAIRS, spec, specs_of
+from eyechart.metrics.scores import DIMENSIONS, PAIRS, QUALITY, headline, spec, specs_of
 
 _BOUND = "upper bound"
 _LIMIT = "limit of the scores"
@@ -109,23 +109,20 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
 
 
 def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
-    """Mean of SRCC and PLCC on each database: Q-Bench, Fig. 14."""
+    """The headline on each database: as Q-Bench, Fig. 14, which has the mean of SRCC and PLCC."""
     if key.dataset != AVERAGE:
         return None
-    names = group_values(scored).get("database", [])
-
-    def mean(result: TaskResult, name: str) -> float:
-        return sum(number(result.scores, "by_database", name, score) for score in ("srcc", "plcc")) / 2
-
+    names, score = group_values(scored).get("database", []), headline(QUALITY)
+    paths = [("by_database", name, score.key) for name in names]
     return _radar(
         key,
         "over databases",
         names,
-        [Series(label, tuple(mean(result, name) for name in names)) for label, result in scored],
-        "mean of SRCC and PLCC",
+        [Series(label, tuple(number(result.scores, *path) for path in paths)) for label, result in scored],
+        score.label,
         "no correlation",
         (0, 1),
-        figure="As Q-Bench, Fig. 14.",
+        figure="As Q-Bench, Fig. 14, which shows the mean of SRCC and PLCC.",
     )
 
 
