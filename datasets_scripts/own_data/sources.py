@@ -49,8 +49,8 @@ def open_source(path: str, config: str | None, split: str | None, cache_dir: str
         UsageError: Unknown configuration or split, or one is needed.
         DataError: It is not there, or cannot be read.
     """
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix in FILES and not os.path.isdir(path):
+    suffix = _suffix(path)
+    if is_file(path):
         if config is not None:
             raise UsageError(f"config {config!r} has no effect: {path} is one file")
         check_file(path)
@@ -63,13 +63,22 @@ def open_source(path: str, config: str | None, split: str | None, cache_dir: str
     return _of_dataset(*_load(path, config, split, cache_dir), path)
 
 
+def is_file(path: str) -> bool:
+    """Whether a path names one file, by its ending, and so a single split."""
+    return _suffix(path) in FILES and not os.path.isdir(path)
+
+
+def _suffix(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
+
+
 def check_file(path: str) -> None:
     """Refuse a path that names a file, by its ending, which is not there.
 
     Raises:
         MissingFileError: It is not there.
     """
-    if os.path.splitext(path)[1].lower() in FILES and not os.path.exists(path):
+    if is_file(path) and not os.path.exists(path):
         raise MissingFileError("the file is not there", path=path)
 
 

@@ -80,7 +80,8 @@ def load_data(
         task: The task; its first data set and split are the defaults.
         data: A `Dataset` in the documented columns, the name of one of our data sets, or any data set id; "mini" for
             the mini release of `dataset`, "mini:NAME" for that of another of our data sets; None for `dataset`.
-        dataset: One of the task's data sets where `data` is None or "mini", else the configuration of `data`.
+        dataset: One of the task's data sets where `data` is None, "mini" or the own task's, else the configuration of
+            `data`.
         split: One of the task's splits where `data` is None or ours, else any split of `data`.
         data_dir: Folder that holds the release; None is the official one, downloaded where that is possible.
         is_mini: Take the mini release, which holds synthetic items, as `data="mini"` does.
@@ -94,14 +95,18 @@ def load_data(
             mini release.
         DataError: The release cannot be read, or has to be got by hand.
     """
-    if data is None and task.data.path is not None:
-        return _load_own(task, split, data_dir, skip_missing=skip_missing, skip_bad=skip_bad, images=images)
     if isinstance(data, datasets.Dataset):
         return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
     if data is not None and not isinstance(data, str):
         raise UsageError(f"data={type(data).__name__}: pass a datasets.Dataset, the name of a data set, or None.")
     if isinstance(data, str) and (data == _MINI or data.startswith(f"{_MINI}:")):
         data, is_mini = data.removeprefix(_MINI).removeprefix(":") or None, True
+    is_own = task.data.path is not None
+    if is_mini and is_own:
+        raise UsageError(f"'mini' has no effect, as there are no synthetic data of {task.name}; leave it out")
+    if is_own and (data is None or data in task.data.datasets):
+        _, split = task.choose_data(dataset, split, in_folder=data_dir is not None)
+        return _load_own(task, split, data_dir, skip_missing=skip_missing, skip_bad=skip_bad, images=images)
     if is_mini and data_dir is not None:
         raise UsageError(f"the mini release and the folder {data_dir} are both asked for; leave out one")
     if is_mini and data is not None and data not in datasets_scripts.list_datasets():
@@ -111,12 +116,7 @@ def load_data(
         loaded = datasets.load_dataset(data, name=dataset, split=split)
         return LoadedData(loaded, dataset or data, split, data)
     name, config = (data, dataset or task.data.config) if data else (dataset, task.data.config)
-    name = name or task.data.default_datasets[0]
-    if name not in task.data.datasets:
-        raise unknown_name(f"data set of {task.name}", name, task.data.datasets)
-    split = split or task.data.splits[0]
-    if split not in task.data.splits:
-        raise unknown_name(f"split of {task.name}", split, task.data.splits)
+    name, split = task.choose_data(name, split, in_folder=data_dir is not None)
     folder = mini.release(name) if is_mini else None if data_dir is None else Path(data_dir)
     options = dict(options or {})
     rows = datasets_scripts.load_dataset(
@@ -132,7 +132,7 @@ def load_data(
     left_out = datasets_scripts.left_out(rows)
     options = datasets_scripts.options_in_force(name, config, options)
     source = MINI if is_mini else OFFICIAL if data_dir is None else _full_path(data_dir)
-    return LoadedData(rows, name, split, source, left_out, config, options)
+    return LoadedData(rows, name, str(rows.split), source, left_out, config, options)
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def _load_own(
         task.protocol.kind,
         columns=own.columns,
         config=own.config,
-        split=split or own.default_split,
+        split=split,
         needs=[*(name for name in task.protocol.columns if name not in _MADE), *task.groups],
         needed_by=task.name,
         skip_missing=skip_missing,

@@ -124,7 +124,7 @@ class Evaluator(evaluate.Evaluator):
             data: A data set in the documented columns, or the name of one of ours or of the Hub. None is the task's
                 own. Ours are the official releases, downloaded where that is possible; "mini" is the task's own with
                 synthetic items, to try things out, and "mini:NAME" another one of ours. Without a model, None is
-                "mini" too.
+                "mini" too, unless the task is your own.
             subset: Configuration of the data set, where `data` is a name; one of the task's data sets where it is None
                 or "mini".
             split: The task's first split by default.
@@ -163,7 +163,7 @@ class Evaluator(evaluate.Evaluator):
                 "The metrics return 95 % intervals themselves."
             )
         backend = self.prepare_pipeline(model_or_pipeline, device=device)
-        no_names = data is None and model_or_pipeline is None
+        no_names = data is None and model_or_pipeline is None and self.definition.data.path is None
         loaded = self._rename(self._load(data, subset, split, is_mini=no_names), input_column, label_column)
         if loaded.is_mini:
             warnings.warn(

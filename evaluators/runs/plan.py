@@ -11,7 +11,12 @@ from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.settings import with_settings, with_values
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 from eyechart.evaluators.tasks import TASKS, find_tasks
-from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
+from eyechart.evaluators.tasks.as_published import (
+    check_published,
+    judge_needed,
+    published_data_options,
+    with_published_settings,
+)
 from eyechart.evaluators.tasks.task import Task
 
 
@@ -124,16 +129,12 @@ def plan_task(
     *,
     limit: int | None = None,
 ) -> TaskRun:
-    """One task on one data set, the task's first data set and split by default; own data may have any split.
+    """One task on one data set, the task's first data set and split by default.
 
     Raises:
         UsageError: The task does not run on that data set or split.
     """
-    dataset, split = dataset or task.data.default_datasets[0], split or task.data.default_split
-    if dataset not in task.data.datasets:
-        raise unknown_name(f"data set of {task.name}", dataset, task.data.datasets)
-    if task.data.path is None and split not in task.data.splits:
-        raise unknown_name(f"split of {task.name}", split, task.data.splits)
+    dataset, split = task.choose_data(dataset, split, in_folder=data_dir is not None)
     return TaskRun(task, dataset, split, data_dir, limit=limit)
 
 
@@ -189,7 +190,7 @@ def check_own_data(planned: TaskRun, data_options: Mapping[str, Any]) -> None:
             f"{planned.task.name} runs on data of your own, which have no settings; leave out data options"
         )
     if planned.as_published:
-        raise UsageError(f"as_published is for the tasks of papers, and {planned.task.name} is your own; leave it out")
+        check_published(planned.task)
 
 
 def with_published_data(planned: TaskRun) -> TaskRun:

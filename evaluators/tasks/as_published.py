@@ -18,6 +18,16 @@ _DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fall
 """Settings that the papers decide: their value is the task's own or one that it lists as published."""
 
 
+def check_published(task: Task) -> None:
+    """Refuse a task that no paper has published.
+
+    Raises:
+        UsageError: It is one of a user's own.
+    """
+    if task.data.path is not None:
+        raise UsageError(f"as_published is for the tasks of papers, and {task.name} is your own; leave it out")
+
+
 def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, Any]) -> Protocol:
     """A task's protocol with settings given and the paper's in force.
 
@@ -27,8 +37,10 @@ def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, 
         given: Settings by name.
 
     Raises:
-        UsageError: A setting is given that the paper's settings decide, or that the protocol does not have.
+        UsageError: The task is no paper's, or a setting is given that the paper's settings decide, or that the protocol
+            does not have.
     """
+    check_published(task)
     protocol = with_settings(protocol, given, task.name)
     unused = protocol.unused_settings()
     own = {one.name: one.value for one in task.published if not one.of_data and one.name not in unused}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
+from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Row
 from eyechart.metrics.scoring.judging.replies import Judge
@@ -18,7 +19,7 @@ class TaskData:
     datasets: tuple[str, ...] = ()
     """Names of our data sets it can run on; the name of the task for own data, whatever is given."""
     splits: tuple[str, ...] = ()
-    """Splits it runs on; the first is the default. Own data have those that are found in them."""
+    """Splits it runs on; the first is the default. Own data have those of `known_splits`, or that are found in them."""
     config: str | None = None
     """Configuration of the data set."""
     run_on: tuple[str, ...] = ()
@@ -39,6 +40,15 @@ class TaskData:
     def default_split(self) -> str | None:
         """What it runs on where no split is named; None for own data whose splits are not known yet."""
         return self.split or next(iter(self.splits), None)
+
+    @property
+    def known_splits(self) -> tuple[str, ...] | None:
+        """All splits; one file of own data has one. None for other own data, whose splits show once they are open."""
+        from eyechart.datasets_scripts.own_data.sources import is_file
+
+        if self.path is None:
+            return self.splits
+        return (self.split or "test",) if is_file(self.path) else None
 
 
 @dataclass(frozen=True)
@@ -93,3 +103,24 @@ class Task(Generic[P]):
     def bound(self, *, seed: int = 0, judge: Judge | None = None) -> P:
         """The protocol with what a run fixes."""
         return replace(self.protocol, groups=self.groups, seed=seed, judge=judge)
+
+    def choose_data(
+        self, dataset: str | None = None, split: str | None = None, *, in_folder: bool = False
+    ) -> tuple[str, str | None]:
+        """The data set and split to run on, by default the first ones.
+
+        Args:
+            dataset: One of the task's data sets.
+            split: One of its splits.
+            in_folder: Whether the data are in a folder or file that a run names, which of own data is any split.
+
+        Raises:
+            UsageError: The task does not run on that data set or split.
+        """
+        dataset, split = dataset or self.data.default_datasets[0], split or self.data.default_split
+        if dataset not in self.data.datasets:
+            raise unknown_name(f"data set of {self.name}", dataset, self.data.datasets)
+        splits = None if in_folder and self.data.path is not None else self.data.known_splits
+        if split is not None and splits is not None and split not in splits:
+            raise unknown_name(f"split of {self.name}", split, splits)
+        return dataset, split
