@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.evaluators.protocols.quality.assessment import QualityAssessment
 from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.tasks import get_task, known_task
 from eyechart.metrics.scores import QUALITY, correlations_of
@@ -47,7 +46,7 @@ def _several(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     groups: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         task = known_task(evaluation.task)
-        if task is not None and isinstance(task.protocol, QualityAssessment) and evaluation.dataset in task.data.run_on:
+        if task is not None and task.metric == QUALITY and evaluation.dataset in task.data.run_on:
             settings = _settings(evaluation)
             key = json.dumps([evaluation.task, evaluation.split, evaluation.model, settings], sort_keys=True)
             groups.setdefault(key, []).append(evaluation)

@@ -8,7 +8,6 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.choice.passes import MAIN
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.protocols import CircularEval, QualityAssessment
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, PRECOMPUTED, READ_NUMBER
 from eyechart.evaluators.requests.types import Loss, Request, Response, Row, RowResponses
@@ -44,7 +43,7 @@ def rescore(
         protocol = _protocol(task, result)
         if judge_name != LEXICAL:
             protocol, read_again = replace(protocol, judge=_NamedJudge(judge_name)), False
-        answered = [_rebuilt(rows, protocol, result) for rows in _by_item(predictions)]
+        answered = [_rebuilt(rows, result) for rows in _by_item(predictions)]
         if read_again:
             answered = _read_again(answered, protocol)
         return protocol.score(answered).scores
@@ -86,7 +85,8 @@ def _by_item(predictions: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str,
     return list(rows.values())
 
 
-def _rebuilt(rows: Sequence[Mapping[str, Any]], protocol: Protocol, result: TaskResult) -> RowResponses:
+def _rebuilt(rows: Sequence[Mapping[str, Any]], result: TaskResult) -> RowResponses:
+    """A row with what any protocol reads of one, and the responses to it."""
     first = rows[0]
     row: dict[str, Any] = {
         "id": first["id"],
@@ -96,13 +96,12 @@ def _rebuilt(rows: Sequence[Mapping[str, Any]], protocol: Protocol, result: Task
         **dict(first["groups"] or {}),
         **{name: first[name] for name in ("options", "answer", "refusal", "quality") if name in first},
         "description": first["reference"],
+        "passes": _passes(rows),
     }
     for name in ("first_id", "second_id", "first_quality", "second_quality", "pool"):
         if first[name] is not None:
             row[name] = first[name]
-    if isinstance(protocol, CircularEval):
-        row["passes"] = _passes(rows)
-    is_score = isinstance(protocol, QualityAssessment) and result.settings.get("prediction") == PRECOMPUTED
+    is_score = result.settings.get("prediction") == PRECOMPUTED
     return RowResponses(row, tuple(_response(one, is_score) for one in rows))
 
 
