@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.faults.fault import Outcomes, check_rows
 from tests.hub_stand_in import StandIn, stand_in
 
 _HOME = tempfile.TemporaryDirectory(prefix="eyechart-tests-")
@@ -34,6 +35,18 @@ hypothesis.settings.register_profile("eyechart", deadline=None)
 hypothesis.settings.load_profile("eyechart")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where the fault list is written to."""
+    parser.addoption("--faults-table", type=Path, help="write the list of faults with their outcomes to this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the outcomes of the fault list."""
+    path = config.getoption("--faults-table")
+    if path is not None:
+        config.pluginmanager.register(Outcomes(path))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests on real servers, unless they are asked for, and let files with slow tests come first.
 
@@ -43,6 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("servers")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    check_rows(items)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

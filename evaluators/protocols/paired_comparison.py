@@ -233,7 +233,7 @@ def _texts(answered: Sequence[RowResponses], name: str) -> list[str]:
 
 def _ends(answered: Sequence[RowResponses], name: str) -> list[str | None]:
     responses = [one.of_pass(name) for one in answered]
-    return [response and response.finish_reason for response in responses]
+    return [None if response is None else response.finish_reason for response in responses]
 
 
 def _column(answered: Sequence[RowResponses], name: str) -> list[Any]:

@@ -112,10 +112,13 @@ def strip_markdown(text: str) -> str:
     """Text without blanks and Markdown marks around it.
 
     Examples:
-        >>> strip_markdown("  ## **C** ")
-        'C'
+        >>> strip_markdown("  ## **C** "), strip_markdown("**C#**")
+        ('C', 'C#')
     """
-    text = text.rstrip(_MARKDOWN_END)
+    whole, text = text, text.rstrip(_MARKDOWN_END)
+    if whole[len(text) :].startswith("#") and "#" not in whole[: len(text)]:
+        # Not the end of a heading, but a name's own sign.
+        text += "#"
     if text[:1].isalnum():
         return text
     start = _MARKDOWN_START.match(text)

@@ -25,7 +25,7 @@ _BEFORE = r"[\s*_`\"'$(\[{<:#>~\\-]*+"
 # "(C)", "**C**", "option C", "the letter (c)", "选项C"
 _LETTER = re.compile(
     rf"{_BEFORE}(?:(?:the\s)?(?:option|choice|letter|answer|选项|選項)(?![a-z]){_BEFORE}){{0,3}}"
-    r"(?P<letter>[A-Za-z])(?P<close>[)\]}*$\"'`_]*+)",
+    r"(?P<letter>[A-Za-z])(?![+#])(?P<close>[)\]}*$\"'`_]*+)",
     re.IGNORECASE,
 )
 # Behind the first of several: "(A) and (E)", "A, B", "B/C", "(A) through (E)", "B、C"
@@ -47,7 +47,7 @@ _NONE_OPTION = re.compile(r"\W*(?:none of|no correct)\b", re.IGNORECASE)
 _ROUNDED = re.compile(r"\W{0,4}(?:about|approximately|roughly|around|closest to|close to|≈)\s", re.IGNORECASE)
 # "(C)", "**C**", "option C", "选项C", "C选项" inside a sentence
 _MARKED = re.compile(
-    r"(?:\(|\[|\*\*\(?|\b(?:[Oo]ption|[Cc]hoice)\s?[(*\"]{0,3}|选项\s?)([A-Z])(?=[)\]*\"]|(?![\w'])\W|[^\x00-\xff])"
+    r"(?:\(|\[|\*\*\(?|\b(?:[Oo]ption|[Cc]hoice)\s?[(*\"]{0,3}|选项\s?)([A-Z])(?=[)\]*\"]|(?![\w'+#])\W|[^\x00-\xff])"
     r"|([A-Z])(?=选项|項)"
 )
 # Punctuation tells such options apart, and words alone do not.
@@ -154,7 +154,7 @@ class Values:
         letter = self._opening_letter(segment, is_whole)
         if letter is not None:
             return letter
-        line = _ROUNDED.sub("", segment.strip(" \t\n*_:`#>-").split("\n", 1)[0], count=1)
+        line = _ROUNDED.sub("", segment.lstrip(" \t\n*_:`#>-").rstrip(" \t\n*_:`>-").split("\n", 1)[0], count=1)
         sentence = next(iter(split_sentences(line)), "")
         letters = self._equal(line) or self._equal(sentence) or self._opening_text(sentence)
         if letters:
@@ -244,5 +244,5 @@ def _key(text: str) -> str:
         for name, symbol in _SYMBOLS:
             text = text.replace(name, symbol)
         text = _LATEX.sub("", text)
-    text = re.sub(r"(?<=\d),(?=\d{3})", "", text.strip(" *_`#\n").replace("&", "and"))
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", text.lstrip(" *_`#\n").rstrip(" *_`\n").replace("&", "and"))
     return _LAYOUT.sub("", text).rstrip(".!?。,;").casefold()
