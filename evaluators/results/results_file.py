@@ -33,11 +33,13 @@ _PACKAGES = (
 class LeftOut(BaseModel):
     """One item that has no part in the scores."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="forbid")
 
     id: str
     path: str | None = None
     reason: str
+    split: str | None = None
+    """Where loading left it out; the task's own split elsewhere."""
 
 
 class TaskResult(BaseModel):

@@ -78,6 +78,7 @@ def of_task(**changes):
     [
         (lambda raw: raw["tasks"][0].pop("settings") and None, r"key tasks\[0\]\.settings: field required"),
         (of_task(model=3), r"key tasks\[0\]\.model: .*string; it is 3"),
+        (of_task(left_out=[{"id": "a", "reason": "b", "why": "c"}]), r"\.left_out\[0\]\.why: extra inputs are not"),
         (of_task(rank=1), r"key tasks\[0\]\.rank: extra inputs are not permitted"),
         (of_task(scores__srcc="high"), r"key tasks\[0\]\.scores\.srcc is 'high'; expected a number from -1 to 1"),
         (of_task(scores__srcc=10**400), r"\.scores\.srcc is 1000.*; expected a number"),

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 import torch
+from transformers import DynamicCache
 
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.features import ImageFeatures
@@ -50,6 +51,25 @@ def test_a_model_that_fails_only_when_shared_is_run_whole(llava, monkeypatch):
     backend = TransformersBackend(*llava, name="odd", batch_size=4)
     with pytest.warns(UserWarning, match="sharing fails with TypeError: got an unexpected keyword argument 'tiles'"):
         found = answers(backend, asked)
+    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in expected.items()}
+
+
+class Compressed(DynamicCache):
+    """A cache whose rows nobody but its model can copy."""
+
+
+def test_a_model_with_a_cache_of_another_kind_is_run_whole(llava):
+    asked = [ask(number) for number in range(3)]
+    expected = answers(TransformersBackend(*llava, name="odd", batch_size=4), asked)
+
+    def compress(module, given, output):
+        output.past_key_values.__class__ = Compressed
+
+    backend = TransformersBackend(*llava, name="odd", batch_size=4)
+    handle = llava[0].register_forward_hook(compress)
+    with pytest.warns(UserWarning, match=r"runs each request whole.*its cache is a Compressed of DynamicLayer"):
+        found = answers(backend, asked)
+    handle.remove()
     assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in expected.items()}
 
 

@@ -383,6 +383,12 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
         ],
     ),
     (("Aa", "aa", "AA"), [("aa", None), ("B", "B"), ("C. AA", "C")]),
+    # A third clause, behind the words that begin two others.
+    (
+        ("Bright", "Sharp"),
+        [("The photo in question is dark but not bright but sharp.", "B"), ("It is sharp but not bright", "B")],
+    ),
+    (("Bright", "Dark"), [("The answer is a (very) dark picture.", "B")]),
     (("+", "-", "*"), [("+", "A"), ("B", "B"), ("-", "B")]),
     (("Only one",), [("Only one", "A"), ("A", "A"), ("B", None)]),
 ]

@@ -57,6 +57,7 @@ def test_undefined_rows_are_left_out_and_named() -> None:
     assert found["plcc_fitted"] == pytest.approx(0.534)
     assert found["undefined"] == {"plcc_fitted": ["AWGN", "JPEG", "Pink"]}
     assert (found["over"], found["weights"], found["n_pairs"]) == (list(rows), "equal", 480)
+    assert average_rows({"JP2K": {"srcc": 0.7}, "Blur": {"srcc": 0.368}})["undefined"] == {}
     nothing = average_rows({"AWGN": {"srcc": NAN}})
     assert np.isnan(nothing["srcc"]) and nothing["undefined"] == {"srcc": ["AWGN"]}
 
