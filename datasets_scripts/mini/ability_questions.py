@@ -11,7 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from eyechart.datasets_scripts.mini.distortions import distort
+from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES, Scene
 
 TREATMENTS: Mapping[str, Mapping[str, tuple[str, int] | None]] = MappingProxyType(
     {
@@ -36,6 +40,8 @@ FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """What can be asked for, with its values. `shape` to `size` are fields of a scene; a digit is written onto it."""
 WARM_COLORS = ("red", "yellow")
+NONE_OF_THESE: Mapping[str, str] = MappingProxyType({"en": "None of these", "cn": "以上都不是"})
+"""A last option that is never right, by language."""
 
 
 @dataclass(frozen=True)
@@ -249,3 +255,31 @@ CCBENCH_QUESTIONS: Mapping[str, AbilityQuestion] = MappingProxyType(
     }
 )
 """CCBench has no hints, so its categories borrow questions that need none."""
+
+
+def draw_truth(fact: str, scene: Scene, rng: np.random.Generator) -> str:
+    """The value of a fact in a scene; drawn by `rng` where `draw_picture` makes the fact."""
+    if fact == "digit" or fact in TREATMENTS:
+        return str(rng.choice(FACTS[fact]))
+    return shown(fact, scene)
+
+
+def shown(fact: str, scene: Scene) -> str:
+    """The value of a fact that a pristine scene shows by itself."""
+    if fact == "warmth":
+        warm = [color in WARM_COLORS for color in (scene.color, scene.background)]
+        return "equal" if warm[0] == warm[1] else "object" if warm[0] else "ground"
+    return str(getattr(scene, fact))
+
+
+def draw_picture(fact: str, truth: str, scene: Scene, rng: np.random.Generator) -> Image.Image:
+    """The picture of a scene in which a fact has the value `truth`."""
+    treatment = TREATMENTS.get(fact, {}).get(truth)
+    if treatment is not None:
+        return distort(scene.image, *treatment, rng)
+    if fact == "digit":
+        image = scene.image.copy()
+        font = ImageFont.load_default(30)
+        ImageDraw.Draw(image).text((8, 24), truth, fill="white", stroke_fill="black", stroke_width=3, font=font)
+        return image
+    return scene.image

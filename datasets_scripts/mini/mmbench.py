@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
 from eyechart.datasets_scripts.common.choice.rotations import STRIDE, rotate, rotated_letter
@@ -24,12 +24,13 @@ from eyechart.datasets_scripts.mini import MINI_SEED
 from eyechart.datasets_scripts.mini.ability_questions import (
     CCBENCH_QUESTIONS,
     FACTS,
+    NONE_OF_THESE,
     QUESTIONS,
     TREATMENTS,
-    WARM_COLORS,
     AbilityQuestion,
+    draw_picture,
+    draw_truth,
 )
-from eyechart.datasets_scripts.mini.distortions import distort
 from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
 
 ROUNDS = {"dev": 3, "test": 1, "cc": 9}
@@ -41,7 +42,6 @@ _COLUMNS = [
     *("category", "image", "source", "l2-category", "comment", "split"),
 ]
 _LETTERS = "ABCD"
-_NONE = {"en": "None of these", "cn": "以上都不是"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _items(part: str, number: int, questions: Mapping[str, AbilityQuestion]) -> 
             image = ""
             if is_plain and plain is not None and place % 4 == 3:
                 image, scene = str(plain[0]), plain[1]
-            truth = _truth(asked.fact, scene, rng)
+            truth = draw_truth(asked.fact, scene, rng)
             count = min((4, 2, 4, 3)[(turn + place) % 4], len(FACTS[asked.fact]))
             # The right letters take turns.
             right = len(items) // 2 % count
@@ -98,33 +98,12 @@ def _items(part: str, number: int, questions: Mapping[str, AbilityQuestion]) -> 
             if count == 4 and turn == 0 and place in (2, 4, 6):
                 # One question lists a wrong option twice, the others the right one.
                 values[right - 1] = values[right - 2] if place == 4 else truth
-            image = image or _encoded(_picture(asked.fact, truth, scene, rng))
+            image = image or _encoded(draw_picture(asked.fact, truth, scene, rng))
             has_fixed_last = count == 3 and place % 8 == 3
             items.append(_Item(index, category, asked, tuple(values), _LETTERS[right], image, has_fixed_last))
             if is_plain and len(image) > SHORT_CELL:
                 plain = index, scene
     return items
-
-
-def _truth(fact: str, scene: Scene, rng: np.random.Generator) -> str:
-    if fact == "warmth":
-        warm = [color in WARM_COLORS for color in (scene.color, scene.background)]
-        return "equal" if warm[0] == warm[1] else "object" if warm[0] else "ground"
-    if fact == "digit" or fact in TREATMENTS:
-        return str(rng.choice(FACTS[fact]))
-    return str(getattr(scene, fact))
-
-
-def _picture(fact: str, truth: str, scene: Scene, rng: np.random.Generator) -> Image.Image:
-    treatment = TREATMENTS.get(fact, {}).get(truth)
-    if treatment is not None:
-        return distort(scene.image, *treatment, rng)
-    if fact == "digit":
-        image = scene.image.copy()
-        font = ImageFont.load_default(30)
-        ImageDraw.Draw(image).text((8, 24), truth, fill="white", stroke_fill="black", stroke_width=3, font=font)
-        return image
-    return scene.image
 
 
 def _encoded(image: Image.Image) -> str:
@@ -137,7 +116,7 @@ def _row(item: _Item, language: str, split: str) -> dict[str, Any]:
     wording = item.asked.en if language == "en" else item.asked.cn
     options = [wording.options[FACTS[item.asked.fact].index(value)] for value in item.values]
     if item.has_fixed_last:
-        options.append(_NONE[language])
+        options.append(NONE_OF_THESE[language])
     return {
         "turning": len(item.values),
         "index": item.index,

@@ -1,4 +1,4 @@
-"""The bundled tiny model: a LLaVA-architecture model of 0.97 M parameters.
+"""The bundled tiny model: a LLaVA-architecture model of one million parameters.
 
 `README.md` beside this file is its card; `train.py` made it, `measure.py` measures it.
 """

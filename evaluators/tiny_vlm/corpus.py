@@ -6,11 +6,12 @@ questions about what is seen follow. Without the open ones a model of this size 
 
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
+from typing import Any
 
 import numpy as np
-from PIL import Image
 
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort
+from eyechart.datasets_scripts.mini import aesbench
+from eyechart.datasets_scripts.mini.ability_questions import FACTS, NONE_OF_THESE, QUESTIONS, TREATMENTS
 from eyechart.datasets_scripts.mini.questions import (
     CONCERNS,
     DISTORTION_OPTIONS,
@@ -20,26 +21,15 @@ from eyechart.datasets_scripts.mini.questions import (
     quality,
     severity,
 )
-from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
 from eyechart.evaluators.requests.types import IMAGE, Prompt
-from eyechart.evaluators.tasks import aes_bench
+from eyechart.evaluators.tasks import aes_bench, mmbench
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
 from eyechart.evaluators.tasks.toolkit_prompts import vlmevalkit_prompt
 from eyechart.evaluators.tasks.two_afc import paper_prompt, released_prompt
-from eyechart.evaluators.tiny_vlm import IMAGE_SIZE
+from eyechart.evaluators.tiny_vlm.samples import Pair, Sample, known_facts
 
-TRAINING_SEED = 10_000_000
-HELD_OUT_SEED = 20_000_000
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One distorted scene."""
-
-    scene: Scene
-    image: Image.Image
-    distortion_type: str
-    level: int
+ENGLISH_SHARE = 0.65
+"""Of the questions of the mini MMBench; the rest is asked in Chinese."""
 
 
 @dataclass(frozen=True)
@@ -53,21 +43,12 @@ class Conversation:
     """What is learnt, with its leading blank."""
     answer: str = ""
     """The right option's text, where the reply is its letter; "" elsewhere."""
-
-
-def draw_samples(seed: int, index: int, count: int = 1) -> list[Sample]:
-    """One scene under `count` distortions. Equal arguments give equal samples; different seeds never share a scene."""
-    rng = np.random.default_rng([seed, index])
-    scene = draw_scene(rng, IMAGE_SIZE)
-    samples = []
-    for _ in range(count):
-        kind, level = DISTORTION_TYPES[rng.integers(len(DISTORTION_TYPES))], int(rng.choice(LEVELS))
-        samples.append(Sample(scene, distort(scene.image, kind, level, rng), kind, level))
-    return samples
+    wrong: tuple[str, ...] = ()
+    """The other options' texts, where the reply is a letter."""
 
 
 def converse(sample: Sample, rng: np.random.Generator, *, early: bool = False) -> Conversation:
-    """A conversation about one image: a question, a rating or a description.
+    """A conversation about one distorted image: a question, a rating or a description.
 
     Args:
         sample: The image and its facts.
@@ -75,26 +56,61 @@ def converse(sample: Sample, rng: np.random.Generator, *, early: bool = False) -
         early: In the first part of training, options are only asked for where the text gives the answer away: what an
             option letter stands for is learnt apart from seeing, and then meets it.
     """
-    kinds = (_multiple_choice, _matching, _open_question, _rating, _description)
-    shares = (0.0, 0.40, 0.42, 0.13, 0.05) if early else (0.46, 0.05, 0.28, 0.16, 0.05)
+    kinds = (_multiple_choice, _aesthetics, _matching, _open_question, _rating, _description)
+    shares = (0.0, 0.0, 0.40, 0.42, 0.13, 0.05) if early else (0.37, 0.14, 0.05, 0.23, 0.15, 0.06)
     return kinds[int(rng.choice(len(kinds), p=shares))](sample, rng)
 
 
+def converse_on_ability(sample: Sample, rng: np.random.Generator, *, early: bool = False) -> Conversation:
+    """A question of the mini MMBench about a picture that `draw_ability_sample` drew; `early` as for `converse`."""
+    row, answer = ask_ability(sample, rng)
+    if rng.random() < (0.5 if early else 0.2):
+        return Conversation(mmbench.open_prompt(row), "", f" {answer}")
+    if early:
+        stated = {**row, "question": f"{row['question']} {answer}."}
+        return _lettered(mmbench.choice_prompt(stated)[1:], row["options"], answer)
+    return _lettered(mmbench.choice_prompt(row), row["options"], answer)
+
+
+def ask_ability(
+    sample: Sample, rng: np.random.Generator, english_share: float = ENGLISH_SHARE
+) -> tuple[dict[str, Any], str]:
+    """Question, hint and options of the mini MMBench for a picture, as a row has them, and the right option's text."""
+    facts = known_facts(sample)
+    names = [name for name, asked in QUESTIONS.items() if asked.fact in facts]
+    # A pristine scene can be asked for all that a treatment would have changed, too: less often, for balance.
+    weights = np.array([0.4 if QUESTIONS[name].fact in TREATMENTS else 1.0 for name in names])
+    asked = QUESTIONS[names[int(rng.choice(len(names), p=weights / weights.sum()))]]
+    language = "en" if rng.random() < english_share else "cn"
+    wording = asked.en if language == "en" else asked.cn
+    values = FACTS[asked.fact]
+    answer = wording.options[values.index(facts[asked.fact])]
+    others = [option for option in wording.options if option != answer]
+    count = min(int(rng.integers(2, 5)), len(values))
+    shown = [answer, *(others[i] for i in rng.permutation(len(others))[: count - 1])]
+    options = [shown[i] for i in rng.permutation(count)]
+    if count == 3 and rng.random() < 0.15:
+        options.append(NONE_OF_THESE[language])
+    return {"question": wording.question, "hint": wording.hint, "options": options}, answer
+
+
 def compare(first: Sample, second: Sample, rng: np.random.Generator) -> Conversation:
-    """A conversation about two images of different level: which is better, asked in the wording of 2AFC or Q-Bench2."""
+    """Which of two images of different level is better, asked in the wordings of 2AFC."""
     first_better = first.level < second.level
-    if rng.random() < 0.6:
-        if rng.random() < 0.7:
-            return Conversation(released_prompt({}), "", " A" if first_better else " B")
-        return Conversation(paper_prompt({}), "", " The first image." if first_better else " The second image.")
-    question = "Compared to the first image, how is the quality of the second image?"
-    answer = "Worse" if first_better else "Better"
-    if rng.random() < 0.5:
-        return Conversation((IMAGE, IMAGE, f"\n{question}"), "", f" {answer}")
-    options = ["Better", "Similar", "Worse"]
-    order = [options[i] for i in rng.permutation(3)]
-    asked = Question(question, tuple(order), answer, "how", "distortion")
-    return _choice_prompt(asked, (IMAGE, IMAGE), rng)
+    if rng.random() < 0.7:
+        return Conversation(released_prompt({}), "", " A" if first_better else " B")
+    return Conversation(paper_prompt({}), "", " The first image." if first_better else " The second image.")
+
+
+def converse_on_pair(pair: Pair, rng: np.random.Generator, *, early: bool = False) -> Conversation:
+    """The question that belongs to two images; without its options in half of the `early` ones and some of the rest."""
+    asked = pair.asked
+    if rng.random() < (0.6 if early else 0.15):
+        return Conversation((f"{asked.question} ", IMAGE, IMAGE), "", f" {asked.answer}")
+    question = Question(asked.question, asked.options, asked.answer, "", "")
+    if early:
+        return _choice_prompt(_stated(question), (), rng)
+    return _choice_prompt(question, (IMAGE, IMAGE), rng)
 
 
 def _question(sample: Sample, rng: np.random.Generator) -> Question:
@@ -113,25 +129,57 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
     options = list(question.options)
     if rng.random() < 0.08:
         options.append("I don't know")
-    reply = f" {ascii_uppercase[options.index(question.answer)]}"
     style = rng.random()
     if style < 0.8:
         ask_first, *_, choose = perception_prompt({"question": question.question, "options": options, "images": images})
         suffix = "\n#Answer:" if rng.random() < 0.1 else ""
-        if len(images) > 1 or rng.random() < 0.3:
-            return Conversation((*images, f"\n{question.question}{choose}{suffix}"), "", reply, question.answer)
-        return Conversation((ask_first, *images, f"{choose}{suffix}"), "", reply, question.answer)
-    row = {"question": question.question, "options": options}
-    if style < 0.9:
-        return Conversation((*images, vlmevalkit_prompt(row)[1]), "", reply, question.answer)
-    return Conversation((aes_bench.choice_prompt(row)[0], *images), "", reply, question.answer)
+        if rng.random() < 0.2:
+            prompt: Prompt = (*images, f"\n{question.question}{choose}{suffix}")
+        else:
+            prompt = (ask_first, *images, f"{choose}{suffix}")
+    elif style < 0.9:
+        prompt = (*images, vlmevalkit_prompt({"question": question.question, "options": options})[1])
+    else:
+        prompt = (aes_bench.choice_prompt({"question": question.question, "options": options})[0], *images)
+    return _lettered(prompt, options, question.answer)
+
+
+def _lettered(prompt: Prompt, options: list[str], answer: str) -> Conversation:
+    right = options.index(answer)
+    return Conversation(prompt, "", f" {ascii_uppercase[right]}", answer, tuple(options[:right] + options[right + 1 :]))
+
+
+def _aesthetics(sample: Sample, rng: np.random.Generator) -> Conversation:
+    """The four questions of AesBench, the options as the release writes them."""
+    kind = aesbench.QUESTION_TYPES[int(rng.integers(4))]
+    turn = rng.random()
+    if turn < 0.1:
+        prompt = aes_bench.interpretation_prompt({"question": aesbench.interpretation_question(sample.level)})
+        return Conversation(prompt, "", _described(sample))
+    make_prompt = aes_bench.choice_prompt
+    if turn < 0.4:
+        asked = aesbench.ask_assessment(sample.level)
+        make_prompt = aes_bench.assessment_prompt
+    elif turn < 0.65:
+        asked = aesbench.ask_empathy(sample.scene, rng, question_type=kind)
+    else:
+        concern = CONCERNS[int(rng.integers(len(CONCERNS)))]
+        asked = aesbench.ask_perception(
+            sample.scene, sample.distortion_type, sample.level, rng, question_type=kind, concern=concern
+        )
+    options = [asked.options[i] for i in rng.permutation(len(asked.options))]
+    released = aesbench.released_options(options)
+    prompt = make_prompt({"question": asked.question, "options": options, "released_options": released})
+    return _lettered(prompt, options, asked.answer)
 
 
 def _matching(sample: Sample, rng: np.random.Generator) -> Conversation:
     """A question whose answer stands in the text, without an image: only the letter is to be found."""
-    question = _question(sample, rng)
-    stated = replace(question, question=f"{question.question} {question.answer}.")
-    return _choice_prompt(stated, (), rng)
+    return _choice_prompt(_stated(_question(sample, rng)), (), rng)
+
+
+def _stated(question: Question) -> Question:
+    return replace(question, question=f"{question.question} {question.answer}.")
 
 
 def _open_question(sample: Sample, rng: np.random.Generator) -> Conversation:
@@ -161,12 +209,7 @@ def _rating(sample: Sample, rng: np.random.Generator) -> Conversation:
 
 
 def _description(sample: Sample, rng: np.random.Generator) -> Conversation:
-    scene = sample.scene
-    distortion = DISTORTION_OPTIONS[sample.distortion_type].lower()
-    reply = (
-        f" The image shows a {scene.size} {scene.color} {scene.shape} on a {scene.background} background, with "
-        f"{severity(sample.level).lower()} {distortion}, so its quality is {quality(sample.level).lower()}."
-    )
+    reply = _described(sample)
     texts = (
         "Describe the quality, aesthetics and other low-level appearance of the image in details.",
         "Describe this image.",
@@ -175,3 +218,12 @@ def _description(sample: Sample, rng: np.random.Generator) -> Conversation:
     if rng.random() < 0.5:
         return Conversation((IMAGE, f"\n{text}"), "", reply)
     return Conversation((text + "\n", IMAGE), "", reply)
+
+
+def _described(sample: Sample) -> str:
+    scene = sample.scene
+    distortion = DISTORTION_OPTIONS[sample.distortion_type].lower()
+    return (
+        f" The image shows a {scene.size} {scene.color} {scene.shape} on a {scene.background} background, with "
+        f"{severity(sample.level).lower()} {distortion}, so its quality is {quality(sample.level).lower()}."
+    )

@@ -5,22 +5,31 @@ mini releases use; all ten distortions and five levels are drawn with equal odds
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
+from typing import Any
 
 import numpy as np
+from PIL import Image
 
+from eyechart.datasets_scripts.mini.aesbench import ask_assessment, released_options
 from eyechart.datasets_scripts.mini.questions import CONCERNS, Question, ask
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.requests.types import Backend, Request
+from eyechart.evaluators.requests.types import Backend, Prompt, Request
+from eyechart.evaluators.tasks.aes_bench import assessment_prompt
+from eyechart.evaluators.tasks.mmbench import choice_prompt
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
 from eyechart.evaluators.tasks.two_afc import released_prompt
 from eyechart.evaluators.tiny_vlm import NAME
-from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED, Sample, draw_samples
+from eyechart.evaluators.tiny_vlm.corpus import ask_ability
+from eyechart.evaluators.tiny_vlm.samples import HELD_OUT_SEED, Sample, draw_ability_sample, draw_pair, draw_samples
 from eyechart.metrics.scoring.choices.extraction import extract_choice
 from eyechart.metrics.scoring.quality.correlation import srcc
 from eyechart.metrics.scoring.statistics.intervals import bootstrap_correlations, percentile_interval, wilson_interval
+
+_Asked = tuple[Image.Image, dict[str, Any], str]
+"""An image, question and options as a row has them, and the right option's text."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +50,9 @@ def measure(backend: Backend, n: int = 600) -> list[Measure]:
         n: Items per measure: questions, images or pairs.
 
     Returns:
-        Accuracies (fractions), the SRCC of the softmax score with the known level (counted downwards, so that +1 is
-        best), the CircularEval accuracy on questions of three and four options, and the pair accuracy with both orders
-        right.
+        Accuracies (fractions), under CircularEval where all rotations of the options are asked and must be right, the
+        SRCC of the softmax score with the known level (counted downwards, so that +1 is best), and the pair accuracy
+        with both orders right.
     """
     return [
         _questions(backend, "what-questions", ("what",), n, part=1),
@@ -52,6 +61,10 @@ def measure(backend: Backend, n: int = 600) -> list[Measure]:
         _circular(backend, n, part=4),
         _quality(backend, n, part=5),
         _pairs(backend, n, part=6),
+        _abilities(backend, "MMBench's abilities, CircularEval", n, part=9, english_share=1.0),
+        _abilities(backend, "the same in Chinese", n, part=10, english_share=0.0),
+        _pair_questions(backend, n, part=11),
+        _aesthetic_levels(backend, n, part=12),
     ]
 
 
@@ -89,41 +102,82 @@ def _draw_questions(types: tuple[str, ...], n: int, part: int) -> list[tuple[Sam
     return drawn
 
 
-def _request(index: int, sample: Sample, question: Question, options: tuple[str, ...], rotation: int = 0) -> Request:
-    row = {"question": question.question, "options": options, "images": [sample.image]}
-    return Request(
-        str(index), perception_prompt(row), (sample.image,), options=options, pass_name=f"rotation:{rotation}"
-    )
-
-
-def _is_right(text: str, question: Question, options: tuple[str, ...]) -> bool:
+def _is_right(text: str, answer: str, options: Sequence[str]) -> bool:
     letter = extract_choice(text, list(options))
-    return letter is not None and options[ascii_uppercase.index(letter)] == question.answer
+    return letter is not None and options[ascii_uppercase.index(letter)] == answer
 
 
 def _questions(backend: Backend, name: str, types: tuple[str, ...], n: int, part: int) -> Measure:
     drawn = _draw_questions(types, n, part)
-    requests = [_request(i, sample, question, question.options) for i, (sample, question) in enumerate(drawn)]
+    requests = []
+    for i, (sample, question) in enumerate(drawn):
+        row = {"question": question.question, "options": question.options, "images": [sample.image]}
+        requests.append(Request(str(i), perception_prompt(row), (sample.image,), options=question.options))
     texts = _ask_all(backend, requests)
-    right = [_is_right(texts[str(i), "rotation:0"], q, q.options) for i, (_, q) in enumerate(drawn)]
+    right = [_is_right(texts[str(i), "main"], q.answer, q.options) for i, (_, q) in enumerate(drawn)]
     return _accuracy(name, right)
 
 
 def _circular(backend: Backend, n: int, part: int) -> Measure:
-    """MMBench, Sec. 4.1: a question counts only if it is answered right under every rotation of its options."""
-    drawn = _draw_questions(("what", "how"), n, part)
-    rotations = [[q.options[r:] + q.options[:r] for r in range(len(q.options))] for _, q in drawn]
-    requests = [
-        _request(i, sample, question, options, r)
-        for i, (sample, question) in enumerate(drawn)
-        for r, options in enumerate(rotations[i])
+    drawn = [
+        (sample.image, {"question": question.question, "options": list(question.options)}, question.answer)
+        for sample, question in _draw_questions(("what", "how"), n, part)
     ]
+    name = "CircularEval, questions of 3 and 4 options"
+    return _in_all_rotations(backend, name, drawn, lambda row: perception_prompt({**row, "images": [None]}))
+
+
+def _abilities(backend: Backend, name: str, n: int, part: int, english_share: float) -> Measure:
+    rng = np.random.default_rng([HELD_OUT_SEED + part, n])
+    samples = [draw_ability_sample(HELD_OUT_SEED + part, index) for index in range(n)]
+    drawn = [(sample.image, *ask_ability(sample, rng, english_share)) for sample in samples]
+    return _in_all_rotations(backend, name, drawn, choice_prompt)
+
+
+def _in_all_rotations(
+    backend: Backend, name: str, drawn: Sequence[_Asked], make_prompt: Callable[[dict[str, Any]], Prompt]
+) -> Measure:
+    """MMBench, Sec. 4.1: a question counts only if it is answered right under every rotation of its options."""
+    requests = []
+    for i, (image, row, _) in enumerate(drawn):
+        for r, _ in enumerate(row["options"]):
+            options = _turned(row, r)
+            prompt = make_prompt({**row, "options": options})
+            requests.append(Request(str(i), prompt, (image,), options=options, pass_name=f"rotation:{r}"))
     texts = _ask_all(backend, requests)
     right = [
-        all(_is_right(texts[str(i), f"rotation:{r}"], question, options) for r, options in enumerate(rotations[i]))
-        for i, (_, question) in enumerate(drawn)
+        all(_is_right(texts[str(i), f"rotation:{r}"], answer, _turned(row, r)) for r, _ in enumerate(row["options"]))
+        for i, (_, row, answer) in enumerate(drawn)
     ]
-    return _accuracy("CircularEval, questions of 3 and 4 options", right)
+    return _accuracy(name, right)
+
+
+def _turned(row: dict[str, Any], places: int) -> tuple[str, ...]:
+    return tuple(row["options"][places:] + row["options"][:places])
+
+
+def _pair_questions(backend: Backend, n: int, part: int) -> Measure:
+    pairs = [draw_pair(HELD_OUT_SEED + part, index) for index in range(n)]
+    requests = []
+    for i, pair in enumerate(pairs):
+        row = {"question": pair.asked.question, "options": pair.asked.options, "images": pair.samples}
+        images = tuple(sample.image for sample in pair.samples)
+        requests.append(Request(str(i), perception_prompt(row), images, options=pair.asked.options))
+    texts = _ask_all(backend, requests)
+    right = [_is_right(texts[str(i), "main"], pair.asked.answer, pair.asked.options) for i, pair in enumerate(pairs)]
+    return _accuracy("questions on two images", right)
+
+
+def _aesthetic_levels(backend: Backend, n: int, part: int) -> Measure:
+    asked = [(sample, ask_assessment(sample.level)) for sample in _samples(n, part)]
+    requests = []
+    for i, (sample, question) in enumerate(asked):
+        row = {"question": question.question, "options": question.options}
+        row["released_options"] = released_options(question.options)
+        requests.append(Request(str(i), assessment_prompt(row), (sample.image,), options=question.options))
+    texts = _ask_all(backend, requests)
+    right = [_is_right(texts[str(i), "main"], one.answer, one.options) for i, (_, one) in enumerate(asked)]
+    return _accuracy("aesthetic level", right)
 
 
 def _quality(backend: Backend, n: int, part: int) -> Measure:

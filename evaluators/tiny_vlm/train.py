@@ -1,61 +1,53 @@
 """Trains the bundled tiny model: `python -m eyechart.evaluators.tiny_vlm.train --out FOLDER`.
 
-Three phases, about half an hour on two CPU cores: draw the images; train the vision tower alone to tell the facts of
+Three phases, about an hour on two CPU cores: draw the images; train the vision tower alone to tell the facts of
 a scene; freeze it and train the projector and the language model on conversations. A prototype that was trained jointly
 from scratch learnt nothing in that time. Seeds are fixed: equal versions on equal hardware give equal weights, and
 other hardware differs only by floating-point rounding.
 """
 
 import argparse
+import os
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional
+from torch.utils.data import DataLoader
 
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES
+from eyechart.datasets_scripts.mini.ability_questions import FACTS
+from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
 from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES
-from eyechart.evaluators.requests.types import IMAGE
-from eyechart.evaluators.tiny_vlm.architecture import IMAGE_TOKENS, build_model, build_processor, build_tokenizer
-from eyechart.evaluators.tiny_vlm.corpus import TRAINING_SEED, Conversation, Sample, compare, converse, draw_samples
+from eyechart.evaluators.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
+from eyechart.evaluators.tiny_vlm.lessons import (
+    BATCHES_AT_ONCE,
+    IGNORED,
+    Batches,
+    Example,
+    Lessons,
+    corpus_texts,
+    draw_lessons,
+)
+from eyechart.evaluators.tiny_vlm.samples import TRAINING_SEED, Sample
 
 if TYPE_CHECKING:
     from transformers import LlavaForConditionalGeneration, LlavaProcessor
 
-SCENES = 12_000
-SAMPLES_PER_SCENE = 4
-VISION_STEPS, VISION_BATCH, VISION_RATE = 4_000, 96, 2e-3
-LANGUAGE_STEPS, LANGUAGE_BATCH, LANGUAGE_RATE = 5_000, 64, 1.2e-3
-EARLY_SHARE = 0.25
-PAIR_SHARE = 0.15
-IGNORED = -100
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+TOKENIZER_TEXTS = 12_000
+VISION_STEPS, VISION_BATCH, VISION_RATE = 5_000, 96, 2e-3
+LANGUAGE_STEPS, LANGUAGE_RATE = 12_000, 1.2e-3
 
 # The output of this layer is taught the answer's word wherever the reply is a letter, which leaves the layers above to
 # find the letter. Left to itself, the model learnt letters for what it sees, but for yes and no stayed at chance.
 ANSWER_LAYER, ANSWER_WEIGHT = 3, 0.5
 
 Facts = dict[str, torch.Tensor]
-
-
-@dataclass(frozen=True)
-class Example:
-    """One conversation as numbers."""
-
-    images: list[int]
-    """Indices of its images."""
-    prompt: list[int]
-    """Tokens that are given."""
-    reply: list[int]
-    """Tokens that are learnt."""
-    answer: int
-    """First token of the right option's text, where the reply is its letter; `IGNORED` elsewhere."""
 
 
 def main() -> None:
@@ -76,52 +68,44 @@ def train(out: Path, scale: float = 1.0) -> None:
     """
     torch.manual_seed(0)
     start = time.monotonic()
-    samples = _draw(max(64, int(SCENES * scale)))
+    lessons = draw_lessons(scale)
+    samples = lessons.samples
     print(f"{len(samples)} images drawn in {time.monotonic() - start:.0f} s", flush=True)
-    processor = build_processor(build_tokenizer(_corpus_texts(samples[:8_000])))
-    model = build_model(processor.tokenizer)
-    print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
+    processor = build_processor(build_tokenizer(corpus_texts(lessons, max(1, int(TOKENIZER_TEXTS * scale)))))
+    model = build_model(processor.tokenizer).to(DEVICE)
+    print(f"{sum(p.numel() for p in model.parameters()):,} parameters on {DEVICE}", flush=True)
     images = torch.from_numpy(np.stack([np.asarray(sample.image) for sample in samples])).permute(0, 3, 1, 2)
+    images = images.to(DEVICE)
     _train_vision(model, images, _facts(samples), processor, int(VISION_STEPS * scale))
     print(f"vision tower trained after {time.monotonic() - start:.0f} s", flush=True)
     features = _features(model, images, processor)
-    _train_language(model, processor, samples, features, int(LANGUAGE_STEPS * scale))
+    _train_language(model, processor, lessons, features, int(LANGUAGE_STEPS * scale))
     # torch's switch: saved as it is used, without dropout.
-    model.eval().save_pretrained(out)
-    processor.save_pretrained(out)
+    _save(model.eval().cpu(), processor, out)
     print(f"saved to {out} after {time.monotonic() - start:.0f} s", flush=True)
-
-
-def _draw(scenes: int) -> list[Sample]:
-    with ProcessPoolExecutor(2) as pool:
-        drawn = pool.map(partial(draw_samples, TRAINING_SEED, count=SAMPLES_PER_SCENE), range(scenes), chunksize=64)
-        return [sample for group in drawn for sample in group]
-
-
-def _corpus_texts(samples: list[Sample]) -> Iterator[str]:
-    rng = np.random.default_rng([TRAINING_SEED, 1])
-    for i, sample in enumerate(samples):
-        talk = compare(sample, samples[i - 1], rng) if rng.random() < PAIR_SHARE else converse(sample, rng)
-        text = "".join("\n" if part is IMAGE else str(part) for part in talk.prompt)
-        yield f"USER: {text}\nASSISTANT: {talk.prefill}{talk.reply}"
 
 
 def _facts(samples: list[Sample]) -> Facts:
     """The classes that the vision tower learns to tell, one tensor of indices each."""
+    classes: dict[str, tuple[Sequence[object], list[object]]] = {
+        "distortion_type": (("", *DISTORTION_TYPES), [s.distortion_type for s in samples]),
+        "level": ((0, *LEVELS), [s.level for s in samples]),
+        "digit": (("", *FACTS["digit"]), [s.digit for s in samples]),
+        "shape": (SHAPES, [s.scene.shape for s in samples]),
+        "color": (list(COLORS), [s.scene.color for s in samples]),
+        "background": (list(COLORS), [s.scene.background for s in samples]),
+        "position": (POSITIONS, [s.scene.position for s in samples]),
+        "size": (SIZES, [s.scene.size for s in samples]),
+    }
     return {
-        "distortion_type": torch.tensor([DISTORTION_TYPES.index(s.distortion_type) for s in samples]),
-        "level": torch.tensor([s.level - 1 for s in samples]),
-        "shape": torch.tensor([SHAPES.index(s.scene.shape) for s in samples]),
-        "color": torch.tensor([list(COLORS).index(s.scene.color) for s in samples]),
-        "background": torch.tensor([list(COLORS).index(s.scene.background) for s in samples]),
-        "position": torch.tensor([POSITIONS.index(s.scene.position) for s in samples]),
-        "size": torch.tensor([SIZES.index(s.scene.size) for s in samples]),
+        name: torch.tensor([names.index(value) for value in values]).to(DEVICE)
+        for name, (names, values) in classes.items()
     }
 
 
 def _normalize(images: torch.Tensor, processor: "LlavaProcessor") -> torch.Tensor:
     settings = processor.image_processor
-    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (settings.image_mean, settings.image_std))
+    mean, std = (torch.tensor(v).view(3, 1, 1).to(DEVICE) for v in (settings.image_mean, settings.image_std))
     return (images.float() / 255 - mean) / std
 
 
@@ -137,14 +121,16 @@ def _train_vision(
 ) -> None:
     tower = model.model.vision_tower
     width = tower.config.hidden_size
-    heads = nn.ModuleDict({name: nn.Linear(width, int(values.max()) + 1) for name, values in facts.items()})
-    norm = nn.LayerNorm(width)
+    heads = nn.ModuleDict({name: nn.Linear(width, int(values.max()) + 1) for name, values in facts.items()}).to(DEVICE)
+    norm = nn.LayerNorm(width).to(DEVICE)
     parameters = [p for module in (tower, heads, norm) for p in module.parameters()]
     optimizer, schedule = _optimizer(parameters, VISION_RATE, steps)
     rng = np.random.default_rng([TRAINING_SEED, 2])
-    fitted = len(images) - len(images) // 24
+    # In the order of a fixed shuffle, so that the images held out are of all kinds.
+    order = torch.from_numpy(rng.permutation(len(images))).to(DEVICE)
+    fitted, held_out = order[len(images) // 24 :], order[: len(images) // 24]
     for step in range(steps):
-        chosen = torch.from_numpy(rng.integers(fitted, size=VISION_BATCH))
+        chosen = fitted[torch.from_numpy(rng.integers(len(fitted), size=VISION_BATCH)).to(DEVICE)]
         tokens = norm(tower(pixel_values=_normalize(images[chosen], processor)).last_hidden_state)
         # The class token gives the language model one place to look; the mean keeps the patches telling, too.
         states = torch.cat([tokens[:, 0], tokens[:, 1:].mean(dim=1)])
@@ -157,9 +143,9 @@ def _train_vision(
         if step % 250 == 0:
             print(f"vision {step}: " + " ".join(f"{n} {v.item():.2f}" for n, v in losses.items()), flush=True)
     with torch.no_grad():
-        chunks = images[fitted:].split(512)
+        chunks = images[held_out].split(512)
         tokens = norm(torch.cat([tower(pixel_values=_normalize(c, processor)).last_hidden_state for c in chunks]))
-        found = {name: heads[name](tokens[:, 0]).argmax(dim=1) == values[fitted:] for name, values in facts.items()}
+        found = {name: heads[name](tokens[:, 0]).argmax(dim=1) == values[held_out] for name, values in facts.items()}
     print("held out: " + " ".join(f"{n} {v.float().mean():.3f}" for n, v in found.items()), flush=True)
 
 
@@ -190,53 +176,28 @@ def _features(
 def _train_language(
     model: "LlavaForConditionalGeneration",
     processor: "LlavaProcessor",
-    samples: list[Sample],
+    lessons: Lessons,
     features: torch.Tensor,
     steps: int,
 ) -> None:
     parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer, schedule = _optimizer(parameters, LANGUAGE_RATE, steps)
-    rng = np.random.default_rng([TRAINING_SEED, 3])
-    running = 0.0
-    for step in range(steps):
-        # A pair is twice as long: among single images it would double the padding of all of them.
-        pairs, early = rng.random() < PAIR_SHARE, step < EARLY_SHARE * steps
-        batch = [_example(samples, processor, rng, pairs, early) for _ in range(LANGUAGE_BATCH)]
+    optimizer, schedule = _optimizer(parameters, LANGUAGE_RATE, steps + BATCHES_AT_ONCE)
+    running = torch.zeros((), device=DEVICE)
+    # Batches are made by other processes, so that they are there when the model is.
+    items = DataLoader(
+        Batches(lessons, processor, steps),
+        batch_size=None,
+        collate_fn=lambda item: item,
+        num_workers=max(1, (os.cpu_count() or 1) - 1),
+        prefetch_factor=8,
+        multiprocessing_context="fork",
+    )
+    for step, batch in enumerate(batch for item in items for batch in item):
         loss = _language_loss(model, processor, batch, features)
         _step(loss, parameters, optimizer, schedule)
-        running = loss.item() if step == 0 else 0.98 * running + 0.02 * loss.item()
+        running = loss.detach() if step == 0 else 0.98 * running + 0.02 * loss.detach()
         if step % 250 == 0:
-            print(f"language {step}: loss {running:.3f}", flush=True)
-
-
-def _example(
-    samples: list[Sample], processor: "LlavaProcessor", rng: np.random.Generator, pair: bool, early: bool
-) -> Example:
-    first = second = int(rng.integers(len(samples)))
-    if not pair:
-        talk = converse(samples[first], rng, early=early)
-        return _tokens(talk, [first] * talk.prompt.count(IMAGE), processor)
-    while samples[second].level == samples[first].level:
-        second = int(rng.integers(len(samples)))
-    return _tokens(compare(samples[first], samples[second], rng), [first, second], processor)
-
-
-def _tokens(talk: Conversation, images: list[int], processor: "LlavaProcessor") -> Example:
-    content = [{"type": "image"} if part is IMAGE else {"type": "text", "text": part} for part in talk.prompt]
-    messages: list[dict[str, object]] = [{"role": "user", "content": content}]
-    if talk.prefill:
-        messages.append({"role": "assistant", "content": talk.prefill})
-    tokenizer = processor.tokenizer
-    prompt = tokenizer.apply_chat_template(
-        messages, chat_template=processor.chat_template, add_generation_prompt=True, tokenize=False
-    )
-    prompt = prompt.replace("<image>", "<image>" * IMAGE_TOKENS)
-    return Example(
-        images=images,
-        prompt=tokenizer.encode(prompt, add_special_tokens=False),
-        reply=tokenizer.encode(f"{talk.reply}</s>", add_special_tokens=False),
-        answer=tokenizer.encode(f" {talk.answer}", add_special_tokens=False)[0] if talk.answer else IGNORED,
-    )
+            print(f"language {step}: loss {running.item():.3f}", flush=True)
 
 
 def _language_loss(
@@ -253,7 +214,8 @@ def _language_loss(
         start, tokens = len(example.prompt), torch.tensor(example.prompt + example.reply)
         ids[row, : len(tokens)] = tokens
         labels[row, start : len(tokens)] = tokens[start:]
-    shown = torch.tensor([index for example in batch for index in example.images])
+    ids, labels = ids.to(DEVICE), labels.to(DEVICE)
+    shown = torch.tensor([index for example in batch for index in example.images], dtype=torch.long).to(DEVICE)
     projected = model.model.multi_modal_projector(features[shown].float())
     embeddings = model.get_input_embeddings()(ids)
     places = (ids == model.config.image_token_id).unsqueeze(-1).expand_as(embeddings)
@@ -265,11 +227,24 @@ def _language_loss(
     losses = functional.cross_entropy(logits, labels[:, 1:][learnt], reduction="none")
     # By the root of the length, so that a description does not outweigh twenty letters.
     loss = (losses / learnt.sum(dim=1)[learnt.nonzero()[:, 0]].float().sqrt()).sum()
-    answers = torch.tensor([example.answer for example in batch])
+    answers = torch.tensor([example.answer for example in batch]).to(DEVICE)
     ends = torch.tensor([len(example.prompt) - 1 for example in batch])
     early = model.model.language_model.norm(states[ANSWER_LAYER][torch.arange(len(batch)), ends])
     words = functional.cross_entropy(model.lm_head(early), answers, ignore_index=IGNORED, reduction="sum")
     return (loss + ANSWER_WEIGHT * words) / len(batch)
+
+
+def _save(model: "LlavaForConditionalGeneration", processor: "LlavaProcessor", out: Path) -> None:
+    model.save_pretrained(out)
+    processor.save_pretrained(out)
+    file = out / "model.safetensors"
+    # The vision tower's weights by the names of the original LLaVA, which vLLM loads; transformers knows both.
+    inner, outer = "vision_tower.vision_model.", "vision_tower."
+    weights = {
+        name if name.startswith(inner) else name.replace(outer, inner, 1): tensor
+        for name, tensor in load_file(file).items()
+    }
+    save_file(weights, file, {"format": "pt"})
 
 
 if __name__ == "__main__":

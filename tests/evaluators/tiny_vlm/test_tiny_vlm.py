@@ -9,15 +9,24 @@ import pytest
 import torch
 
 from eyechart.datasets_scripts import DATASETS, load_dataset, mini
+from eyechart.datasets_scripts.mini.ability_questions import FACTS
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT
-from eyechart.evaluators.tiny_vlm import train
+from eyechart.evaluators.tiny_vlm import lessons, train
 from eyechart.evaluators.tiny_vlm.architecture import build_processor, build_tokenizer
-from eyechart.evaluators.tiny_vlm.corpus import HELD_OUT_SEED, TRAINING_SEED, compare, converse, draw_samples
+from eyechart.evaluators.tiny_vlm.corpus import Conversation, compare, converse, converse_on_ability, converse_on_pair
 from eyechart.evaluators.tiny_vlm.measure import measure
+from eyechart.evaluators.tiny_vlm.samples import (
+    HELD_OUT_SEED,
+    TRAINING_SEED,
+    draw_ability_sample,
+    draw_pair,
+    draw_samples,
+    known_facts,
+)
 
 
 @pytest.fixture(scope="module")
@@ -95,13 +104,21 @@ def test_training_images_are_not_those_of_the_mini_releases_or_the_held_out_ones
         return hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
 
     # The first ones: equal seeds would give equal images at equal places.
-    scenes = 600
-    trained = {digest(sample.image) for sample in train._draw(scenes)}
+    drawn = lessons.draw_lessons(0.05).samples
+    trained = {digest(sample.image) for sample in drawn}
     held_out = {
-        digest(s.image) for part in range(1, 9) for i in range(50) for s in draw_samples(HELD_OUT_SEED + part, i)
+        digest(sample.image)
+        for part in range(1, 13)
+        for i in range(50)
+        for sample in (
+            *draw_samples(HELD_OUT_SEED + part, i),
+            draw_ability_sample(HELD_OUT_SEED + part, i),
+            *draw_pair(HELD_OUT_SEED + part, i).samples,
+        )
     }
     released = {digest(image) for image in _images_of_the_mini_releases()}
-    assert len(trained) > 0.95 * scenes * train.SAMPLES_PER_SCENE
+    # Pairs may show one image twice.
+    assert len(trained) > 0.95 * len(drawn)
     assert len(released) >= 2500
     assert not trained & released
     assert not trained & held_out
@@ -119,7 +136,7 @@ def _images_of_the_mini_releases():
 
 def test_seeds_of_training_held_out_and_mini_data_are_apart():
     assert mini.MINI_SEED < TRAINING_SEED < HELD_OUT_SEED
-    assert HELD_OUT_SEED - TRAINING_SEED > train.SCENES
+    assert max(lessons.SCENES, lessons.ABILITY_SAMPLES, lessons.PAIRS) < HELD_OUT_SEED - TRAINING_SEED
 
 
 def test_samples_cover_every_distortion_and_level():
@@ -128,23 +145,37 @@ def test_samples_cover_every_distortion_and_level():
     assert {sample.level for sample in samples} == set(LEVELS)
 
 
+def test_samples_of_abilities_show_every_fact():
+    samples = [draw_ability_sample(HELD_OUT_SEED, i) for i in range(400)]
+    found = {(fact, value) for sample in samples for fact, value in known_facts(sample).items()}
+    assert found == {(fact, value) for fact, values in FACTS.items() for value in values}
+
+
+def test_a_letter_is_taught_with_a_word_that_tells_its_option_from_the_others(processor):
+    talk = Conversation(("Q",), "", " B", "It is to the left.", ("It is to the right.", "It is on it."))
+    telling = lessons.tokenize(talk, [], processor).answer
+    assert processor.tokenizer.decode([telling]).strip() in "left."
+    assert lessons.tokenize(Conversation(("Q",), "", " Yes"), [], processor).answer == lessons.IGNORED
+
+
 @pytest.fixture(scope="module")
 def processor():
-    samples = [draw_samples(TRAINING_SEED, i)[0] for i in range(400)]
-    return build_processor(build_tokenizer(train._corpus_texts(samples)))
+    return build_processor(build_tokenizer(lessons.corpus_texts(lessons.draw_lessons(0.005), 400)))
 
 
 def test_training_renders_prompts_as_evaluation_does(processor):
     """The token ids of a training example are those that the processor makes of the same conversation."""
     rng = np.random.default_rng(0)
-    for i in range(60):
+    for i in range(80):
         first, second = draw_samples(TRAINING_SEED, i, 2)
+        shown, pair = draw_ability_sample(TRAINING_SEED, i), draw_pair(TRAINING_SEED, i)
         images, talk = (
-            ([first], converse(first, rng, early=i % 2 == 0))
-            if i % 3
-            else ([first, second], compare(first, second, rng))
-        )
-        prompt = train._tokens(talk, [], processor).prompt
+            ([first], converse(first, rng, early=i % 8 < 4)),
+            ([first, second], compare(first, second, rng)),
+            ([shown], converse_on_ability(shown, rng, early=i % 8 < 4)),
+            (pair.samples, converse_on_pair(pair, rng, early=i % 8 < 4)),
+        )[i % 4]
+        prompt = lessons.tokenize(talk, [], processor).prompt
         places = iter(images)
         content = [
             {"type": "image", "image": next(places).image} if part is IMAGE else {"type": "text", "text": part}

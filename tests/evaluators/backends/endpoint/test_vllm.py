@@ -1,8 +1,4 @@
-"""A real vLLM, compared with the same model run here; `.ci/servers` installs it and runs these tests.
-
-The bundled model has heads of a size that vLLM's kernels do not take, so the model is one of its kind with heads of
-32. It learned a few sentences; what it says means little, but it says the same everywhere.
-"""
+"""The bundled model on a real vLLM, compared with the same model run here; `.ci/servers` installs it and runs these."""
 
 import os
 import re
@@ -28,82 +24,21 @@ from eyechart.evaluators.tasks import TASKS
 
 pytestmark = pytest.mark.servers
 
+MODEL = str(tiny_vlm.folder())
 LENGTH = 1024
-STEPS = 250
 ARGUMENTS = ["--dtype", "float32", "--max-model-len", str(LENGTH), "--enforce-eager"]
-ARGUMENTS += ["--limit-mm-per-prompt", '{"image": 2}', "--max-logprobs", "1024"]
+ARGUMENTS += ["--limit-mm-per-prompt", '{"image": 2}', "--max-logprobs", "1280"]
 PROGRAM = os.environ.get("EYECHART_VLLM")
 """vLLM's program, where it is not on PATH."""
 HELLO = [{"role": "user", "content": "How are you?"}]
 
 
 @pytest.fixture(scope="session")
-def model(tmp_path_factory):
-    """The folder of a model that vLLM can serve."""
-    import torch
-    from safetensors.torch import load_file, save_file
-    from transformers import AutoConfig, AutoProcessor, GenerationConfig, LlavaForConditionalGeneration
-
-    folder = tmp_path_factory.mktemp("model")
-    config = AutoConfig.from_pretrained(tiny_vlm.folder())
-    for part in (config.text_config, config.vision_config):
-        part.hidden_size, part.num_attention_heads, part.initializer_range = 128, 4, 0.05
-    config.text_config.head_dim, config.text_config.num_key_value_heads = 32, 4
-    torch.manual_seed(3)
-    made = LlavaForConditionalGeneration(config)
-    processor = AutoProcessor.from_pretrained(tiny_vlm.folder())
-    _teach(made, processor)
-    made.generation_config = GenerationConfig(eos_token_id=1, pad_token_id=0)
-    made.save_pretrained(folder)
-    processor.save_pretrained(folder)
-    file = folder / "model.safetensors"
-    # By the names that vLLM loads.
-    vision = "vision_tower.vision_model."
-    weights = {
-        name if name.startswith(vision) else name.replace("vision_tower.", vision): one.contiguous()
-        for name, one in load_file(file).items()
-    }
-    save_file(weights, file, {"format": "pt"})
-    return str(folder)
-
-
-def _teach(model, processor):
-    """Teach it a few sentences: what it says has to come back as the same tokens when it is given."""
-    import numpy as np
-    import torch
-    from PIL import Image
-
-    processor.tokenizer.padding_side = "right"
-    generator = np.random.default_rng(0)
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    model.train()
-    for _ in range(STEPS):
-        texts, images = [], []
-        for _ in range(8):
-            brightness, count = generator.random(), int(generator.integers(1, 3))
-            word = ("bad", "poor", "fair", "good")[int(4 * brightness)]
-            question = generator.choice(["Rate the quality.", "Which is better?", "How is the brightness?"])
-            reply = generator.choice(
-                [f"The quality of the image is {word}", f"{generator.choice([*'ABCD'])}. Low contrast"]
-            )
-            texts.append(f"USER: {question}\n{'<image>' * count}\nASSISTANT: {reply}</s>")
-            pixels = (generator.random((count, 64, 64, 3)) * 255 * brightness).astype("uint8")
-            images.append([Image.fromarray(one) for one in pixels])
-        inputs = processor(text=texts, images=images, return_tensors="pt", padding=True)
-        ignored = (inputs["attention_mask"] == 0) | (inputs["input_ids"] == model.config.image_token_index)
-        model(**inputs, labels=inputs["input_ids"].masked_fill(ignored, -100)).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    model.eval()
-    processor.tokenizer.padding_side = "left"
-
-
-@pytest.fixture(scope="session")
-def options(model, tmp_path_factory):
-    """How the server of that model is asked."""
-    server = Server("vllm", model, ARGUMENTS, tmp_path_factory.mktemp("vllm") / "server.log", PROGRAM)
+def options(tmp_path_factory):
+    """How the server of the bundled model is asked."""
+    server = Server("vllm", MODEL, ARGUMENTS, tmp_path_factory.mktemp("vllm") / "server.log", PROGRAM)
     try:
-        yield server.start(EndpointOptions(max_retries=1, top_logprobs=1000), 600, lambda line: None)
+        yield server.start(EndpointOptions(max_retries=1, top_logprobs=1280), 600, lambda line: None)
     finally:
         server.close()
 
@@ -116,15 +51,15 @@ def run(*arguments, out):
     return {(row["task"], row["dataset"], row["id"], row["pass"]): row for row in rows}
 
 
-def there(model, options):
-    return ("--model", model, "--base-url", options.base_url, "--top-logprobs", 1000)
+def there(options):
+    return ("--model", MODEL, "--base-url", options.base_url, "--top-logprobs", 1280)
 
 
-def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(model, options, tmp_path):
+def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, tmp_path):
     # The passes that a server is spared where they change nothing are asked too.
     limit = ("--limit", 6, "--set", "early_stop=false")
-    on_server = run(*limit, *there(model, options), out=tmp_path / "there")
-    here = run(*limit, "--model", model, out=tmp_path / "here")
+    on_server = run(*limit, *there(options), out=tmp_path / "there")
+    here = run(*limit, "--model", MODEL, out=tmp_path / "here")
     assert {task for task, *_ in here} == {task.name for task in TASKS}
     assert on_server.keys() == here.keys()
     assert {key: row["text"] for key, row in on_server.items()} == {key: row["text"] for key, row in here.items()}
@@ -138,10 +73,10 @@ def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(model, op
         assert one == pytest.approx({word: value + shift for word, value in other.items()}, abs=1e-3)
 
 
-def test_closed_set_inference_gives_the_losses_of_the_model_run_here(model, options, tmp_path):
+def test_closed_set_inference_gives_the_losses_of_the_model_run_here(options, tmp_path):
     task = ("q_bench/perception", "--set", "inference=closed-set", "--limit", 12)
-    on_server = run(*task, *there(model, options), out=tmp_path / "there")
-    here = run(*task, "--model", model, out=tmp_path / "here")
+    on_server = run(*task, *there(options), out=tmp_path / "there")
+    here = run(*task, "--model", MODEL, out=tmp_path / "here")
     assert on_server.keys() == here.keys()
     for key, row in here.items():
         assert on_server[key]["losses"] == pytest.approx(row["losses"], abs=1e-3)
@@ -159,13 +94,13 @@ def test_a_name_that_is_not_served_is_an_error_that_says_so(options):
         client.ask(HELLO, max_tokens=1)
 
 
-def test_a_context_too_small_names_the_option_that_helps(model, options):
-    (response,) = OpenAIBackend(model, options).answer([Request("1", ("Hello",), (), max_new_tokens=2 * LENGTH)])
+def test_a_context_too_small_names_the_option_that_helps(options):
+    (response,) = OpenAIBackend(MODEL, options).answer([Request("1", ("Hello",), (), max_new_tokens=2 * LENGTH)])
     assert isinstance(response.error, EndpointError) and "--max-model-len" in str(response.error)
 
 
-def test_a_server_killed_in_the_middle_loses_nothing_and_is_asked_nothing_twice(model, tmp_path):
-    command = ["q_bench/perception", "--mini", "--model", model, "--serve", "vllm"]
+def test_a_server_killed_in_the_middle_loses_nothing_and_is_asked_nothing_twice(tmp_path):
+    command = ["q_bench/perception", "--mini", "--model", MODEL, "--serve", "vllm"]
     command += ["--serve-args", "--dtype float32 --max-model-len 1024 --enforce-eager"]
     command += [] if PROGRAM is None else ["--serve-program", PROGRAM]
     log = tmp_path / "first" / "server.log"
