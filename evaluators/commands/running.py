@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import checked, console, print_line
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
+    from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.plan import TaskRun
     from eyechart.evaluators.runs.run import RunOptions
@@ -40,7 +41,6 @@ def execute_plan(
     """
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
-    from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.runs.plan import check_judging
     from eyechart.evaluators.runs.run import execute
 
@@ -53,12 +53,26 @@ def execute_plan(
         # Opened first: what is wrong with it shows before a model is loaded.
         with (
             contextlib.nullcontext() if processes is None else contextlib.closing(processes),
-            ResponseStore.open() if use_store else contextlib.nullcontext() as store,
+            _open_store() if use_store else contextlib.nullcontext() as store,
         ):
             asked = None if judge is None else EndpointJudge(judge, store, processes)
             return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes, asked)
 
     raise typer.Exit(0 if checked(finish) else 1)
+
+
+def _open_store() -> "ResponseStore":
+    from eyechart.evaluators.requests.drives import network_drive
+    from eyechart.evaluators.requests.store import ResponseStore, default_path
+
+    path = default_path()
+    if kind := network_drive(path.parent):
+        text = (
+            f"warning: the stored answers are on a network drive ({kind}): {path}. If a second machine uses them too at "
+            "the same time, they may be lost. Let EYECHART_HOME be a folder of this machine."
+        )
+        print_line(console(stderr=True), text, "yellow")
+    return ResponseStore.open(path)
 
 
 def default_folder() -> Path:

@@ -1,0 +1,38 @@
+"""Whether a folder is on a network drive, where a database in WAL mode may be damaged by a second machine."""
+
+import os
+import re
+from pathlib import Path
+
+MOUNTS = Path("/proc/self/mounts")
+"""Linux's list of file systems: device, place and type, one a line. Other systems have none there."""
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|afs|9p|ceph|lustre|gpfs|beegfs\w*|pvfs\d?|orangefs|glusterfs"
+    r"|fuse\.(?:sshfs|glusterfs|s3fs|gcsfuse|rclone|ceph|davfs2?|juicefs|mount-s3|curlftpfs)"
+)
+
+
+def network_drive(folder: str | Path, mounts: Path | None = None) -> str:
+    """The type of the network file system that holds a folder, such as "nfs4"; "" where it is none or not known.
+
+    Args:
+        folder: It need not be there.
+        mounts: The list of file systems; `MOUNTS` by default.
+    """
+    try:
+        lines = (mounts or MOUNTS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    path = os.path.realpath(folder)
+    place, kind = "", ""
+    for line in lines:
+        fields = line.split()
+        if len(fields) < 3:
+            continue
+        # Blanks and the like stand as octal numbers.
+        mounted = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[1])
+        holds = path == mounted or path.startswith(mounted.rstrip("/") + "/")
+        # The later of two at one place lies on top.
+        if holds and len(mounted) >= len(place):
+            place, kind = mounted, fields[2]
+    return kind if _NETWORK.fullmatch(kind) else ""

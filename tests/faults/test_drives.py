@@ -1,0 +1,60 @@
+"""Drives and folders that a run writes to"""
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.requests import drives
+from eyechart.evaluators.requests.drives import network_drive
+from tests.faults.fault import fault, row
+
+MOUNTS = """\
+sysfs /sys sysfs rw,nosuid 0 0
+/dev/sda1 / ext4 rw,relatime 0 0
+server:/export /home nfs4 rw,vers=4.2 0 0
+/dev/sdb1 /home/me/scratch xfs rw 0 0
+//share/data /mnt/team\\040data cifs rw 0 0
+user@host: /mnt/far fuse.sshfs rw 0 0
+tmpfs /mnt/far/quick tmpfs rw 0 0
+a line that is none
+"""
+
+
+@pytest.fixture
+def mounts(tmp_path):
+    path = tmp_path / "mounts"
+    path.write_text(MOUNTS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [
+        row("stored answers on a local disk", "no warning", "/var/cache/eyechart", ""),
+        row("stored answers in a home folder on NFS", "a warning that names NFS", "/home/me/.cache/eyechart", "nfs4"),
+        row("a local disk below a folder on NFS", "no warning", "/home/me/scratch/eyechart", ""),
+        row("a folder whose name begins like that of a network drive", "no warning", "/home-of-me", ""),
+        row("a network drive with a blank in its place", "a warning", "/mnt/team data/eyechart", "cifs"),
+        row("a file system in memory below a network drive", "no warning", "/mnt/far/quick/eyechart", ""),
+    ],
+)
+def test_stored_answers_on_network_drives(mounts, folder, kind):
+    assert network_drive(folder, mounts) == kind
+
+
+@fault("a system that does not list its file systems", "no warning")
+def test_no_list_of_file_systems(tmp_path):
+    assert network_drive(tmp_path, tmp_path / "none") == ""
+
+
+@fault("a run whose stored answers are on a network drive", "it says so before it starts, and how to go on")
+def test_a_run_says_so(tmp_path, monkeypatch):
+    (tmp_path / "mounts").write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {tmp_path} nfs rw 0 0\n")
+    monkeypatch.setattr(drives, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
+    arguments = ["run", "aes_bench/assessment", "--mini", "--limit", "1", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0
+    before, warning, _ = done.output.partition("are on a network drive (nfs)")
+    assert warning and "1 answers" not in before
+    assert "Let EYECHART_HOME be a folder of this machine." in " ".join(done.output.split())
