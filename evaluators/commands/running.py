@@ -68,8 +68,8 @@ def _open_store() -> "ResponseStore":
     path = default_path()
     if kind := network_drive(path.parent):
         text = (
-            f"warning: the stored answers are on a network drive ({kind}): {path}. If a second machine uses them too at "
-            "the same time, they may be lost. Let EYECHART_HOME be a folder of this machine."
+            f"warning: the stored answers are on a network drive ({kind}): {path}. If a second machine uses them too, "
+            "they may be lost. Let EYECHART_HOME be a folder of this machine."
         )
         print_line(console(stderr=True), text, "yellow")
     return ResponseStore.open(path)
