@@ -2,7 +2,8 @@
 
 How a server splits a word into tokens is unknown, so words are found by their text. A word is its whole token,
 with the blank before it or else without. Where no such token is returned and the word is known to be several tokens,
-it is the longest returned token that it begins with.
+it is the longest returned token that it begins with. That is a guess: a tokenizer that merges pairs may have such a
+token and yet begin the word with a shorter one.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -58,11 +58,11 @@ def test_it_reaches_the_figures_of_its_card_on_held_out_scenes(backend):
     card = {row[0]: row[1] for row in _card_rows()}
     aims = {row[0]: row[4] for row in _card_rows() if row[4]}
     assert sorted(aims.values()) == ["0.40", "0.60", "0.75", "0.75", "0.80"]
-    found = measure(backend, n=200)
+    found = measure(backend)
     assert [result.name for result in found] == list(card)
     for result in found:
-        low, high = result.interval
-        assert result.n >= 180 and low <= float(card[result.name]) <= high, result
+        # Other processors round otherwise.
+        assert result.n == 600 and result.value == pytest.approx(float(card[result.name]), abs=0.01), result
         assert result.value >= float(aims.get(result.name, 0)), result
 
 

@@ -145,10 +145,10 @@ def test_words_that_are_not_returned_have_the_smallest_value_and_are_named(tiny,
 
 
 def test_a_word_of_several_tokens_has_the_value_of_its_first(tiny, model_server, backend, make_picture):
-    words = ("sharp", "blurry")
+    words = ("fair", "blurry")
     assert all(len(tiny[1].tokenizer.encode(f" {word}")) > 1 for word in words)
     image = make_picture(0, 64)
-    (response,) = backend(top_logprobs=1024).answer([rate(0, image, words)])
+    (response,) = backend(top_logprobs=1280).answer([rate(0, image, words)])
     expected = direct_logprobs(tiny, image)
     assert response.upper_bound_words == ()
     for word in words:
@@ -157,14 +157,14 @@ def test_a_word_of_several_tokens_has_the_value_of_its_first(tiny, model_server,
 
 def test_the_beginning_of_a_word_is_not_taken_where_tokens_are_not_counted(model_server, backend, make_picture):
     model_server.counts_tokens = False
-    (response,) = backend(top_logprobs=1024).answer([rate(0, make_picture(0), ("sharp", "poor"))])
+    (response,) = backend(top_logprobs=1280).answer([rate(0, make_picture(0), ("sharp", "poor"))])
     assert response.upper_bound_words == ("sharp",)
     assert response.usage == {}
 
 
 def test_words_of_one_first_token_are_refused_and_the_token_is_named(model_server, backend, make_picture):
     with pytest.raises(ModelError, match="'blurry' and 'blurred' begin with the same token ' blur'"):
-        list(backend(top_logprobs=1024).answer([rate(0, make_picture(0), ("blurry", "blurred"))]))
+        list(backend(top_logprobs=1280).answer([rate(0, make_picture(0), ("blurry", "blurred"))]))
 
 
 def test_images_are_sent_as_their_files_hold_them(model_server, backend, make_picture, tmp_path):
