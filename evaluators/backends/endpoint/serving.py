@@ -1,10 +1,12 @@
 """A server of the run's own: started on a free port of this machine, watched, and stopped at the end."""
 
 import contextlib
+import glob
 import http.client
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -23,6 +25,7 @@ from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends import bundled
 from eyechart.evaluators.backends.endpoint.client import read_key
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, ServedModel
+from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.wrapper import BackendWrapper
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
@@ -31,6 +34,7 @@ _HOST = "127.0.0.1"
 _OWN_ARGUMENTS = ("--host", "--port", "--model", "--model-path", "-m")
 # What results must not hold.
 _SECRETS = ("--api-key", "--hf-token", "-hft")
+_CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 _PAUSE = 0.5
 _GET_TIMEOUT = 10
 _STOP_TIMEOUT = 30
@@ -288,11 +292,22 @@ def _find(program: str, executable: str | None) -> str:
 
 def _fingerprint(path: str, arguments: Sequence[str]) -> str | None:
     """Identifies the model's files and those that arguments name, such as a chat template; None for none."""
-    from eyechart.evaluators.backends.local.loading import files_digest
-
-    values = (argument.rpartition("=")[2] for argument in arguments)
-    files = [*([path] if os.path.exists(path) else []), *(value for value in values if os.path.isfile(value))]
+    values = [argument.rpartition("=")[2] for argument in arguments]
+    found = [path] if os.path.exists(path) else []
+    found += [value for value in values if os.path.isfile(value) or _is_model_folder(value)]
+    files = (part for file in found for part in _gguf_parts(Path(file)))
     return "+".join(map(files_digest, files)) or None
+
+
+def _is_model_folder(path: str) -> bool:
+    """Whether this is the folder of a model, an adapter or a tokenizer."""
+    return any(os.path.isfile(os.path.join(path, name)) for name in _CONFIGURATIONS)
+
+
+def _gguf_parts(path: Path) -> list[Path]:
+    """All files of a GGUF model that is divided into several, of which only the first is named; else the path."""
+    found = re.fullmatch(r"(.*)-\d{5}-(of-\d{5}\.gguf)", path.name)
+    return [path] if found is None else sorted(path.parent.glob(f"{glob.escape(found[1])}-*-{found[2]}"))
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

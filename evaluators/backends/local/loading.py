@@ -1,13 +1,12 @@
 """Loading a model and its processor from a folder or the Hub, and telling one from another."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError, unknown_name
+from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.image_sizes import size_settings
 
 if TYPE_CHECKING:
@@ -21,9 +20,6 @@ ZERO_SHOT = "zero-shot-image-classification"
 
 DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "siglip", "siglip2")
 """Model types that compare by the cosine of an image's features and a text's."""
-
-# Weights are identified by size and time of change, as reading them takes longer than loading them.
-_LARGEST_READ = 4 * 2**20
 
 _WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
 """Settings that change no answer, or that the fingerprint stands for."""
@@ -149,34 +145,13 @@ def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None
         adapter: Folder or id of an adapter that was merged into it; None for none.
 
     Returns:
-        The model's commit on the Hub, None if it is not known. Of a folder, the SHA-256, in hexadecimal, over the names
-        of its files and the contents of small ones, or the sizes and times of change of large ones. With an adapter,
-        that of both; None for an adapter from the Hub.
+        The model's commit on the Hub, None if it is not known; `files_digest` of a folder. With an adapter, that of
+        both; None for an adapter from the Hub.
     """
     found = files_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
     if adapter is None or found is None:
         return found
     return f"{found}+{files_digest(adapter)}" if os.path.isdir(adapter) else None
-
-
-def files_digest(folder: str) -> str:
-    """Identifies the files of a model.
-
-    Args:
-        folder: Its folder, or its only file.
-
-    Returns:
-        The SHA-256, in hexadecimal, over names, contents of small files, and sizes and times of change of large ones.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(Path(folder).rglob("*")) if os.path.isdir(folder) else [Path(folder)]:
-        if path.is_file():
-            status = path.stat()
-            small = status.st_size <= _LARGEST_READ
-            content = path.read_bytes() if small else f"{status.st_size} {status.st_mtime_ns}".encode()
-            name = path.relative_to(folder).as_posix().encode()
-            digest.update(b"%d %s %d " % (len(name), name, len(content)) + content)
-    return digest.hexdigest()
 
 
 def model_settings(

@@ -1,0 +1,66 @@
+"""Telling the files of one model from those of another by their contents.
+
+Contents of large files are hashed once: their SHA-256 is kept under `EYECHART_HOME` for as long as device, inode, size
+and time of change (ctime) stay the same. Unlike the time of modification, which `cp -p` and `rsync -t` copy, a program
+cannot set the time of change.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from eyechart.datasets_scripts.common.paths import eyechart_home
+
+# Smaller files are hashed as fast as their SHA-256 is looked up.
+_SMALL = 4 * 2**20
+
+
+def files_digest(path: str | Path) -> str:
+    """Identifies the files of a model.
+
+    Args:
+        path: Its folder, of which hidden files and folders (such as `.git`) do not count, or its only file.
+
+    Returns:
+        The SHA-256, in hexadecimal, over names and contents.
+    """
+    root = Path(path)
+    files = {_name(file, root): file for file in sorted(root.rglob("*"))} if root.is_dir() else {"": root}
+    files = {name: file for name, file in files.items() if "/." not in f"/{name}" and file.is_file()}
+    # Hashing lets other threads run, so that the parts of large models are hashed at once.
+    with ThreadPoolExecutor() as threads:
+        contents = threads.map(_content_digest, files.values())
+        digest = hashlib.sha256()
+        for name, content in zip(files, contents, strict=True):
+            digest.update(os.fsencode(name) + b"\0" + content.encode())
+    return digest.hexdigest()
+
+
+def _name(file: Path, root: Path) -> str:
+    return file.relative_to(root).as_posix()
+
+
+def _content_digest(file: Path) -> str:
+    """The SHA-256 of a file's contents, in hexadecimal."""
+    status = file.stat()
+    if status.st_size <= _SMALL:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    kept = eyechart_home() / "file_digests" / f"{status.st_dev}-{status.st_ino}"
+    state = f"{status.st_size} {status.st_ctime_ns} "
+    with contextlib.suppress(OSError, ValueError):
+        known = kept.read_text("ascii").removeprefix(state)
+        if re.fullmatch("[0-9a-f]{64}", known):
+            return known
+    with file.open("rb") as opened:
+        found = hashlib.file_digest(opened, "sha256").hexdigest()
+    # A file that changes meanwhile is read again the next time, and so is one whose digest cannot be kept.
+    if file.stat().st_ctime_ns == status.st_ctime_ns:
+        with contextlib.suppress(OSError):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = kept.with_name(f"{kept.name}.{os.getpid()}")
+            unfinished.write_text(state + found, "ascii")
+            unfinished.replace(kept)
+    return found

@@ -1,0 +1,46 @@
+"""Digests of model files; what they must not miss is in `tests/faults/test_store.py`."""
+
+import hashlib
+
+import pytest
+
+from eyechart.evaluators.backends.file_digests import files_digest
+
+
+@pytest.fixture
+def hashed(monkeypatch, tmp_path):
+    """The names of the large files that were read."""
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
+    names = []
+    digest = hashlib.file_digest
+
+    def counted(file, algorithm):
+        names.append(file.name)
+        return digest(file, algorithm)
+
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    return names
+
+
+def test_large_files_are_read_once(tmp_path, hashed):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / name).write_bytes(name.encode() * 5 * 2**20)
+    found = files_digest(folder)
+    assert sorted(hashed) == [str(folder / "a"), str(folder / "b")]
+    assert files_digest(folder) == found and len(hashed) == 2
+    folder.rename(tmp_path / "moved")
+    assert files_digest(tmp_path / "moved") == found
+    assert len(list((tmp_path / "home" / "file_digests").iterdir())) == 2, "one for each file, however often it changes"
+
+
+def test_names_count_and_hidden_files_do_not(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "a").write_text("x")
+    found = files_digest(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "index").write_text("x")
+    assert files_digest(tmp_path) == found
+    (tmp_path / "part" / "a").rename(tmp_path / "part" / "b")
+    assert files_digest(tmp_path) != found
