@@ -11,6 +11,7 @@ from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, U
 from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion
 from eyechart.evaluators.backends.endpoint.failures import NO_SUCH_ADDRESS, clean, explain, is_final, retries_of
 from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
+from eyechart.evaluators.backends.endpoint.redaction import redact_json
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 # What servers answer to a field or a value that they do not take.
@@ -196,7 +197,7 @@ class ChatClient:
             # Without its cause, whose text could hold the key.
             raise explain(error, self.base_url, self._timeout, self._key) from None
         try:
-            completion = parse_completion(raw.content)
+            completion = parse_completion(redact_json(raw.content, self._key))
         except ValueError as error:
             self._check_address()
             reason = clean(f"{self.base_url} answered with status 200, but {error}", self._key)

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, EyechartError, ModelError, QuotaError
+from eyechart.evaluators.backends.endpoint.redaction import redact
 
 if TYPE_CHECKING:
     import openai
@@ -109,10 +110,7 @@ def retries_of(error: "openai.APIError") -> int:
 
 def clean(text: str, key: str) -> str:
     """The text on one short line, without the key and without characters that a terminal obeys."""
-    # Shorter ones are the placeholders of servers that want no key.
-    if len(key) > 5:
-        text = text.replace(key, "[API key]")
-    line = "".join(character for character in " ".join(text.split()) if character.isprintable())
+    line = "".join(character for character in " ".join(redact(text, key).split()) if character.isprintable())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 

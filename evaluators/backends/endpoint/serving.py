@@ -25,6 +25,7 @@ from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends import bundled
 from eyechart.evaluators.backends.endpoint.client import read_key
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, ServedModel
+from eyechart.evaluators.backends.endpoint.redaction import redact
 from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.wrapper import BackendWrapper
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
@@ -164,7 +165,8 @@ class Server:
         """The end of the log, without empty lines."""
         with contextlib.suppress(OSError), self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - _BYTES_READ))
-            return [line.rstrip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+            text = redact(file.read().decode(errors="replace"), read_key())
+            return [line.rstrip() for line in text.splitlines() if line.strip()]
         return []
 
     def close(self) -> None:

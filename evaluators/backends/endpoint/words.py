@@ -6,8 +6,10 @@ it is the longest returned token that it begins with. That is a guess: a tokeniz
 token and yet begin the word with a shorter one.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
+from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.evaluators.backends.distinct_words import distinct_words
 
 # What OpenAI writes instead of the log-probability of a very unlikely token.
@@ -41,11 +43,14 @@ def find_words(
 
     Raises:
         ModelError: Two words begin with the same token.
+        EndpointError: All tokens have a probability of 0.
     """
     values = {token: value for token, value in likeliest.items() if value > _NO_VALUE} or dict(likeliest)
     tokens = {word: _token_of(word, values, is_several_tokens, opens_reply) for word in (*words, *optional)}
     tokens = {word: tokens[word] for word in distinct_words(tokens, words)}
     lowest = min(values.values())
+    if lowest == -math.inf:
+        raise EndpointError("the server gives each of its likeliest tokens a probability of 0")
     found = {word: lowest if token is None else values[token] for word, token in tokens.items()}
     return found, tuple(word for word, token in tokens.items() if token is None)
 

@@ -106,21 +106,6 @@ def test_an_address_of_another_form_is_refused(url, monkeypatch):
         assert ChatClient("m", EndpointOptions()).base_url == "https://api.openai.com/v1"
 
 
-@pytest.mark.parametrize("url", ["http://me:passw0rd@host/v1", "http://[me:passw0rd@", "https://host/v1?key=passw0rd"])
-def test_an_address_with_a_password_is_refused_and_not_shown(url):
-    with pytest.raises(UsageError, match="must not hold a user, a password or a query") as caught:
-        ChatClient("m", EndpointOptions(base_url=url))
-    assert "passw0rd" not in str(caught.value)
-
-
-@pytest.mark.parametrize("key", ["schl\u00fcssel-geheim", "two\nlines"])
-def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
-        ChatClient("m", EndpointOptions())
-    assert key not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     "options",
     [{"concurrency": 0}, {"timeout": 0}, {"timeout": float("nan")}, {"max_retries": -1}, {"top_logprobs": 0}],

@@ -1,0 +1,131 @@
+"""Keys: an API key reaches nothing that is shown, stored or written."""
+
+import json
+import logging
+import traceback
+
+import pytest
+from typer.testing import CliRunner
+from werkzeug import Response
+
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
+from eyechart.evaluators.backends.endpoint.client import ChatClient
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.requests import store as responses
+from eyechart.evaluators.requests.types import Request
+from tests.evaluators.scripted_server import completion, refusal
+from tests.faults.fault import fault, row
+from tests.faults.server_answers import body
+
+KEY = "sk-this-is-the-secret-key"
+REFUSED = "it is refused before anything is sent, and not shown"
+
+
+@fault("a server's errors hold the API key", "it reaches no reply, setting, error, log or traceback")
+def test_the_key_is_sent_and_never_shown(script, backend, caplog, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    caplog.set_level(logging.DEBUG)
+    sent = []
+
+    def echo(status, text=f"Incorrect API key provided: {KEY}"):
+        def answer(request):
+            sent.append(request.headers["Authorization"])
+            return refusal(status, text) if status > 200 else Response(text, 200)
+
+        return answer
+
+    shown = []
+    for status in (200, 400, 401, 500):
+        script.say(echo(status))
+        model = backend(max_retries=0)
+        try:
+            shown += [str(response) for response in model.answer([Request("x", ("What?",), ())])]
+        except ModelError as error:
+            shown += traceback.format_exception(error)
+        shown += [repr(model), repr(vars(model)), json.dumps(model.settings()), json.dumps(model.identity())]
+    assert sent == [f"Bearer {KEY}"] * 4
+    assert "[API key]" in "".join(shown)
+    assert KEY not in "".join(shown) + caplog.text
+
+
+def spelled(value):
+    """A server's answer whose JSON spells the first letter of the key as an escape."""
+    return body(json.dumps(value).replace(KEY, KEY.replace("s", "\\u0073", 1)))
+
+
+@fault(
+    "a server writes the API key into its replies, its reasoning and its name",
+    "no file of the run, not the store and no line on the terminal has it",
+)
+def test_a_key_in_replies_is_written_nowhere(script, http, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    message = {"content": f"B. {KEY}", "reasoning_content": f"It is {KEY}."}
+    script.say(spelled({"choices": [{"message": message, "finish_reason": KEY}], "model": KEY}))
+    options = ["--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", "2"]
+    done = CliRunner().invoke(app, ["run", "q_bench/perception", *options, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0 and len(script.bodies) == 2, done.output
+    files = [*(tmp_path / "out").rglob("*"), *responses.default_path().parent.glob("responses*")]
+    written = b"".join(file.read_bytes() for file in files if file.is_file()) + done.output.encode()
+    assert b"[API key]" in written and KEY.encode() not in written
+
+
+@fault("a judge writes its API key into its replies", "neither the replies nor the store have it")
+def test_a_judges_key_in_replies_is_written_nowhere(script, judge, store, monkeypatch):
+    monkeypatch.setenv("EYECHART_JUDGE_API_KEY", KEY)
+    script.say(completion(f"{KEY} Score: 2"))
+    assert judge(store)([{"role": "user", "content": "Is it dark?"}], 1) == ["[API key] Score: 2"]
+    assert KEY.encode() not in b"".join(file.read_bytes() for file in store.path.parent.iterdir())
+
+
+@fault("an error shows the beginning of an answer in which the API key is cut off", "no part of the key is shown")
+def test_a_key_that_is_cut_off(script, ask, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    script.say(Response("x" * 70 + KEY, 200))
+    with pytest.raises(EndpointError) as caught:
+        raise ask()[0].error
+    assert "x[API key" in str(caught.value) and KEY[:6] not in str(caught.value)
+
+
+@fault("a server of the run's own ends and has written the API key", "its last lines are shown without it")
+def test_a_key_in_the_log_of_a_server(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (tmp_path / "server.log").write_text(f"Error: no such key {KEY}\n")
+    server = Server("vllm", "org/model", (), tmp_path / "server.log", executable="true")
+    assert server.last_words() == "Error: no such key [API key]"
+
+
+@fault("the key is a word for a server that wants none, and a reply has it", "the reply stays as it is")
+def test_placeholders_are_no_keys(script, ask, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "ollama")
+    script.say({"choices": [{"message": {"content": "An ollama."}}]})
+    assert ask()[0].text == "An ollama."
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        row("an address has a password", REFUSED, "http://me:passw0rd@host/v1"),
+        row("an address that is no URL has a password", REFUSED, "http://[me:passw0rd@"),
+        row("an address has a key as a query", REFUSED, "https://host/v1?key=passw0rd"),
+    ],
+)
+def test_an_address_with_a_password_is_refused_and_not_shown(url):
+    with pytest.raises(UsageError, match="must not hold a user, a password or a query") as caught:
+        ChatClient("m", EndpointOptions(base_url=url))
+    assert "passw0rd" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        row("a key has letters that no header can hold", REFUSED, "schl\u00fcssel-geheim"),
+        row("a key has a line break in it", REFUSED, "two\nlines"),
+    ],
+)
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
+        ChatClient("m", EndpointOptions())
+    assert key not in str(caught.value)

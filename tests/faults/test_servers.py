@@ -1,0 +1,252 @@
+"""Servers: what they do wrong ends the run, or is an error of the one item that says what happened."""
+
+import contextlib
+import json
+import socket
+import threading
+import time
+
+import pytest
+from werkzeug import Response
+
+from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.requests.types import Request
+from tests.evaluators.scripted_server import refusal
+from tests.faults.fault import fault, row
+from tests.faults.server_answers import GOOD, body, scored
+
+
+def torn(request):
+    """Promises more than it sends, then closes the connection."""
+    return Response(iter([b'{"choices": [']), 200, {"Content-Length": "1000"}, content_type="application/json")
+
+
+def slow(request):
+    time.sleep(3)
+    return GOOD
+
+
+def trickle(request):
+    """A byte every quarter of a second: no wait between two bytes is long, and the whole answer never ends."""
+
+    def drip():
+        for byte in json.dumps(GOOD).encode()[:40]:
+            yield bytes([byte])
+            time.sleep(0.25)
+
+    return Response(drip(), 200, content_type="application/json")
+
+
+UNSTORED = "the item has an error that says so, and nothing is stored"
+AGAIN = "it is asked again, and then the item has an error that says what the server did"
+ONCE = "the item has an error that says what is wrong with the answer; it is not asked again"
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        row("a server answers 408", AGAIN, refusal(408), "answered 408 after 1 retry: some reason"),
+        row("a server answers 409", AGAIN, refusal(409), "answered 409 after 1 retry: some reason"),
+        row("a server answers 429", AGAIN, refusal(429), "answered 429 after 1 retry: some reason"),
+        row("a server answers 503", AGAIN, refusal(503), "answered 503 after 1 retry: some reason"),
+        row(
+            "a server answers 500 in plain text",
+            AGAIN,
+            Response("Internal Server Error", 500),
+            "answered 500 after 1 retry: Internal Server Error",
+        ),
+        row(
+            "a server answers 502 without a body",
+            AGAIN,
+            Response("", 502),
+            "answered 502 after 1 retry: no reason given",
+        ),
+        row(
+            "a server promises more bytes than it sends",
+            AGAIN,
+            torn,
+            "broke after 1 retry: RemoteProtocolError: .*without sending complete message body",
+        ),
+        row("a server sends nothing for longer than --timeout", AGAIN, slow, "did not answer within 1 s after 1 retry"),
+        row(
+            "a server sends the body a byte at a time for longer than --timeout",
+            AGAIN,
+            trickle,
+            "did not answer within 1 s after 1 retry",
+        ),
+    ],
+)
+def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason):
+    timeout = {"timeout": 1.0} if fault in (slow, trickle) else {}
+    script.say(fault)
+    response, model = ask(**timeout)
+    assert isinstance(response.error, EndpointError)
+    assert response.error.args and response.text is None
+    with pytest.raises(EndpointError, match=reason):
+        raise response.error
+    assert script.attempts == ["0", "1"]
+    assert model.settings()["asked"] == {"requests": 0, "retries": 1, "prompt_tokens": 0, "completion_tokens": 0}
+    script.say(fault, GOOD)
+    response, model = ask(**timeout)
+    assert response.text == "B."
+    assert model.settings()["asked"] == {"requests": 1, "retries": 1, "prompt_tokens": 7, "completion_tokens": 2}
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        row("a server answers 400", ONCE, refusal(400, "image too large"), "answered 400: image too large"),
+        row("a server answers 413", ONCE, refusal(413), "answered 413: some reason"),
+        row("a server gives its reason as `detail`", ONCE, body('{"detail": "odd"}', 422), "answered 422: odd"),
+        row("a server's JSON is cut off", ONCE, body('{"choices": [{"mess'), "no chat completion .*EOF"),
+        row(
+            "a server answers 200 and what is no JSON", ONCE, body("{choices: 1}"), "completion .*key must be a string"
+        ),
+        row("a server answers 200 without a body", ONCE, body(""), "no chat completion .*EOF"),
+        row("a server answers 200 and what is no UTF-8", ONCE, body(b"\xff\xfe"), "no chat completion"),
+        row(
+            "a server answers 200 and a page in HTML",
+            "the item has an error that says how the URL usually ends",
+            Response("<html>Log in</html>", 200, content_type="text/html"),
+            "begins '<html>Log in.*usually ends in /v1",
+        ),
+        row("a server answers 200 and a list", ONCE, [], "no chat completion .*it begins '\\[\\]'"),
+        row(
+            "a server answers 200 and an error",
+            ONCE,
+            {"error": {"message": "overloaded"}},
+            "no chat completion .'choices': Field required.*overloaded",
+        ),
+        row("a reply's `choices` is null", ONCE, {"choices": None}, "'choices': Input should be a valid array"),
+        row("a reply has no message", ONCE, {"choices": [{}]}, "'choices.0.message': Field required"),
+        row(
+            "a reply's text is a number",
+            ONCE,
+            {"choices": [{"message": {"content": 5}}]},
+            "'choices.0.message.content': Input should be a valid string",
+        ),
+        row(
+            "a reply's text has half of a surrogate pair",
+            ONCE,
+            body('{"choices": [{"message": {"content": "\\ud800"}}]}'),
+            "no chat completion .*hex escape",
+        ),
+        row("a server returns no reply", ONCE, {"choices": []}, "returned 0 replies; expected 1"),
+        row("a server returns two replies", ONCE, {"choices": GOOD["choices"] * 2}, "returned 2 replies; expected 1"),
+        row(
+            "a filter takes the text of a reply",
+            ONCE,
+            {"choices": [{"message": {}, "finish_reason": "content_filter"}]},
+            "no text .finish_reason 'content_filter'",
+        ),
+    ],
+)
+def test_what_stays_is_an_error_of_the_item_at_once(script, ask, fault, reason):
+    script.say(fault)
+    response, _ = ask()
+    with pytest.raises(EndpointError, match=reason):
+        raise response.error
+    assert len(script.bodies) == 1
+
+
+@fault("a server says how long to wait", "it is asked again no sooner")
+def test_retry_after_is_honoured(script, ask):
+    script.say(refusal(429, headers={"Retry-After": "1.2"}), refusal(429), GOOD)
+    assert ask(max_retries=2)[0].text == "B."
+    first, second, third = script.times
+    # The client's own waits are half a second and a second, each less up to a quarter.
+    assert second - first >= 1.2
+    assert third - second >= 0.75
+
+
+@fault("a server gives a refusal in place of a text", "the refusal is the reply")
+def test_a_refusal_is_what_the_model_says(script, ask):
+    script.say({"choices": [{"message": {"content": None, "refusal": "I cannot look at this."}}]})
+    assert ask()[0].text == "I cannot look at this."
+
+
+@fault("a server replies with an empty text", "it is a reply, not an error")
+def test_an_empty_reply_is_a_reply(script, ask):
+    script.say({"choices": [{"message": {"content": ""}}]})
+    assert ask()[0].text == ""
+
+
+@fault("a server refuses `max_tokens`", "it is asked with `max_completion_tokens`, once and for all")
+def test_the_new_name_of_the_length_is_used_where_the_old_one_is_refused(script, backend, make_picture):
+    message = (
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    )
+
+    def answer(request):
+        return refusal(400, message) if "max_tokens" in json.loads(request.data) else GOOD
+
+    script.say(answer)
+    model = backend(concurrency=1)
+    requests = [Request(str(i), ("What?",), (), max_new_tokens=9) for i in range(3)]
+    assert [response.text for response in model.answer(requests)] == ["B."] * 3
+    assert [sorted({"max_tokens", "max_completion_tokens"} & body.keys()) for body in script.bodies] == [
+        ["max_tokens"],
+        ["max_completion_tokens"],
+        ["max_completion_tokens"],
+        ["max_completion_tokens"],
+    ]
+    assert script.bodies[-1]["max_completion_tokens"] == 9
+    assert model.settings()["length_field"] == ["max_completion_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        row("a server gives a log-probability of NaN", UNSTORED, (-1, "NaN"), "is at most 0; this one is nan"),
+        row("a server gives a log-probability of Infinity", UNSTORED, (-1, "Infinity"), "at most 0; this one is inf"),
+        row("a server gives a positive log-probability", UNSTORED, (-1, 0.25), "is at most 0; this one is 0.25"),
+        row(
+            "a server gives all tokens a probability of 0",
+            UNSTORED,
+            ("-Infinity", "-Infinity"),
+            "gives each of its likeliest tokens a probability of 0",
+        ),
+    ],
+)
+def test_what_is_no_log_probability_is_an_error_of_the_item(script, backend, store, values, reason):
+    good, poor = values
+    text = json.dumps(scored((" good", "X"), (" poor", "Y"))).replace('"X"', str(good)).replace('"Y"', str(poor))
+    script.say(body(text))
+    (response,) = StoredBackend(backend(), store).answer([Request("x", ("Rate.",), (), words=("good", "poor"))])
+    with pytest.raises(EndpointError, match=reason):
+        raise response.error
+    assert not store.models()
+
+
+@fault("rounding makes a log-probability slightly positive", "it counts")
+def test_rounding_may_make_a_log_probability_slightly_positive(script, backend):
+    script.say(scored((" good", 4.7e-7), (" poor", -15)))
+    (response,) = backend().answer([Request("x", ("Rate.",), (), words=("good", "poor"))])
+    assert response.logits == {"good": 4.7e-7, "poor": -15}
+
+
+@fault("a server's error holds escape sequences of terminals", "they do not reach the terminal")
+def test_control_characters_of_a_server_do_not_reach_the_terminal(script, ask):
+    script.say(refusal(400, "red \x1b[31m alert\n\n" + "x" * 1000))
+    reason = ask()[0].error.reason
+    assert "\x1b" not in reason and "\n" not in reason and len(reason) < 320
+
+
+@fault("a server sends the head of its answer a byte at a time for longer than --timeout", AGAIN)
+def test_a_head_that_never_ends(backend):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=drip_head, args=(server,), daemon=True).start()
+        model = backend(base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1", timeout=0.6, max_retries=0)
+        (response,) = model.answer([Request("x", ("What?",), ())])
+        with pytest.raises(EndpointError, match=r"did not answer within 0\.6 s"):
+            raise response.error
+
+
+def drip_head(server):
+    """A byte every tenth of a second, as long as someone listens."""
+    connection, _ = server.accept()
+    with connection, contextlib.suppress(OSError):
+        for byte in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 600:
+            connection.sendall(bytes([byte]))
+            time.sleep(0.1)
