@@ -5,6 +5,7 @@ import io
 import json
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,9 +23,9 @@ def clean_text(text: str) -> str:
 
 
 def read_json_rows(path: str) -> list[Row]:
-    """Read a JSON file that holds objects, in a list or one behind the other; other items become a `ROW_ERROR`.
+    """Read a JSON file that holds objects, in a list or one behind the other.
 
-    Rows count from 1.
+    Rows count from 1. Other items become a `ROW_ERROR`, and so does an object in which a key appears twice.
 
     Raises:
         MissingFileError: The file is not there.
@@ -32,12 +33,12 @@ def read_json_rows(path: str) -> list[Row]:
     """
     text = _read_text(path).strip()
     try:
-        data = _consecutive(text) if text.startswith("{") else json.loads(text)
+        data = _consecutive(text) if text.startswith("{") else json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise BadAnnotationError(f"not valid JSON: {error}", path=path) from error
     if not isinstance(data, list):
         raise BadAnnotationError(f"expected a JSON list of objects, found {_json_name(data)}", path=path)
-    return [(number, row if isinstance(row, dict) else _not_an_object(row)) for number, row in enumerate(data, 1)]
+    return [(number, _row(item)) for number, item in enumerate(data, 1)]
 
 
 def read_json_object(path: str) -> dict[str, Any]:
@@ -48,16 +49,23 @@ def read_json_object(path: str) -> dict[str, Any]:
         BadAnnotationError: Not UTF-8, not JSON, no object, or a key appears twice in an object.
     """
     try:
-        data = json.loads(_read_text(path), object_pairs_hook=_unique)
+        data = json.loads(_read_text(path), object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise BadAnnotationError(f"cannot be read as JSON: {error}", path=path) from error
+    if isinstance(data, _Doubled):
+        raise BadAnnotationError(data[ROW_ERROR], path=path)
     if not isinstance(data, dict):
         raise BadAnnotationError(f"expected a JSON object, found {_json_name(data)}", path=path)
+    for name, entry in data.items():
+        if (doubled := _first_doubled(entry)) is not None:
+            raise BadAnnotationError(doubled[ROW_ERROR], path=path, row=name)
     return data
 
 
 def read_jsonl_rows(path: str) -> list[Row]:
-    """Read JSON Lines, one object a line; rows carry the line number, other lines become a `ROW_ERROR`.
+    """Read JSON Lines, one object a line; rows carry the line number.
+
+    Other lines become a `ROW_ERROR`, and so does an object in which a key appears twice.
 
     Raises:
         MissingFileError: The file is not there.
@@ -162,7 +170,7 @@ def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | 
         if value is None or isinstance(value, bool) or "_" in str(value):
             raise ValueError
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         reason = f"field {name!r} must be a number, found {value!r}"
         raise BadAnnotationError(reason, path=path, row=number) from None
     if not math.isfinite(result):
@@ -200,7 +208,7 @@ def _read_text(path: str) -> str:
 
 def _consecutive(text: str) -> list[Any]:
     """Decode JSON values that follow one another, with blanks or nothing in between, as scripts append them."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=_object)
     values = []
     place = 0
     while place < len(text):
@@ -211,26 +219,43 @@ def _consecutive(text: str) -> list[Any]:
     return values
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    doubled = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if doubled is not None:
-        raise ValueError(f"the key {doubled!r} appears twice in one object")
-    return dict(pairs)
+class _Doubled(dict[str, str]):
+    """Stands for an object in which a key appears twice, which a `ROW_ERROR` names."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+    return _Doubled({ROW_ERROR: f"the key {name!r} appears twice in one object"})
+
+
+def _first_doubled(value: object) -> _Doubled | None:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, _Doubled):
+            return item
+        # The last is looked at first.
+        waiting += reversed(item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
+    return None
 
 
 def _line_object(line: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        return _row(json.loads(line, object_pairs_hook=_object))
     except json.JSONDecodeError as error:
         return {ROW_ERROR: f"not valid JSON: {error.msg} at character {error.colno}"}
     except (ValueError, RecursionError) as error:
         return {ROW_ERROR: f"not valid JSON: {error}"}
-    return row if isinstance(row, dict) else _not_an_object(row)
 
 
-def _not_an_object(item: object) -> dict[str, Any]:
-    return {ROW_ERROR: f"expected a JSON object, found {_json_name(item)}"}
+def _row(item: object) -> dict[str, Any]:
+    """An item of a file as a row, or why it is none."""
+    if not isinstance(item, dict):
+        return {ROW_ERROR: f"expected a JSON object, found {_json_name(item)}"}
+    return _first_doubled(item) or item
 
 
 def _json_name(value: object) -> str:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.base64_images import SHORT_CELL, Base64Cell
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 
 
@@ -68,14 +67,6 @@ def test_images_are_found_again_by_their_place(tmp_path: Path, size: int, quoted
     assert (first["A"], second) == ("x", {"index": "2", "hint": "", "image": "1", "A": "y"})
 
 
-@pytest.mark.parametrize("cell", ["!" * 100, "A" * 101, "A" * 99, "\u00e9" * 40])
-def test_what_is_not_base64_is_said_in_the_cell(tmp_path: Path, cell: str) -> None:
-    ((_, row),) = read_tsv_rows(write(tmp_path, f"index\timage\n1\t{cell}\n"), ["index"])
-    assert row["image"].problem.startswith("the image is not base64: ")
-    with pytest.raises(ValueError, match="not base64"):
-        row["image"].load()
-
-
 def test_the_image_column_can_be_left_unread(tmp_path: Path) -> None:
     path = write(tmp_path, b"index\timage\n1\t\xff\n")
     assert read_tsv_rows(path, ["index"], images=False) == [(2, {"index": "1"})]
@@ -83,41 +74,6 @@ def test_the_image_column_can_be_left_unread(tmp_path: Path) -> None:
     assert read_tsv_rows(path, ["index"], images=False) == [(2, {"index": "1"})]
     with pytest.raises(BadAnnotationError, match=r"table\.tsv, row 1: missing column 'image'"):
         read_tsv_rows(path, ["index"])
-
-
-def test_bad_rows_are_errors_of_that_row(tmp_path: Path) -> None:
-    rows = read_tsv_rows(write(tmp_path, b"index\tA\n1\n1\t2\t3\n\xff\t2\n1\t2\n"), ["A"], images=False)
-    assert rows == [
-        (2, {ROW_ERROR: "1 field(s) where the header has 2"}),
-        (3, {ROW_ERROR: "3 field(s) where the header has 2"}),
-        (4, {ROW_ERROR: rows[2][1][ROW_ERROR]}),
-        (5, {"index": "1", "A": "2"}),
-    ]
-    assert rows[2][1][ROW_ERROR].startswith("field 'index' is not UTF-8 text")
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("", "the file is empty"),
-        ("index\tindex\n", r"columns \['index'\] appear more than once"),
-        ("inedx\n", "did you mean 'inedx'"),
-        (b"\xff\n", "row 1: not UTF-8"),
-        ('index\n"1\n2\n', "row 3: the file ends inside a quotation"),
-        ('index\n"1"2\n', "row 2: text follows a closing quotation mark"),
-    ],
-)
-def test_bad_files(content: bytes | str, reason: str, tmp_path: Path) -> None:
-    path = write(tmp_path, content)
-    with pytest.raises(BadAnnotationError, match=rf"table\.tsv.*{reason}"):
-        read_tsv_rows(path, ["index"], images=False)
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(MissingFileError, match="not there"):
-        read_tsv_rows(str(tmp_path / "none.tsv"), ["index"])
-    with pytest.raises(BadAnnotationError, match="cannot be read"):
-        read_tsv_rows(str(tmp_path), ["index"])
 
 
 def test_memory_is_that_of_a_few_rows(tmp_path: Path) -> None:
