@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from eyechart.evaluators.commands import leaderboard, store, text_to_score
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.compare import compare
 from eyechart.evaluators.commands.export import export
 from eyechart.evaluators.commands.publish import publish
@@ -20,14 +21,14 @@ from eyechart.evaluators.commands.submit import submit
 from eyechart.evaluators.commands.tasks import list_tasks
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-app.command("run")(run)
-app.command("score")(score)
-app.command("tasks")(list_tasks)
-app.command("export")(export)
-app.command("report")(report)
-app.command("compare")(compare)
-app.command("publish")(publish)
-app.command("submit")(submit)
+app.command("run", cls=Command)(run)
+app.command("score", cls=Command)(score)
+app.command("tasks", cls=Command)(list_tasks)
+app.command("export", cls=Command)(export)
+app.command("report", cls=Command)(report)
+app.command("compare", cls=Command)(compare)
+app.command("publish", cls=Command)(publish)
+app.command("submit", cls=Command)(submit)
 app.add_typer(leaderboard.app, name="leaderboard")
 app.add_typer(store.app, name="store")
 app.add_typer(text_to_score.app, name="text-to-score")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """How the names of image files end, in lower case."""
@@ -36,12 +36,24 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         unfinished.rename(folder)
 
 
+def check_not_empty(argument: str, value: object) -> None:
+    """Refuse an empty path or name: the current folder, or none at all.
+
+    Raises:
+        UsageError: It is "", as a shell variable is that is not set; the message names the argument.
+    """
+    if value == "":
+        raise UsageError(f"{argument}='' is empty; give one, or leave it out")
+
+
 def release_folder(data_dir: str) -> str:
     """Return `data_dir` as an absolute path.
 
     Raises:
+        UsageError: It is empty, which would be the current folder.
         MissingFileError: It is not a folder.
     """
+    check_not_empty("data_dir", data_dir)
     folder = os.path.abspath(os.path.expanduser(data_dir))
     if not os.path.isdir(folder):
         raise MissingFileError("data_dir is not a folder", path=folder)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.evaluators.backends import bundled
 from eyechart.evaluators.requests.types import Backend
 
@@ -37,9 +38,11 @@ def resolve_backend(
         endpoint: Ask a server for the model of that name, and how; None loads the model here.
 
     Raises:
-        UsageError: `model` is none of these.
+        UsageError: `model` is none of these, or "".
         ModelError: The model cannot be loaded.
     """
+    if isinstance(model, str):
+        check_not_empty("model", model)
     if endpoint is not None:
         from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import checked, printable
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
@@ -25,7 +26,7 @@ def leaderboard() -> None:
     """Keep `build` a command of its own."""
 
 
-@app.command()
+@app.command(cls=Command)
 def build(
     entries: Annotated[Path, typer.Argument(help="Folder that holds the folders of finished runs.")],
     out: Annotated[Path, typer.Option("--out", "--output", help="Folder of the Space to write.")] = Path(

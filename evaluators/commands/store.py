@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.runs.console import checked, console
@@ -18,7 +19,7 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command(cls=Command)
 def info() -> None:
     """Show the store's location, contents and integrity."""
     from rich.table import Table
@@ -41,7 +42,7 @@ def info() -> None:
     checked(read)
 
 
-@app.command()
+@app.command(cls=Command)
 def prune(
     model: Annotated[str | None, typer.Option(help="Remove this model's answers, named as by `store info`.")] = None,
     older_than: Annotated[

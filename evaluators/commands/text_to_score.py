@@ -10,6 +10,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.commands.arguments import expanded
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import checked, console, print_line
 from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
 
@@ -28,7 +29,7 @@ Data = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=Command)
 @expanded
 def train(
     data: Data,
@@ -49,7 +50,7 @@ def train(
     print(f"Trained on {checked(work)} descriptions; the regressor is in {out}")
 
 
-@app.command()
+@app.command(cls=Command)
 def apply(
     regressor: Annotated[Path, typer.Argument(help="Folder that `text-to-score train` wrote.")],
     texts: Annotated[
@@ -92,7 +93,7 @@ def apply(
     print(f"{checked(work)} scores are in {out}")
 
 
-@app.command()
+@app.command(cls=Command)
 @expanded
 def validate(
     data: Data,

@@ -12,6 +12,7 @@ import datasets
 from eyechart import datasets_scripts
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
@@ -91,14 +92,16 @@ def load_data(
         images: "skip" reads annotations only, for precomputed predictions.
 
     Raises:
-        UsageError: Unknown data set or split, a `data` that is neither a name nor a `Dataset`, or a folder and the
-            mini release.
+        UsageError: Unknown data set or split, a `data` that is neither a name nor a `Dataset`, an empty `data_dir`, or
+            a folder and the mini release.
         DataError: The release cannot be read, or has to be got by hand.
     """
+    check_not_empty("data_dir", data_dir)
     if isinstance(data, datasets.Dataset):
         return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
     if data is not None and not isinstance(data, str):
         raise UsageError(f"data={type(data).__name__}: pass a datasets.Dataset, the name of a data set, or None.")
+    check_not_empty("data", data)
     if isinstance(data, str) and (data == _MINI or data.startswith(f"{_MINI}:")):
         data, is_mini = data.removeprefix(_MINI).removeprefix(":") or None, True
     is_own = task.data.path is not None

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.datasets_scripts.common.paths import check_not_empty
 
 
 def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "data set") -> dict[str, str]:
     """Data set or configuration to folder; "" is the key of a folder given without one.
 
     Raises:
-        UsageError: Unknown name, or one given twice.
+        UsageError: Unknown name, one given twice, or an empty path.
     """
     folders: dict[str, str] = {}
     for value in values:
@@ -20,6 +21,7 @@ def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "da
             name, path = "", value
         elif name not in names:
             raise unknown_name(f"{kind} in --data-dir", name, names)
+        check_not_empty(f"--data-dir {name}".rstrip(), path)
         if name in folders:
             raise UsageError(f"--data-dir is given twice for {name or f'all {kind}s'}: {folders[name]} and {path}")
         folders[name] = path
