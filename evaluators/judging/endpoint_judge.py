@@ -164,9 +164,10 @@ class EndpointJudge:
         """The judge, its decoding, and what the replies cost that have a part in the task, stored ones included.
 
         `cost` is in US dollars, None without a price. `requests_without_usage` are those whose tokens the server did
-        not count, and which are estimated. `lost_rounds` are rounds without any reply; where there are some, the result
-        is `incomplete`, and `reason` is that of the first one; it is so too where replies cannot be read in any round
-        about a text, which the evaluation adds. With several processes, complete in the main one alone.
+        not count, or not as can be true, and which are estimated. `lost_rounds` are rounds without any reply; where
+        there are some, the result is `incomplete`, and `reason` is that of the first one; it is so too where replies
+        cannot be read in any round about a text, which the evaluation adds. With several processes, complete in the
+        main one alone.
         """
         totals, options = self._totals, self._options
         replies = totals.used.values()

@@ -9,12 +9,17 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
+from eyechart.evaluators.backends.endpoint.completion import Completion, Usage
 from eyechart.evaluators.judging.options import JudgeOptions
 from eyechart.evaluators.requests.values import encode
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 # Of English four or more, of Chinese about three.
 _BYTES_PER_TOKEN = 3
+# What no text of any length has on average, so that counts of fewer tokens are wrong.
+_LONGEST_TOKEN = 16
+# Tokens of a chat template, and of what a server puts before a prompt.
+_MOST_HIDDEN = 10_000
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,8 @@ class Conversed:
 def converse(client: ChatClient, options: JudgeOptions, spending: Spending, messages: Messages, n: int) -> Conversed:
     """Ask for replies to a conversation, unless the limit on spending forbids it.
 
-    A request without an answer that could be read may be charged all the same, so it counts as estimated; one that was
-    refused counts nothing.
+    Tokens that the server does not count, or not as can be true, are estimated. A request without an answer that could
+    be read may be charged all the same, so it counts as estimated; one that was refused counts nothing.
 
     Args:
         client: The judge's server.
@@ -125,7 +130,8 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
         n: How many replies.
     """
     prompts = 1 if client.record.several_at_once else n
-    prompt_tokens = sum(len(_sendable(message["content"]).encode()) for message in messages) // _BYTES_PER_TOKEN
+    prompt_bytes = sum(len(_sendable(message["content"]).encode()) for message in messages)
+    prompt_tokens = prompt_bytes // _BYTES_PER_TOKEN
     estimate = options.cost(prompts * prompt_tokens, n * options.max_tokens)
     found = Conversed()
     if not spending.begin(estimate):
@@ -142,12 +148,11 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
             replies = [choice.message for choice in completion.choices]
             texts += [reply.text for reply in replies]
             served += [completion.model] * len(replies)
-            counted = completion.usage
-            if counted is None or not counted.prompt_tokens:
+            if _is_possible(completion, prompt_bytes, options.max_tokens):
+                usage.update(requests=1, **(completion.usage or Usage()).counted)
+            else:
                 tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": len(replies) * options.max_tokens}
                 usage.update(requests=1, estimated=1, **tokens)
-            else:
-                usage.update(requests=1, **counted.counted)
     except (EndpointError, ModelError) as error:
         found.error = error
     finally:
@@ -161,6 +166,16 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
         for place, (text, name) in enumerate(zip(texts, served, strict=True))
     ]
     return found
+
+
+def _is_possible(completion: Completion, prompt_bytes: int, max_tokens: int) -> bool:
+    """Whether a server's counts of tokens can be true, so that they may stand for the cost of a request."""
+    usage, replies = completion.usage or Usage(), len(completion.choices)
+    written = [f"{choice.message.text or ''}{choice.message.reasoning or ''}" for choice in completion.choices]
+    reply_bytes = sum(len(_sendable(text).encode()) for text in written)
+    prompt = max(1, prompt_bytes / _LONGEST_TOKEN) <= usage.prompt_tokens <= replies * (prompt_bytes + _MOST_HIDDEN)
+    reply = reply_bytes / _LONGEST_TOKEN <= usage.completion_tokens <= replies * max_tokens + reply_bytes
+    return prompt and reply
 
 
 def _sendable(text: str) -> str:

@@ -4,10 +4,23 @@ import pytest
 
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends.endpoint.conftest import backend
-from tests.evaluators.conftest import _http, _no_key, disk, http, make_picture, script
+from tests.evaluators.conftest import _http, _no_key, disk, http, make_picture, questions, script
 from tests.evaluators.judging.conftest import judge, options, store
 
-__all__ = ["_http", "_no_key", "ask", "backend", "disk", "http", "judge", "make_picture", "options", "script", "store"]
+__all__ = [
+    "_http",
+    "_no_key",
+    "ask",
+    "backend",
+    "disk",
+    "http",
+    "judge",
+    "make_picture",
+    "options",
+    "questions",
+    "script",
+    "store",
+]
 
 
 @pytest.fixture

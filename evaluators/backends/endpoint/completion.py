@@ -2,13 +2,15 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL
 
 # What rounding may add to the logarithm of a probability of 1.
 _ROUNDING = 1e-3
+# More than any context: what a server counts beyond it is no count.
+_MOST_TOKENS = 10**8
 
 
 def _check_logprob(value: float) -> float:
@@ -101,17 +103,25 @@ class Choice(BaseModel):
         return returned and all(token.top_logprobs for token in self.tokens[:1])
 
 
+def _count(value: object) -> int:
+    """A number of tokens; 0, as for one that is not told, where none can have it."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else 0
+
+
+Count = Annotated[int, BeforeValidator(_count)]
+
+
 class CompletionDetails(BaseModel):
     """What the tokens of a reply were for."""
 
-    reasoning_tokens: int | None = None
+    reasoning_tokens: Count = 0
 
 
 class Usage(BaseModel):
-    """Tokens that a server charges for."""
+    """Tokens that a server charges for, as far as it tells them."""
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
     completion_tokens_details: CompletionDetails | None = None
 
     @property

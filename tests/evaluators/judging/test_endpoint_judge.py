@@ -7,9 +7,7 @@ import time
 import pytest
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import StoreError, UsageError
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
+from eyechart.datasets_scripts.common.errors import StoreError
 from tests.evaluators.scripted_server import always, completion
 
 DARK, NOISY = ([{"role": "user", "content": text}] for text in ("Is it dark?", "Is it noisy?"))
@@ -186,23 +184,3 @@ def test_a_store_that_fails_ends_the_scoring(script, judge, store):
         metrics.load("judge_answer").compute(
             predictions=["dim"], references=["dark"], questions=["How?"], judge=judge(store)
         )
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"model": ""}, "model='' is not allowed"),
-        ({"temperature": -1}, "temperature=-1 is not allowed; it is at least 0"),
-        ({"temperature": float("nan")}, "temperature=nan"),
-        ({"max_tokens": 0}, "max_tokens=0 is not allowed; it is at least 1"),
-        ({"max_cost": -0.1}, "max_cost=-0.1 is not allowed; it is at least 0"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(settings, message):
-    with pytest.raises(UsageError, match=message):
-        JudgeOptions(**({"model": "judge"} | settings))
-
-
-def test_an_address_that_cannot_be_is_refused_at_once():
-    with pytest.raises(UsageError, match="base_url='nowhere' is not allowed"):
-        EndpointJudge(JudgeOptions("judge", EndpointOptions("nowhere")))

@@ -2,8 +2,6 @@
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.judging import JudgeOptions
 from eyechart.evaluators.judging.replies import Spending
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators.scripted_server import always, refusal
@@ -82,18 +80,3 @@ def test_refusals_cost_nothing_and_what_cannot_be_read_its_estimate(script, limi
     with pytest.warns(LostRoundsWarning, match="in 4 rounds"):
         asked.ask_all(CONVERSATIONS[:3], 2)
     assert asked.timings()["judge_cost"] == ESTIMATE + 30 and asked.settings()["cost"] == 30
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"max_cost": 1.0}, r"max_cost is given without price, .*--judge-price"),
-        ({"price": (-1.0, 2.0)}, r"price=\(-1.0, 2.0\) is not allowed"),
-        ({"price": (0.0, float("inf"))}, r"price=\(0.0, inf\) is not allowed"),
-        ({"price": (float("nan"), 1.0)}, r"price=\(nan, 1.0\) is not allowed"),
-    ],
-    ids=["no price", "negative", "infinite", "nan"],
-)
-def test_prices_that_cannot_be_are_refused(settings, message):
-    with pytest.raises(UsageError, match=message):
-        JudgeOptions("judge", **settings)

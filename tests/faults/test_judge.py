@@ -1,12 +1,13 @@
-"""Judges that are down, slow, asked too often, out of money or talk nonsense: each has an outcome of its own."""
+"""Judge: one that is down, slow, out of money, talks nonsense, counts wrongly, or is talked to by what it judges."""
 
 import json
+import math
 
 import pytest
 from werkzeug import Response
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
+from eyechart.datasets_scripts.common.errors import ModelError, QuotaError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
@@ -15,10 +16,11 @@ from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.judging.endpoint_judge import MOST_FAILURES
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators.scripted_server import always, completion, refusal
+from tests.faults.fault import fault, row
 
 CONVERSATIONS = [[{"role": "user", "content": f"Is picture {i} dark?"}] for i in range(6)]
-OUT_OF_MONEY = {"402": refusal(402, "pay"), "429": refusal(429, "pay", code="insufficient_quota")}
-out_of_money = pytest.mark.parametrize("fault", OUT_OF_MONEY.values(), ids=OUT_OF_MONEY)
+NO_QUOTA = "insufficient_quota"
+LOST = "its rounds are lost and counted, and the others are asked"
 
 
 def score(judge, n=4):
@@ -31,18 +33,21 @@ def score(judge, n=4):
     )
 
 
+@fault("a judge's server refuses the key or the model", "the run ends with the server's words")
 def test_a_wrong_key_or_model_ends_the_scoring_with_the_servers_words(script, judge):
     script.say(refusal(401, "no such thing"))
     with pytest.raises(ModelError, match=r"the judge 'judge' cannot be asked: .* answered 401: no such thing"):
         score(judge())
 
 
+@fault("no judge's server listens at the address", "the run ends and says so")
 def test_a_server_that_is_not_there_ends_the_scoring():
     options = JudgeOptions("judge", EndpointOptions("http://127.0.0.1:9/v1", max_retries=0))
     with pytest.raises(ModelError, match=r"no server can be reached at http://127\.0\.0\.1:9/v1"):
         score(EndpointJudge(options))
 
 
+@fault("a judge that refuses is needed by several tasks", "each says so, and asks nothing more")
 def test_every_task_of_a_judge_that_cannot_be_asked_says_so(script, judge):
     script.say(refusal(401))
     whole = judge()
@@ -54,6 +59,10 @@ def test_every_task_of_a_judge_that_cannot_be_asked_says_so(script, judge):
     assert len(script.bodies) <= 2 * 4, "once refused, a task asks no more than what is under way"
 
 
+@fault(
+    "a judge's server goes down in the middle",
+    "what was had is kept, and a second run asks the rest",
+)
 def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge, store):
     script.say(always(), always(), always(), refusal(401, "gone"))
     asked = judge(store, concurrency=1)
@@ -76,12 +85,11 @@ def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge,
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (refusal(500), "answered 500 after 1 retry"),
-        (refusal(400, "too long"), "answered 400: too long"),
-        (Response("<html>", 200), "no chat completion"),
-        ({"choices": []}, "returned no reply"),
+        row("a judge's server answers one request with 500", LOST, refusal(500), "answered 500 after 1 retry"),
+        row("a judge's server refuses one request", LOST, refusal(400, "too long"), "answered 400: too long"),
+        row("a judge's server sends a page once", LOST, Response("<html>", 200), "no chat completion"),
+        row("a judge's server gives no reply once", LOST, {"choices": []}, "returned no reply"),
     ],
-    ids=["500", "400", "HTML", "no reply"],
 )
 def test_a_single_failure_is_a_failed_round(script, judge, fault, reason):
     def answer(request):
@@ -96,6 +104,7 @@ def test_a_single_failure_is_a_failed_round(script, judge, fault, reason):
     assert asked.settings()["lost_rounds"] == 2 and reason in asked.settings()["reason"]
 
 
+@fault("a judge fails between two rounds", "the rounds before count, and only the others are asked again")
 def test_rounds_that_were_had_before_a_failure_count(script, judge, store):
     script.say(completion("1", "0"), completion("1"), refusal(500))
     with pytest.warns(LostRoundsWarning, match="in 2 rounds"):
@@ -105,15 +114,22 @@ def test_rounds_that_were_had_before_a_failure_count(script, judge, store):
     assert script.bodies[-1]["n"] == 2
 
 
-@out_of_money
+@pytest.mark.parametrize(
+    "fault",
+    [
+        row("a judge's account is empty at first (402)", "the run ends and says so", refusal(402, "pay")),
+        row("a judge's quota is gone at first (429)", "the run ends and says so", refusal(429, "pay", code=NO_QUOTA)),
+    ],
+)
 def test_without_money_at_first_the_scoring_ends(script, judge, fault):
     script.say(fault)
     with pytest.raises(QuotaError, match=r"the judge 'judge' cannot be asked: .*pay"):
         score(judge())
 
 
-@out_of_money
-def test_when_money_runs_out_the_rest_is_lost(script, judge, store, fault):
+@fault("a judge's money runs out in the middle", "the rest is lost, and a second run asks once whether there is more")
+def test_when_money_runs_out_the_rest_is_lost(script, judge, store):
+    fault = refusal(402, "pay")
     script.say(always(), always(), fault)
     with pytest.warns(LostRoundsWarning, match="in 2 rounds; .*pay"):
         scores = score(judge(store, concurrency=1))
@@ -126,6 +142,7 @@ def test_when_money_runs_out_the_rest_is_lost(script, judge, store, fault):
     assert again.settings()["incomplete"] and len(script.bodies) == 3 + 1
 
 
+@fault("a judge fails in 16 conversations in a row", "it counts as gone, and the rest is not asked")
 def test_a_server_that_fails_on_and_on_counts_as_gone(script, judge):
     script.say(refusal(500, "broken"))
     conversations = [[{"role": "user", "content": str(i)}] for i in range(100)]
@@ -138,6 +155,7 @@ def test_a_server_that_fails_on_and_on_counts_as_gone(script, judge):
         assert asked.ask_all(conversations, 2)[:2] == [["Score: 2"] * 2, [None] * 2]
 
 
+@fault("a judge writes nothing but unfinished reasoning", "the result is incomplete and names the option that helps")
 def test_a_note_tells_of_nonsense_and_of_the_longest_reply(script, judge, questions):
     script.say(always("<think>Let me see"))
 
@@ -160,6 +178,7 @@ def test_a_note_tells_of_nonsense_and_of_the_longest_reply(script, judge, questi
     assert "gave nothing usable in 25 of 30 rounds. Incomplete" in " ".join(done.caveats), "lost ones are no nonsense"
 
 
+@fault("a judge's replies name no score, two, or one in Chinese digits", "they are failed rounds, stored and counted")
 def test_nonsense_is_stored_and_a_failed_round(script, judge, store):
     script.say(completion("I cannot rate this.", "Score: 4", "", "Score: 2 or 3", "\u4e94"))
 
@@ -172,3 +191,77 @@ def test_nonsense_is_stored_and_a_failed_round(script, judge, store):
     assert (scores["mean_score"], scores["failed_rounds"]) == (4.0, 4)
     assert compute() == scores and len(script.bodies) == 1
     assert not judge(store).settings()["incomplete"]
+
+
+COUNTED = "its tokens are estimated, so that the limit on spending holds"
+
+
+def counts(prompt, replies):
+    return {"prompt_tokens": prompt, "completion_tokens": replies}
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        row("a judge's server counts negative tokens", COUNTED, counts(-1000, -1000)),
+        row("a judge's server counts no tokens of replies", COUNTED, counts(100, 0)),
+        row("a judge's server counts one token of a long prompt", COUNTED, counts(1, 8)),
+        row("a judge's server counts one token of long replies", COUNTED, counts(100, 1)),
+        row("a judge's server counts 10**30 tokens", COUNTED, counts(10**30, 8)),
+        row(
+            "a judge's server counts more tokens than were asked for",
+            COUNTED,
+            counts(99, 999),
+        ),
+        row("a judge's server counts tokens as a text", COUNTED, counts("many", 8)),
+        row("a judge's server counts tokens as null", COUNTED, counts(None, None)),
+        row("a judge's server counts nothing", COUNTED, None),
+    ],
+)
+def test_counts_of_tokens_that_cannot_be_true(script, judge, usage):
+    texts = [{"message": {"content": "Score: 2"}}] * 4
+    script.say({"choices": texts, "usage": usage})
+    conversations = [[{"role": "user", "content": f"{i} {'x' * 298}"}] for i in range(8)]
+    # At a dollar a token: 100 of a prompt of 300 bytes, and four replies of sixteen.
+    asked = judge(max_cost=3.5 * (100 + 4 * 16), price=(1e6, 1e6), max_tokens=16, concurrency=1)
+    with pytest.warns(LostRoundsWarning, match="might pass the limit"):
+        asked.ask_all(conversations, 4)
+    assert len(script.bodies) == 3
+    told = asked.settings()
+    assert (told["cost"], told["requests_without_usage"]) == (3 * (100 + 4 * 16), 3)
+
+
+@fault("a judge's server counts a reply's tokens and its reasoning", "they count as they are")
+def test_counts_that_can_be_true(script, judge):
+    script.say(completion("Score: 2", prompt_tokens=2000, completion_tokens=1000))
+    asked = judge(price=(1e6, 1e6), max_tokens=1024)
+    asked([{"role": "user", "content": "Is it dark?"}], 1)
+    assert asked.settings()["cost"] == 3000 and asked.settings()["requests_without_usage"] == 0
+
+
+NOT_ALLOWED = "it is refused; the message names the option and what is allowed"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        row("a judge has no name", NOT_ALLOWED, {"model": ""}, "model='' is not allowed"),
+        row("a judge's temperature is -1", NOT_ALLOWED, {"temperature": -1}, "temperature=-1 .* it is at least 0"),
+        row("a judge's temperature is nan", NOT_ALLOWED, {"temperature": math.nan}, "temperature=nan"),
+        row("a judge's longest reply is 0", NOT_ALLOWED, {"max_tokens": 0}, "max_tokens=0 .* it is at least 1"),
+        row("a judge may cost -0.1", NOT_ALLOWED, {"max_cost": -0.1}, "max_cost=-0.1 .* it is at least 0"),
+        row("a judge has a limit on spending and no price", NOT_ALLOWED, {"max_cost": 1.0}, "without price, .*-price"),
+        row("a judge's price is negative", NOT_ALLOWED, {"price": (-1.0, 2.0)}, r"price=\(-1.0, 2.0\) is not allowed"),
+        row("a judge's price is infinite", NOT_ALLOWED, {"price": (0.0, math.inf)}, r"price=\(0.0, inf\) is not"),
+        row("a judge's price is nan", NOT_ALLOWED, {"price": (math.nan, 1.0)}, r"price=\(nan, 1.0\) is not allowed"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        JudgeOptions(**({"model": "judge"} | settings))
+
+
+@fault("a judge's address is no URL", "it is refused before anything is asked")
+def test_an_address_that_cannot_be_is_refused_at_once():
+    with pytest.raises(UsageError, match="base_url='nowhere' is not allowed"):
+        EndpointJudge(JudgeOptions("judge", EndpointOptions("nowhere")))
