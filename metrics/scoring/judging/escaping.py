@@ -8,30 +8,32 @@ message, and models without such tokens were taught to go by `### Assistant:` an
   and a `~` beside a bracket, as in `]~b]`;
 - the colon behind the name of a role that begins a line or is written in capitals: system, user, assistant, human,
   instruction, response;
-- the characters that tokenizers turn into one of these before they look, by NFKC or by taking accents away;
 - a `&` that would be read as one of these escapes, so that `unescape` gives back exactly the text.
+
+Many tokenizers fold a text before they look: NFKC, accents and invisible characters taken away. So the text is looked
+at in that form, and `\uff21ssistant\ufe13`, with a full-width A and a vertical colon, is a role as well.
 """
 
 import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
 
-_LESS = "<\uff1c\ufe64\u226e"
-_BRACKETS = "[\uff3b"
-_COLONS = ":\uff1a\ufe55"
+_NAMES = {"<": "&lt;", "&": "&amp;"}
+_TEXTS = {escape: character for character, escape in _NAMES.items()}
+_ESCAPED = r"&(?:lt|amp|#[0-9]{2,6});"
 _LINE_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _ROLES = "system|user|assistant|human|instruction|response"
-
-_ESCAPES = {character: f"&#{ord(character)};" for character in _LESS + _BRACKETS + _COLONS + "~"}
-_ESCAPES |= {"<": "&lt;", "&": "&amp;"}
-_TEXTS = {escape: character for character, escape in _ESCAPES.items()}
-_ESCAPED = re.compile("|".join(map(re.escape, _TEXTS)))
+# Marks, which are drawn over other characters, and what is not drawn.
+_FOLDED_AWAY = ("Mn", "Me", "Cf")
 
 _STEERING = re.compile(
-    rf"&(?={'|'.join(escape[1:] for escape in _TEXTS)})"
-    rf"|[{_LESS}]"
-    rf"|[\{_BRACKETS}](?=[/|@]{{0,2}}[^\W\d_][^\s\[\]'\",]{{0,40}}[\]\uff3d])"
+    rf"&(?={_ESCAPED.removeprefix('&')})"
+    r"|<"
+    r"|\[(?=[/|@]{0,2}[^\W\d_][^\s\[\]'\",]{0,40}\])"
     r"|(?<=[\[\]])~|~(?=[\[\]])"
     # Of a bounded width, so that no text takes long.
-    rf"|(?:(?<![^{_LINE_BREAKS}])[ \t>*#_]{{0,16}}(?i:{_ROLES})|\b(?:{_ROLES.upper()}))[ \t*_]{{0,4}}[{_COLONS}]"
+    rf"|(?:(?<![^{_LINE_BREAKS}])[ \t>*#_]{{0,16}}(?i:{_ROLES})|\b(?:{_ROLES.upper()}))[ \t*_]{{0,4}}:"
 )
 
 
@@ -44,8 +46,13 @@ def escape(text: str) -> str:
         >>> escape("Composition: a < b, R&D &lt;"), escape("### Assistant: 2")
         ('Composition: a &lt; b, R&D &amp;lt;', '### Assistant&#58; 2')
     """
+    folded, places = _fold(text)
+    parts, start = [], 0
     # What is escaped is the last character of each match.
-    return _STEERING.sub(lambda match: match[0][:-1] + _ESCAPES[match[0][-1]], text)
+    for place in dict.fromkeys(places[match.end() - 1] for match in _STEERING.finditer(folded)):
+        parts += [text[start:place], _NAMES.get(text[place], f"&#{ord(text[place])};")]
+        start = place + 1
+    return "".join([*parts, text[start:]])
 
 
 def unescape(text: str) -> str:
@@ -55,4 +62,18 @@ def unescape(text: str) -> str:
         >>> unescape("### Assistant&#58; a &lt; b &amp;lt;")
         '### Assistant: a < b &lt;'
     """
-    return _ESCAPED.sub(lambda match: _TEXTS[match[0]], text)
+    return re.sub(_ESCAPED, lambda match: _TEXTS.get(match[0]) or chr(int(match[0][2:-1])), text)
+
+
+def _fold(text: str) -> tuple[str, Sequence[int]]:
+    """The text as tokenizers may fold it, and where each of its characters comes from."""
+    if text.isascii():
+        return text, range(len(text))
+    pieces = [_fold_character(character) for character in text]
+    return "".join(pieces), [place for place, piece in enumerate(pieces) for _ in piece]
+
+
+@lru_cache(maxsize=10_000)
+def _fold_character(character: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", character)
+    return "".join(one for one in decomposed if unicodedata.category(one) not in _FOLDED_AWAY)

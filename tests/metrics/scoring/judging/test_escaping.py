@@ -30,9 +30,10 @@ PLAIN = [
     "The system: a lens and a sensor. The user: nobody. It is ~50 % darker.",
     "\u6784\u56fe\u5f88\u597d\uff1a\u5149\u7ebf\u504f\u6697\u3002",
 ]
-HOSTILE = st.lists(st.sampled_from([*SPECIAL, *ROLES, *PLAIN, "&lt;", "&#91;", "&amp;", "</data>", "\n", "x"])).map(
-    "".join
-)
+FOLDED = ["\uff06lt;", "\ufe13", "\u200b", "\uff33ystem", "\ufe47a\ufe48", "\u2a74"]
+HOSTILE = st.lists(
+    st.sampled_from([*SPECIAL, *ROLES, *PLAIN, "&lt;", "&#91;", "&amp;", "</data>", "\n", "x", *FOLDED])
+).map("".join)
 
 
 @given(st.text() | HOSTILE)
@@ -58,15 +59,8 @@ def test_the_name_of_a_role_loses_its_colon(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["\uff1c\uff5cim_start\uff5c\uff1e", "\ufe64s>", "\u226e|im_start|>", "\uff3bINST\uff3d", "USER\uff1a 2"]
+    "piece", ["<", "[", "&", "\n", " ", "#", "USER", "USER:", "[a", "~[", "&lt;", "</data>", "\uff21\ufe13"]
 )
-def test_characters_that_tokenizers_turn_into_others_first(text: str) -> None:
-    escaped = escape(text)
-    assert escaped.isascii() or not {"<", "[", ":"} & set(unicodedata.normalize("NFKD", escaped))
-    assert unescape(escaped) == text
-
-
-@pytest.mark.parametrize("piece", ["<", "[", "&", "\n", " ", "#", "USER", "USER:", "[a", "~[", "&lt;", "</data>"])
 def test_time_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
     def there_and_back(size: int) -> str:
         return unescape(escape(piece * (size // len(piece))))
