@@ -8,7 +8,7 @@ from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.evaluators.backends.wrapper import BackendWrapper
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.types import Backend, Loss, Request, Response
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 # Looked up together, so that stored answers come without waiting for the keys of all requests.
 _REQUESTS_PER_LOOKUP = 256
@@ -55,7 +55,7 @@ class StoredBackend(BackendWrapper):
             keyed = [(_key(keys, request), request) for request in part]
             found = self._store.get(key for key, _ in keyed if isinstance(key, bytes))
             for key, request in keyed:
-                if key in found and _has_words(request, found[key]):
+                if key in found and _answers(request, found[key]):
                     yield _response(request, found[key])
                 else:
                     waiting.setdefault(key, []).append(request)
@@ -85,9 +85,13 @@ def _key(keys: RequestKeys, request: Request) -> _Key:
         return request.id, request.pass_name
 
 
-def _has_words(request: Request, value: dict[str, Any]) -> bool:
-    """Whether a stored answer has the words that are needed: it may be one to which they were optional."""
-    return not request.words or set(request.words) <= set(value.get("logits") or ())
+def _answers(request: Request, value: dict[str, Any]) -> bool:
+    """Whether a stored answer has what is wanted: words that are needed now may have been optional to it."""
+    if request.output_type is OutputType.LOSSES:
+        return len(value.get("losses", ())) == len(request.continuations)
+    if request.words:
+        return set(request.words) <= set(value.get("logits", ()))
+    return any(name in value for name in ("text", "logits", "losses", "score"))
 
 
 def _value(response: Response) -> dict[str, Any]:

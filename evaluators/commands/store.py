@@ -48,6 +48,9 @@ def prune(
     older_than: Annotated[
         float | None, typer.Option(metavar="DAYS", min=0, help="Remove answers stored more than N days ago.")
     ] = None,
+    unreadable: Annotated[
+        bool, typer.Option("--unreadable", help="Remove the answers of a damaged store that cannot be read; alone.")
+    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Remove all answers; also clears a damaged store, or one on a full disk.")
     ] = False,
@@ -55,11 +58,15 @@ def prune(
     """Remove stored answers, which are then asked for again. Two conditions remove what meets both."""
 
     def remove() -> Mapping[str, int]:
-        if everything == (model is not None or older_than is not None):
-            raise UsageError("say what to remove: --all, or --model NAME, --older-than DAYS, or both of these")
+        if everything + unreadable + (model is not None or older_than is not None) != 1:
+            raise UsageError(
+                "say what to remove: --all, or --unreadable, or --model NAME, --older-than DAYS, or both of these"
+            )
         if everything:
             return responses.clear()
         with ResponseStore.open() as store:
+            if unreadable:
+                return {"unreadable": store.remove_unreadable()}
             return store.prune(model=model, older_than=older_than)
 
     def compact() -> int:

@@ -29,6 +29,7 @@ from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.judging.options import KEY_VARIABLE, JudgeOptions
 from eyechart.evaluators.judging.replies import Conversed, Reply, Spending, converse, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.stored_form import REPLY
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
 
@@ -206,7 +207,7 @@ class EndpointJudge:
     def _ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
         start, totals = time.perf_counter(), self._totals
         keys = [tuple(reply_keys(self._identity, messages, n)) for messages in conversations]
-        stored = {} if self._store is None else self._store.get(key for of_each in keys for key in of_each)
+        stored = {} if self._store is None else self._store.get((key for of_each in keys for key in of_each), REPLY)
         replies = {key: Reply(**value) for key, value in stored.items()}
         totals.from_store += len(replies)
         totals.used |= replies

@@ -18,7 +18,8 @@ from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
 from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.evaluators.requests import store_errors
 from eyechart.evaluators.requests.store_errors import explained
-from eyechart.evaluators.requests.values import decode, encode
+from eyechart.evaluators.requests.stored_form import ANSWER, Form, is_time, read_value, why_unreadable
+from eyechart.evaluators.requests.values import brief, encode
 
 FILE = "responses.sqlite"
 SCHEMA = 1
@@ -34,6 +35,7 @@ _TABLE = """
         value BLOB NOT NULL
     ) WITHOUT ROWID
 """
+_COLUMNS = ("key", "model", "stored_at", "value")
 _KEYS_PER_QUERY = 500
 _BEYOND_WRITING = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
@@ -100,26 +102,30 @@ class ResponseStore:
         """Let go of the database."""
         self._connection.close()
 
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+    def get(self, keys: Iterable[bytes], form: Form = ANSWER) -> dict[bytes, dict[str, Any]]:
         """Look answers up.
 
         Args:
             keys: From `RequestKeys`.
+            form: That of their values.
 
         Returns:
             Key to value, of those that are there.
 
         Raises:
-            StoreError: The store cannot be read.
+            StoreError: The store cannot be read, or a value is of another form.
         """
         wanted = list(dict.fromkeys(keys))
-        found: dict[bytes, bytes] = {}
+        found: dict[bytes, object] = {}
         with explained(self.path):
             for start in range(0, len(wanted), _KEYS_PER_QUERY):
                 part = wanted[start : start + _KEYS_PER_QUERY]
                 query = f"SELECT key, value FROM responses WHERE key IN ({', '.join('?' * len(part))})"
                 found.update(self._connection.execute(query, part))
-        return {key: self._decode(value) for key, value in found.items()}
+        try:
+            return {key: read_value(value, form) for key, value in found.items()}
+        except ValueError as error:
+            raise store_errors.unreadable(self.path, str(error)) from error
 
     def put(self, model: str, values: Mapping[bytes, Any]) -> None:
         """Store answers in one transaction: all of them or none. What is there already stays as it is.
@@ -140,14 +146,18 @@ class ResponseStore:
         """What is in the store, by model.
 
         Raises:
-            StoreError: The store cannot be read.
+            StoreError: The store cannot be read, or a name or time is none.
         """
         query = (
             "SELECT model, count(*), sum(length(value)), min(stored_at), max(stored_at) FROM responses "
             "GROUP BY model ORDER BY model"
         )
         with explained(self.path):
-            return [StoredModel(*row) for row in self._connection.execute(query)]
+            models = [StoredModel(*row) for row in self._connection.execute(query)]
+        for model in models:
+            if not (isinstance(model.name, str) and is_time(model.first) and is_time(model.last)):
+                raise store_errors.unreadable(self.path, f"the model {brief(model.name)} has no name or no time")
+        return models
 
     def size(self) -> int:
         """Bytes on the disk."""
@@ -164,6 +174,8 @@ class ResponseStore:
             (first,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
         if first != "ok":
             raise store_errors.damaged(self.path, first.splitlines()[-1])
+        for _, reason in self._unreadable():
+            raise store_errors.unreadable(self.path, reason)
 
     def prune(self, *, model: str | None = None, older_than: float | None = None) -> dict[str, int]:
         """Remove answers. `compact` then gives their space back to the disk.
@@ -179,8 +191,7 @@ class ResponseStore:
             UsageError: There is no such model in the store.
             StoreError: The store cannot be written.
         """
-        names = [stored.name for stored in self.models()]
-        if model is not None and model not in names:
+        if model is not None and model not in (names := [stored.name for stored in self.models()]):
             raise unknown_name("model in the response store", model, names)
         before = None if older_than is None else time.time() - older_than * 86_400
         condition = "(:model IS NULL OR model = :model) AND (:before IS NULL OR stored_at < :before)"
@@ -190,6 +201,17 @@ class ResponseStore:
             removed = dict(self._connection.execute(query, values).fetchall())
             self._connection.execute(f"DELETE FROM responses WHERE {condition}", values)
         return removed
+
+    def remove_unreadable(self) -> int:
+        """Remove the answers that cannot be read; gives their number. The others stay.
+
+        Raises:
+            StoreError: The store cannot be read or written.
+        """
+        with explained(self.path), _transaction(self._connection):
+            keys = [(key,) for key, _ in self._unreadable()]
+            self._connection.executemany("DELETE FROM responses WHERE key IS ?", keys)
+        return len(keys)
 
     def compact(self) -> None:
         """Write the database anew without its gaps.
@@ -201,11 +223,12 @@ class ResponseStore:
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _decode(self, value: bytes) -> Any:
-        try:
-            return decode(value)
-        except ValueError as error:
-            raise store_errors.damaged(self.path, f"an answer is no JSON: {error}") from error
+    def _unreadable(self) -> Iterator[tuple[object, str]]:
+        """The key of each row that cannot be read, and why it cannot."""
+        with explained(self.path):
+            for row in self._connection.execute("SELECT key, model, stored_at, value FROM responses"):
+                if (reason := why_unreadable(*row)) is not None:
+                    yield row[0], reason
 
 
 def clear(path: Path | None = None) -> dict[str, int]:
@@ -269,6 +292,9 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
         raise store_errors.newer(path, version, SCHEMA)
     if application not in (0, _APPLICATION_ID) or (application == 0 and tables):
         raise store_errors.foreign(path)
+    columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(responses)")]
+    if application == _APPLICATION_ID and columns != list(_COLUMNS):
+        raise store_errors.other_columns(path, columns, _COLUMNS)
     return application == 0
 
 

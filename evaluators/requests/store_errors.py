@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import StoreError
@@ -49,6 +49,22 @@ def damaged(path: Path, reason: str) -> StoreError:
     """Make the error for a store whose contents make no sense."""
     advice = _HOW_TO_GO_ON[sqlite3.SQLITE_CORRUPT]
     return StoreError(f"the response store {path} is damaged: {reason}. {advice}")
+
+
+def unreadable(path: Path, reason: str) -> StoreError:
+    """Make the error for a store in which single answers make no sense."""
+    return StoreError(
+        f"the response store {path} is damaged: {reason}. Remove what cannot be read, and nothing else, with "
+        f"`eyechart store prune --unreadable`, or {_ELSEWHERE}."
+    )
+
+
+def other_columns(path: Path, found: Sequence[str], expected: Sequence[str]) -> StoreError:
+    """Make the error for a store whose table was changed."""
+    return StoreError(
+        f"the response store {path} is damaged: its answers have the columns {', '.join(found) or 'of no table'}; "
+        f"expected {', '.join(expected)}. {_HOW_TO_GO_ON[sqlite3.SQLITE_NOTADB]}"
+    )
 
 
 def foreign(path: Path) -> StoreError:

@@ -1,122 +1,280 @@
-"""Store: what answers are stored under, and a store that is damaged, edited, in use or cannot be written."""
+"""Store: one that is damaged, edited, in use, of a newer version, or on a disk that is full or read-only."""
 
+import contextlib
 import os
-import shutil
-from types import SimpleNamespace
+import sqlite3
+import subprocess
+import sys
 
 import pytest
 
-from eyechart.evaluators.backends.endpoint import serving
-from eyechart.evaluators.backends.file_digests import files_digest
-from eyechart.evaluators.backends.local.loading import model_fingerprint
+from eyechart.datasets_scripts.common.errors import StoreError
+from eyechart.evaluators.requests import store as responses
+from eyechart.evaluators.requests.store import ResponseStore
+from tests.evaluators.requests.test_store import fill, keys
 from tests.faults.fault import fault, row
-
-MODEL = SimpleNamespace(config=SimpleNamespace(_commit_hash="commit"))
-LARGE = 5 * 2**20
 
 
 @pytest.fixture
-def weights(tmp_path, monkeypatch):
-    """Makes a model folder with one large file; gives the folder and that file."""
-    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
-
-    def make(name="model.safetensors"):
-        folder = tmp_path / "model"
-        folder.mkdir()
-        (folder / "config.json").write_text("{}")
-        (folder / name).write_bytes(bytes(LARGE))
-        return folder, folder / name
-
-    return make
+def path(tmp_path):
+    return tmp_path / "home" / "responses.sqlite"
 
 
-def overwrite(file):
-    """As `cp -p` does: other contents of the same size and time of modification in the same file."""
-    times = file.stat()
-    with file.open("r+b") as opened:
-        opened.seek(LARGE // 2)
-        opened.write(b"other")
-    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+@fault("one of several answers cannot be stored", "none of them is, and the next ones are")
+def test_a_batch_is_stored_whole_or_not_at_all(path):
+    with ResponseStore.open(path) as store:
+        store._connection.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON responses WHEN new.key = x'02' "
+            "BEGIN SELECT raise(ABORT, 'stopped'); END"
+        )
+        with pytest.raises(StoreError, match="stopped"):
+            store.put("a/b", {b"\x01": {}, b"\x02": {}})
+        assert store.get([b"\x01", b"\x02"]) == {}
+        store.put("a/b", {b"\x01": {}})
+        assert store.get([b"\x01"]) == {b"\x01": {}}
 
 
-def replace(file):
-    """As `rsync -t` does: a new file of the same size and time of modification in the place of the old one."""
-    new = file.with_name("new")
-    shutil.copy2(file, new)
-    overwrite(new)
-    new.replace(file)
+@fault("the store's file system has no WAL mode (a network drive)", "it is refused before anything is asked")
+def test_a_file_system_without_wal_is_refused(path):
+    """No such file system is at hand; a database in memory answers as one does."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection, pytest.raises(StoreError, match="WAL mode"):
+        responses._use_wal(connection, path, timeout=0)
 
 
+def open_error(path):
+    with pytest.raises(StoreError) as caught:
+        ResponseStore.open(path, timeout=0.1)
+    message = str(caught.value)
+    assert str(path) in message and "EYECHART_HOME" in message and "--no-store" in message
+    return message
+
+
+@fault("a diary has the store's name", "it is left alone, by `prune --all` too")
+def test_a_file_that_is_no_database_is_left_alone(path):
+    path.parent.mkdir()
+    path.write_text("my diary\n" * 1000)
+    assert "file is not a database. Move the file away" in open_error(path)
+    with pytest.raises(StoreError):
+        responses.clear(path)
+    assert path.read_text() == "my diary\n" * 1000
+
+
+@fault("another program's database has the store's name", "it is left alone, by `prune --all` too")
+def test_the_database_of_another_program_is_left_alone(path):
+    path.parent.mkdir()
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE diary (day)")
+    other.close()
+    before = path.read_bytes()
+    assert "no response store" in open_error(path)
+    with pytest.raises(StoreError):
+        responses.clear(path)
+    assert path.read_bytes() == before
+
+
+@fault("the store is of a newer version", "it is left alone; the error says to update")
+def test_a_newer_store_is_left_alone(path):
+    fill(path, 3)
+    other = sqlite3.connect(path)
+    other.execute(f"PRAGMA user_version = {responses.SCHEMA + 1}")
+    other.close()
+    before = path.read_bytes()
+    assert "newer eyechart (schema 2; this one knows 1). Update eyechart" in open_error(path)
+    with pytest.raises(StoreError, match="newer"):
+        responses.clear(path)
+    assert path.read_bytes() == before
+
+
+@fault("an empty file has the store's name", "it becomes a store")
+def test_an_empty_file_becomes_a_store(path):
+    path.parent.mkdir()
+    path.touch()
+    fill(path, 1)
+
+
+@fault("a folder has the store's name, or a file that of its folder", "the error names it and the way on")
+def test_folders_that_cannot_be_made_or_are_in_the_way_are_named(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "responses.sqlite").mkdir()
+    open_error(tmp_path / "file" / "responses.sqlite")
+    assert "unable to open database file" in open_error(tmp_path / "responses.sqlite")
+
+
+@fault("all but the first page of the store is overwritten", "reading and writing say so; `prune --all` clears it")
+def test_a_damaged_store_is_told_from_its_contents_and_can_be_cleared(path):
+    fill(path, 500)
+    data = bytearray(path.read_bytes())
+    data[4096:] = os.urandom(len(data) - 4096)
+    path.write_bytes(data)
+    with ResponseStore.open(path) as store:
+        with pytest.raises(StoreError, match=r"is damaged: .*`eyechart store prune --all`"):
+            store.check()
+        with pytest.raises(StoreError, match=r"malformed.*`eyechart store prune --all`"):
+            store.get(keys(1))
+        with pytest.raises(StoreError, match=r"malformed.*`eyechart store prune --all`"):
+            store.put("a/b", {b"one": {}})
+    assert responses.clear(path) == {}
+    fill(path, 3)
+    with ResponseStore.open(path) as store:
+        store.check()
+        assert len(store.get(keys(3))) == 3
+
+
+@fault("another process holds the store for longer than a minute", "the error says so; what is stored can be read")
+def test_a_store_that_another_process_writes_to_for_too_long(path):
+    fill(path, 3)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert "database is locked. Another process is writing to it" in open_error(path)
+    other.execute("ROLLBACK")
+    with ResponseStore.open(path, timeout=0.1) as store:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="Another process"):
+            store.put("a/b", {b"one": {}})
+        assert len(store.get(keys(3))) == 3
+        other.execute("ROLLBACK")
+        store.put("a/b", {b"one": {}})
+    other.close()
+
+
+@fault("the store's disk is read-only", "it is said before anything is asked; nothing is lost")
+def test_a_read_only_disk_is_told_before_anything_is_asked(disk):
+    path = disk / "home" / "responses.sqlite"
+    fill(path, 3)
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    open_error(path)
+    open_error(disk / "other" / "responses.sqlite")
+    with pytest.raises(StoreError):
+        responses.clear(path)
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    with ResponseStore.open(path) as store:
+        assert len(store.get(keys(3))) == 3
+
+
+def put_until_full(path):
+    """Store until it fails; the number of answers stored before, and the message."""
+    with ResponseStore.open(path) as store, pytest.raises(StoreError) as caught:
+        for count in range(10_000):
+            store.put("a/b", {keys(1, start=count)[0]: {"text": "x" * 1000}})
+    return count, str(caught.value)
+
+
+@fault("the store's disk becomes full", "what was stored is kept, and more once there is room")
+def test_a_full_disk_loses_nothing(disk):
+    path = disk / "responses.sqlite"
+    (disk / "others").write_bytes(bytes(1_000_000))
+    count, message = put_until_full(path)
+    assert count > 100
+    assert "What was stored before is kept" in message and "--no-store" in message and "Free some space" in message
+    with ResponseStore.open(path) as store:
+        store.check()
+        assert set(store.get(keys(count + 1))) == set(keys(count))
+    (disk / "others").unlink()
+    with ResponseStore.open(path) as store:
+        store.put("a/b", {b"one": {}})
+        assert len(store.get([*keys(count), b"one"])) == count + 1
+
+
+@fault("a store on a full disk is cleared", "it is, though SQLite cannot write")
+def test_a_store_on_a_full_disk_can_be_cleared(disk):
+    path = disk / "responses.sqlite"
+    put_until_full(path)
+    (disk / "others").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+    responses.clear(path)
+    fill(path, 3)
+
+
+@fault("the store may not grow any more", "the error says so; what it has is kept")
+def test_a_store_that_may_not_grow_keeps_what_it_has(path):
+    fill(path, 3)
+    with ResponseStore.open(path) as store:
+        store._connection.execute("PRAGMA max_page_count = 20")
+        with pytest.raises(StoreError, match=r"full.*What was stored before is kept"):
+            for start in range(100, 200):
+                store.put("a/b", {keys(1, start)[0]: {"text": "x" * 3000}})
+        assert len(store.get(keys(3))) == 3
+        store.check()
+
+
+OPEN_AND_PUT = """
+import sys
+from pathlib import Path
+from eyechart.evaluators.requests.store import ResponseStore
+path, number = Path(sys.argv[1]), int(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+with ResponseStore.open(path) as store:
+    for i in range(100):
+        store.put(f"model {number}", {f"{number} {i}".encode(): {"text": "x"}, f"all {i}".encode(): {"text": "x"}})
+"""
+
+
+@fault("four processes create the store and write to it at once", "every answer is there once")
+def test_processes_that_create_and_write_a_store_at_once(path):
+    command = [sys.executable, "-c", OPEN_AND_PUT, str(path)]
+    children = [
+        subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for number in range(4)
+    ]
+    for child in children:
+        child.stdout.readline()
+    for child in children:
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    for child in children:
+        child.communicate(timeout=1800)
+        assert child.returncode == 0
+    with ResponseStore.open(path) as store:
+        store.check()
+        assert sum(model.answers for model in store.models()) == 4 * 100 + 100
+
+
+@fault("another process creates the store while it is opened", "it is a store")
+def test_a_store_that_another_process_creates_meanwhile_is_not_taken_for_something_else(tmp_path):
+    path = tmp_path / "responses.sqlite"
+    connection = sqlite3.connect(path, isolation_level=None)
+    created = []
+
+    def create(statement):
+        if "user_version" in statement and not created:
+            created.append(statement)
+            # It may have to wait for the reading to end.
+            with contextlib.suppress(StoreError):
+                ResponseStore.open(path, timeout=0.1).close()
+
+    connection.set_trace_callback(create)
+    responses._prepare(connection, path, 10.0)
+    assert created
+    connection.close()
+    with ResponseStore.open(path) as store:
+        store.check()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write where the mode says otherwise")
 @pytest.mark.parametrize(
-    ("name", "change", "fingerprint"),
+    "what",
     [
-        row(
-            "weights of a local model are overwritten by others of the same size and time (cp -p)",
-            "it is another model, to which no stored answer belongs",
-            "model.safetensors",
-            overwrite,
-            lambda folder, file: model_fingerprint(str(folder), MODEL),
-        ),
-        row(
-            "weights of a local model are replaced by others of the same size and time (rsync -t)",
-            "it is another model, to which no stored answer belongs",
-            "model.safetensors",
-            replace,
-            lambda folder, file: model_fingerprint(str(folder), MODEL),
-        ),
-        row(
-            "weights of an adapter are overwritten by others of the same size and time",
-            "it is another model, to which no stored answer belongs",
-            "adapter_model.safetensors",
-            overwrite,
-            lambda folder, file: model_fingerprint("org/model", MODEL, str(folder)),
-        ),
-        row(
-            "a model file that a server of the run's own is given is overwritten likewise",
-            "it is another model, to which no stored answer belongs",
-            "model.gguf",
-            overwrite,
-            lambda folder, file: serving._fingerprint(str(file), ()),
-        ),
-        row(
-            "another part of a GGUF model is overwritten than the one that the server is given",
-            "it is another model, to which no stored answer belongs",
-            "model-00002-of-00002.gguf",
-            overwrite,
-            lambda folder, file: serving._fingerprint(str(folder / "model-00001-of-00002.gguf"), ()),
-        ),
-        row(
-            "an adapter's folder that an argument of the server names is overwritten likewise",
-            "it is another model, to which no stored answer belongs",
-            "adapter_model.safetensors",
-            overwrite,
-            lambda folder, file: serving._fingerprint("org/model", ("--lora-modules", f"a={folder}")),
-        ),
+        row("the store is a read-only file", "it is said before anything is asked; nothing is lost", "file"),
+        row("the store's folder is read-only", "it is said before anything is asked; nothing is lost", "folder"),
     ],
 )
-def test_replaced_weights_are_another_model(weights, name, change, fingerprint):
-    folder, file = weights(name)
-    (folder / "model-00001-of-00002.gguf").write_bytes(b"GGUF")
-    before = fingerprint(folder, file)
-    assert fingerprint(folder, file) == before
-    change(file)
-    assert fingerprint(folder, file) not in (before, None)
+def test_a_read_only_file_or_folder_is_told_before_anything_is_asked(path, what):
+    fill(path, 3)
+    target, mode = (path, 0o400) if what == "file" else (path.parent, 0o500)
+    target.chmod(mode)
+    try:
+        open_error(path)
+    finally:
+        target.chmod(0o700)
+    with ResponseStore.open(path) as store:
+        assert len(store.get(keys(3))) == 3
 
 
-@fault("the digest that is kept of a weight file is cut off", "the file is hashed again")
-def test_a_kept_digest_that_is_damaged_is_not_used(weights, tmp_path):
-    folder, _ = weights()
-    before = files_digest(folder)
-    (kept,) = (tmp_path / "home" / "file_digests").iterdir()
-    whole = kept.read_text()
-    kept.write_text(whole[:-1])
-    assert files_digest(folder) == before and kept.read_text() == whole
-
-
-@fault("the digest of a weight file cannot be kept, as the home folder is a file", "it is hashed at every start")
-def test_digests_that_cannot_be_kept(weights, tmp_path):
-    folder, file = weights()
-    (tmp_path / "home").write_text("in the way")
-    before = files_digest(folder)
-    overwrite(file)
-    assert files_digest(folder) != before
+@fault("the store is cut off in the middle", "reading says so; `prune --all` clears it")
+def test_a_store_that_is_cut_off(path):
+    fill(path, 500)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(StoreError, match=r"malformed.*`eyechart store prune --all`"), ResponseStore.open(path) as store:
+        store.check()
+    assert responses.clear(path) == {}
+    fill(path, 3)

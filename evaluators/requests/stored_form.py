@@ -1,0 +1,100 @@
+"""The forms that stored values have, checked when they are read: a store may be edited by hand, or a disk fail."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from eyechart.evaluators.requests.values import brief, decode
+
+Form = Mapping[str, Callable[[Any], bool]]
+"""What a value may hold, and what tells whether it is of the right kind."""
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    # A whole number of hundreds of digits.
+    except OverflowError:
+        return False
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_loss(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and _is_number(value[0]) and _is_count(value[1]) and value[1] > 0
+
+
+def _list_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _dict_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+ANSWER: Form = {
+    **dict.fromkeys(("text", "reasoning", "finish_reason", "rendered_prompt"), _is_text),
+    **dict.fromkeys(("upper_bound_words", "options"), _list_of(_is_text)),
+    "logits": _dict_of(_is_number),
+    "losses": _list_of(_is_loss),
+    "score": _is_number,
+    "image_scores": _list_of(_is_number),
+    "usage": _dict_of(_is_count),
+    "images_downscaled": _is_count,
+    "response_metadata": _dict_of(_is_text),
+}
+"""A model's answer: fields of `Response`."""
+REPLY: Form = {
+    "text": lambda value: value is None or _is_text(value),
+    "served": _is_text,
+    "usage": _dict_of(_is_count),
+}
+"""A judge's reply: fields of `Reply`."""
+
+
+def read_value(stored: object, form: Form) -> dict[str, Any]:
+    """What a row of the store holds.
+
+    Args:
+        stored: Its value, JSON as bytes, or as the text that a hand writes into a database.
+        form: `ANSWER` or `REPLY`.
+
+    Raises:
+        ValueError: It is no JSON, or of another form; the message says what is wrong.
+    """
+    if not isinstance(stored, bytes | str):
+        raise ValueError(f"an answer is {brief(stored)}; expected JSON")
+    try:
+        value = decode(stored.encode("utf-8", "surrogatepass") if isinstance(stored, str) else stored)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"an answer is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"an answer is {brief(value)}; expected a JSON object")
+    for name, item in value.items():
+        if name not in form or not form[name](item):
+            raise ValueError(f"an answer holds {brief(name)} as {brief(item)}")
+    return value
+
+
+def why_unreadable(key: object, model: object, stored_at: object, value: object) -> str | None:
+    """What is wrong with a row of the store; None for one that can be read."""
+    if not (isinstance(key, bytes) and isinstance(model, str) and is_time(stored_at)):
+        return f"a row has the key {brief(key)}, the model {brief(model)} and the time {brief(stored_at)}"
+    try:
+        read_value(value, {**ANSWER, **REPLY})
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def is_time(value: object) -> bool:
+    """Whether this can be when an answer was stored: seconds since 1970, as far as dates go that Python can show."""
+    return isinstance(value, float) and 0 <= value < 2.5e11

@@ -1,0 +1,122 @@
+"""Weights: replaced ones are another model, to which no stored answer belongs."""
+
+import os
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+from eyechart.evaluators.backends.endpoint import serving
+from eyechart.evaluators.backends.file_digests import files_digest
+from eyechart.evaluators.backends.local.loading import model_fingerprint
+from tests.faults.fault import fault, row
+
+MODEL = SimpleNamespace(config=SimpleNamespace(_commit_hash="commit"))
+LARGE = 5 * 2**20
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    """Makes a model folder with one large file; gives the folder and that file."""
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
+
+    def make(name="model.safetensors"):
+        folder = tmp_path / "model"
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        (folder / name).write_bytes(bytes(LARGE))
+        return folder, folder / name
+
+    return make
+
+
+def overwrite(file):
+    """As `cp -p` does: other contents of the same size and time of modification in the same file."""
+    times = file.stat()
+    with file.open("r+b") as opened:
+        opened.seek(LARGE // 2)
+        opened.write(b"other")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def replace(file):
+    """As `rsync -t` does: a new file of the same size and time of modification in the place of the old one."""
+    new = file.with_name("new")
+    shutil.copy2(file, new)
+    overwrite(new)
+    new.replace(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "fingerprint"),
+    [
+        row(
+            "weights of a local model are overwritten by others of the same size and time (cp -p)",
+            "it is another model, to which no stored answer belongs",
+            "model.safetensors",
+            overwrite,
+            lambda folder, file: model_fingerprint(str(folder), MODEL),
+        ),
+        row(
+            "weights of a local model are replaced by others of the same size and time (rsync -t)",
+            "it is another model, to which no stored answer belongs",
+            "model.safetensors",
+            replace,
+            lambda folder, file: model_fingerprint(str(folder), MODEL),
+        ),
+        row(
+            "weights of an adapter are overwritten by others of the same size and time",
+            "it is another model, to which no stored answer belongs",
+            "adapter_model.safetensors",
+            overwrite,
+            lambda folder, file: model_fingerprint("org/model", MODEL, str(folder)),
+        ),
+        row(
+            "a model file that a server of the run's own is given is overwritten likewise",
+            "it is another model, to which no stored answer belongs",
+            "model.gguf",
+            overwrite,
+            lambda folder, file: serving._fingerprint(str(file), ()),
+        ),
+        row(
+            "another part of a GGUF model is overwritten than the one that the server is given",
+            "it is another model, to which no stored answer belongs",
+            "model-00002-of-00002.gguf",
+            overwrite,
+            lambda folder, file: serving._fingerprint(str(folder / "model-00001-of-00002.gguf"), ()),
+        ),
+        row(
+            "an adapter's folder that an argument of the server names is overwritten likewise",
+            "it is another model, to which no stored answer belongs",
+            "adapter_model.safetensors",
+            overwrite,
+            lambda folder, file: serving._fingerprint("org/model", ("--lora-modules", f"a={folder}")),
+        ),
+    ],
+)
+def test_replaced_weights_are_another_model(weights, name, change, fingerprint):
+    folder, file = weights(name)
+    (folder / "model-00001-of-00002.gguf").write_bytes(b"GGUF")
+    before = fingerprint(folder, file)
+    assert fingerprint(folder, file) == before
+    change(file)
+    assert fingerprint(folder, file) not in (before, None)
+
+
+@fault("the digest that is kept of a weight file is cut off", "the file is hashed again")
+def test_a_kept_digest_that_is_damaged_is_not_used(weights, tmp_path):
+    folder, _ = weights()
+    before = files_digest(folder)
+    (kept,) = (tmp_path / "home" / "file_digests").iterdir()
+    whole = kept.read_text()
+    kept.write_text(whole[:-1])
+    assert files_digest(folder) == before and kept.read_text() == whole
+
+
+@fault("the digest of a weight file cannot be kept, as the home folder is a file", "it is hashed at every start")
+def test_digests_that_cannot_be_kept(weights, tmp_path):
+    folder, file = weights()
+    (tmp_path / "home").write_text("in the way")
+    before = files_digest(folder)
+    overwrite(file)
+    assert files_digest(folder) != before
