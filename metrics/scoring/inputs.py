@@ -99,6 +99,24 @@ def _first_misfit(argument: str, values: Any, columns: int | None) -> str:
     return ""
 
 
+def scaled(values: FloatArray) -> tuple[FloatArray, int]:
+    """Values of sizes up to 1, so that neither sums nor squares of very large and very small ones leave the range.
+
+    Args:
+        values: Finite numbers, shape (n,), n >= 1.
+
+    Returns:
+        The values divided by a power of two, which rounds nothing, and its exponent.
+
+    Examples:
+        >>> values, exponent = scaled(np.array([3.0, -4.0]))
+        >>> values.tolist(), exponent
+        ([0.375, -0.5], 3)
+    """
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    return np.ldexp(values, -exponent), exponent
+
+
 def check_count(argument: str, value: object) -> None:
     """Refuse what is no whole number of at least 1.
 

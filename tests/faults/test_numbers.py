@@ -1,9 +1,16 @@
 """Numbers: replies and data that could change a score."""
 
+import math
+import warnings
+
+import numpy as np
 import pytest
 
 from eyechart.metrics.scoring.choices.replies import read_reply
-from tests.faults.fault import row
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+from eyechart.metrics.scoring.quality.pooling import ensemble_logits, read_logits, read_scores
+from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_scores
+from tests.faults.fault import fault, row
 
 
 @pytest.mark.parametrize(
@@ -15,3 +22,106 @@ from tests.faults.fault import row
 )
 def test_texts_that_look_like_letters(options, reply, letters):
     assert read_reply(reply, options)[0] == letters
+
+
+SAME = "all scores are those of the same values in the usual range"
+N = 40
+PREDICTED = np.random.default_rng(0).normal(size=N)
+OPINIONS = PREDICTED + 0.3 * np.random.default_rng(1).normal(size=N)
+
+
+def scores(predicted, opinions):
+    return quality_scores(read_scores(predicted), opinions, settings=QualitySettings(resamples=50))
+
+
+@pytest.mark.parametrize(
+    ("of_predictions", "of_opinions"),
+    [
+        row("predicted scores are as large as 1.7e308", SAME, 1.7e308, 1),
+        row("opinion scores are as large as 1.7e308", SAME, 1, 1.7e308),
+        row("predicted and opinion scores are as large as 1.7e308", SAME, 1.7e308, 1.7e308),
+        row("predicted scores are as small as 1e-305", SAME, 1e-305, 1),
+        row("opinion scores are as small as 1e-305", SAME, 1, 1e-305),
+    ],
+)
+def test_scores_at_the_ends_of_the_range_of_numbers(of_predictions, of_opinions):
+    predicted, opinions = PREDICTED / np.abs(PREDICTED).max(), OPINIONS / np.abs(OPINIONS).max()
+    usual, found = scores(predicted, opinions), scores(predicted * of_predictions, opinions * of_opinions)
+    for name in ("srcc", "plcc", "krcc", "plcc_fitted", "srcc_ci95", "plcc_ci95"):
+        assert found[name] == pytest.approx(usual[name], abs=1e-6)
+    assert found["rmse_fitted"] / of_opinions == pytest.approx(usual["rmse_fitted"], rel=1e-6)
+
+
+@fault("one of forty predicted scores is 1e308", "correlations and intervals are defined")
+def test_one_score_is_enormous():
+    found = scores(np.append(PREDICTED[1:], 1e308), OPINIONS)
+    assert all(map(math.isfinite, [found["srcc"], found["plcc"], *found["srcc_ci95"], *found["plcc_ci95"]]))
+
+
+@fault("opinion scores differ by less than a rounding of 1e15", "the fit and its interval are defined")
+def test_scores_that_differ_by_little():
+    found = scores(1e15 + np.round(3 * PREDICTED), OPINIONS)
+    assert found["plcc"] > 0.8 and math.isfinite(found["rmse_fitted"]) and math.isfinite(found["plcc_ci95"][0])
+
+
+UNDEFINED = "the scores are nan, and a warning says why"
+
+
+@pytest.mark.parametrize(
+    ("predicted", "opinions", "reason"),
+    [
+        row("all predicted scores are equal", UNDEFINED, np.ones(N), OPINIONS, "all 40 predictions are equal"),
+        row("all opinion scores are equal", UNDEFINED, PREDICTED, np.ones(N), "all 40 references are equal"),
+        row("there is one image", UNDEFINED, PREDICTED[:1], OPINIONS[:1], "at least two items"),
+    ],
+)
+def test_scores_that_are_undefined(predicted, opinions, reason):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = scores(predicted, opinions)
+    assert {one.category for one in caught} == {UndefinedScoreWarning} and reason in str(caught[0].message)
+    assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"))
+
+
+NAMES_ROW = "it is refused; the message names argument and row"
+
+
+@pytest.mark.parametrize(
+    ("compute", "reason"),
+    [
+        row("a predicted score is nan", NAMES_ROW, lambda: read_scores([1, math.nan]), r"predictions\[1\] is nan"),
+        row("a predicted score is infinite", NAMES_ROW, lambda: read_scores([math.inf]), r"predictions\[0\] is inf"),
+        row("a predicted score is a text", NAMES_ROW, lambda: read_scores([1, "x"]), r"predictions\[1\] is 'x'"),
+        row("an opinion score is nan", NAMES_ROW, lambda: scores([1, 2], [1, math.nan]), r"references\[1\] is nan"),
+        row(
+            "a logit is infinite",
+            NAMES_ROW,
+            lambda: read_logits([[1, 2], [1, -math.inf]]),
+            r"predictions\[1\] is \[1.0, -inf\]; it must be finite",
+        ),
+        row(
+            "two logits are 1e308 and -1e308",
+            NAMES_ROW,
+            lambda: read_logits([[1, 2], [1e308, -1e308]]),
+            r"predictions\[1\] is .* difference is too large",
+        ),
+        row(
+            "an image has no second logit", NAMES_ROW, lambda: read_logits([[1, 2], [1]]), r"predictions\[1\] is \[1\]"
+        ),
+        row(
+            "words of an ensemble have logits of different images",
+            "it is refused; the message names the lengths",
+            lambda: ensemble_logits({"good": [1, 2], "fine": [1], "poor": [1, 2]}, ["good", "fine"], ["poor"]),
+            r"lengths \[2, 1\]",
+        ),
+        row(
+            "there are more opinion scores than predicted ones",
+            NAMES_ROW,
+            lambda: scores([1, 2], [1, 2, 3]),
+            "row 2 is the first without a partner",
+        ),
+    ],
+)
+def test_numbers_that_are_refused(compute, reason):
+    with pytest.raises(InputError, match=reason):
+        compute()

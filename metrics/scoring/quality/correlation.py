@@ -15,7 +15,7 @@ from scipy.special import expit
 from scipy.stats import kendalltau, rankdata
 
 from eyechart.metrics.scoring.errors import UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_numbers
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_numbers, scaled
 from eyechart.metrics.scoring.quality.sigmoid import SigmoidFit, fit_sigmoid
 
 FitName = Literal["logistic4", "logistic5"]
@@ -125,7 +125,7 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
         1.0
     """
     check_member("fit", fit, tuple(_PARAMETERS))
-    x, y = _pair(predictions, references)
+    (x, scale_x), (y, scale_y) = map(scaled, _pair(predictions, references))
     plain = _pearson(x, y)
     if len(x) <= _PARAMETERS[fit]:
         raise UndefinedScoreError(f"{fit} needs at least {_PARAMETERS[fit] + 1} points; there are {len(x)}")
@@ -141,20 +141,24 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
     if np.ptp(found.fitted) < _FLAT:
         raise UndefinedScoreError(f"the best {fit} is constant; a correlation with a constant is undefined")
     mapped = found.fitted * sy + my
-    return Fit(
-        name=fit,
-        parameters=_parameters(fit, found, mx, sx, my, sy),
-        mapped=mapped,
-        plcc=float(np.copysign(abs(_pearson(mapped, y)), plain)),
-        rmse=float(np.sqrt(np.mean((found.fitted - v) ** 2))) * sy,
-    )
+    error = np.sqrt(np.mean((found.fitted - v) ** 2)) * sy
+    # In the units of values near 1e308 or 1e-308, a parameter may be infinite or undefined.
+    with np.errstate(all="ignore"):
+        units = (*np.ldexp([mx, sx], scale_x), *np.ldexp([my, sy], scale_y))
+        return Fit(
+            name=fit,
+            parameters=tuple(map(float, _parameters(fit, found, *units))),
+            mapped=np.ldexp(mapped, scale_y),
+            plcc=float(np.copysign(abs(_pearson(mapped, y)), plain)),
+            rmse=float(np.ldexp(error, scale_y)),
+        )
 
 
 def _standardised(values: FloatArray) -> tuple[FloatArray, float, float]:
     """Values at mean 0 and spread 1, so that one set of starts and bounds fits every scale; the mean and the spread."""
     mean = values.mean()
     deviations = values - mean
-    # Scaling first keeps squares of very large and very small numbers in range.
+    # The values are scaled, but they may differ by little.
     largest = np.abs(deviations).max()
     spread = largest * (deviations / largest).std()
     return deviations / spread, float(mean), float(spread)
@@ -191,7 +195,8 @@ def _pair(predictions: ArrayLike, references: ArrayLike) -> tuple[FloatArray, Fl
 
 
 def _pearson(x: FloatArray, y: FloatArray) -> float:
-    # Scaling first keeps squares of very large and very small numbers in range.
+    (x, _), (y, _) = scaled(x), scaled(y)
     dx, dy = x - x.mean(), y - y.mean()
+    # They may differ by little.
     dx, dy = dx / np.abs(dx).max(), dy / np.abs(dy).max()
     return float(np.clip(np.dot(dx, dy) / np.sqrt(np.dot(dx, dx) * np.dot(dy, dy)), -1.0, 1.0))

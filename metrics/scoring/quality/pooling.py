@@ -110,7 +110,11 @@ def pool(logits: ArrayLike, strategy: Strategy = "softmax", temperature: float =
     if ties == "released":
         values = _released_softmax(pairs, temperature)
         return Pooled(values, values)
-    difference = pairs[:, 0] - pairs[:, 1]
+    with np.errstate(over="ignore"):
+        difference = pairs[:, 0] - pairs[:, 1]
+    if not np.isfinite(difference).all():
+        row = int(np.argmin(np.isfinite(difference)))
+        raise InputError(f"predictions[{row}] is {pairs[row].tolist()}, whose difference is too large for a number")
     return Pooled(expit(difference / temperature), difference)
 
 

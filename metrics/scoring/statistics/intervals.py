@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers, scaled
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts, score_resamples
 
 IntArray = NDArray[np.int32]
@@ -252,7 +252,7 @@ class _Ranking:
         distinct, self.dense = np.unique(values, return_inverse=True)
         self.order = np.argsort(values, kind="stable")
         self.tied = len(distinct) < len(values)
-        self.sorted = not self.tied and bool(np.all(np.diff(values) > 0))
+        self.sorted = not self.tied and bool(np.all(values[1:] > values[:-1]))
 
     def midranks(self, counts: FloatArray) -> tuple[IntArray, float]:
         """Twice each item's mid-rank in the resample less the mean rank, and their sum of squares over the draws."""
@@ -283,6 +283,7 @@ def _srcc(x: tuple[IntArray, float], y: tuple[IntArray, float], counts: FloatArr
 
 def _moments(x: FloatArray, y: FloatArray) -> FloatArray:
     """Rows whose weighted sums give a weighted Pearson correlation, from standardised values for precision."""
+    (x, _), (y, _) = scaled(x), scaled(y)
     u = (x - x.mean()) / (x.std() or 1.0)
     v = (y - y.mean()) / (y.std() or 1.0)
     return np.stack([u, v, u * u, v * v, u * v])
