@@ -8,6 +8,10 @@ from typing import Any
 
 import openai
 
+# Replies have kilobytes, log-probabilities of a whole prompt a few megabytes.
+_MOST_BYTES = 64 * 2**20
+_OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
+
 
 class TimedClient(openai.DefaultHttpxClient):
     """Gives up an answer that is not whole in time.
@@ -37,8 +41,7 @@ class TimedClient(openai.DefaultHttpxClient):
                 opened.append(response)
                 if given_up.is_set():
                     response.close()
-                response.read()
-                done.put(response)
+                done.put(_read(response))
             except Exception as error:
                 done.put(error)
 
@@ -50,12 +53,29 @@ class TimedClient(openai.DefaultHttpxClient):
             given_up.set()
             for response in opened:
                 response.close()
-            # By name: it is httpx's or httpx2's, as the version of openai has it.
-            package = sys.modules[openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0]]
-            raise package.ReadTimeout("the answer was not whole in time", request=request) from None
+            raise _package().ReadTimeout("the answer was not whole in time", request=request) from None
         if isinstance(found, Exception):
             raise found
         if found.status_code >= 500 and self._is_final(found.text):
             # What openai's client reads as the server's own word.
             found.headers["x-should-retry"] = "false"
         return found
+
+
+def _read(response: Any) -> Any:
+    """The same response with its whole body, unless that has no end."""
+    parts, size = [], 0
+    for part in response.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > _MOST_BYTES:
+            response.close()
+            raise _package().ReadError(f"the answer has more than {_MOST_BYTES:,} bytes", request=response.request)
+    # The body is decoded.
+    headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_ENCODING]
+    return _package().Response(response.status_code, headers=headers, content=b"".join(parts), request=response.request)
+
+
+def _package() -> Any:
+    """What the client is made with: httpx or httpx2, as the version of openai has it."""
+    return sys.modules[openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0]]
