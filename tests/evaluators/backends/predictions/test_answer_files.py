@@ -2,11 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from tests.evaluators.backends.predictions.files import write_json, write_jsonl
 
@@ -38,28 +36,3 @@ def test_a_file_of_aesbench_tells_its_part(tmp_path: Path, part: str, config: st
     found, predictions = read_predictions(tmp_path / "a.json")
     assert found.config == config
     assert [(one.names, one.text) for one in predictions] == [(("1.jpg",), "A\n"), (("春 2.png",), "")]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"1.jpg": {"AesP_response": "A"}, "2.jpg": {"AesE_response": "B"}}, "row 2: 'AesP_response' is not there"),
-        ({"1.jpg": {"AesP_response": "A", "x": "B"}}, "row 1: 2 values for an image; expected its answer alone"),
-        ({"1.jpg": {"AesX_response": "A"}}, "which is the form of no tool"),
-        ({" ": {"AesP_response": "A"}}, "row 1: 'image' is empty"),
-        ({"1.jpg": {"AesP_response": ["A"]}}, "row 1: expected text, found"),
-        ([{**ROW, "candidates": "Yes"}], "row 1: 'candidates' is 'Yes'; expected a list of strings"),
-        ([{**ROW, "img_path": ""}], "row 1: 'img_path' is empty"),
-        ([ROW, {"img_path": "10.jpg"}], "row 2: 'response' is not there, as in other rows"),
-    ],
-)
-def test_malformed_rows_are_named(tmp_path: Path, content: Any, message: str) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(content))
-    with pytest.raises(BadAnnotationError, match=message):
-        read_predictions(tmp_path / "a.json")
-
-
-def test_an_image_that_is_there_twice_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('{"1.jpg": {"AesP_response": "A"}, "1.jpg": {"AesP_response": "B"}}')
-    with pytest.raises(BadAnnotationError, match="appears twice in one object"):
-        read_predictions(tmp_path / "a.json")

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
@@ -62,33 +62,6 @@ def test_predictions_that_nobody_asked_for_are_counted(tmp_path, questions):
     lines = [{"id": f"q{i}", "text": "A"} for i in range(8)]
     settings = run("q_bench/perception", write(tmp_path, *lines), questions).settings["model"]
     assert (settings["predictions"], settings["predictions_unused"]) == (8, 2)
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("{not json}\n", "not valid JSON"),
-        ([1], "expected a JSON object, found a list"),
-        ({"text": "A"}, "'id' is None"),
-        ({"id": "", "text": "A"}, "'id' is ''"),
-        ({"id": "q1"}, "neither 'text' nor 'logits'"),
-        ({"id": "q1", "text": 3}, "'text' is 3"),
-        ({"id": "q1", "logits": [1, 2]}, "'logits' is"),
-        ({"id": "q1", "logits": {"good": "high"}}, "the logit of 'good' is 'high'"),
-        ('{"id": "q1", "logits": {"good": NaN}}\n', "the logit of 'good' is nan"),
-        ({"id": "q1", "logits": {"good": True}}, "the logit of 'good' is True"),
-        ({"id": "q1", "text": "A", "options": "Good"}, "'options' is 'Good'"),
-        ('{"id": "q1", "logits": {"good": 1' + "0" * 400 + "}}\n", "the logit of 'good' is 1000"),
-        ('{"id": "q1", "text": "\\ud83d"}\n', "'text' is '\\ud83d'"),
-        ("[" * 100_000 + "\n", "not valid JSON"),
-        ({"id": "q0", "text": "B"}, "id 'q0', pass 'main' was already given in row 1"),
-    ],
-)
-def test_a_malformed_line_is_named(tmp_path, line, reason):
-    path = write(tmp_path, {"id": "q0", "text": "A"}, line)
-    with pytest.raises(BadAnnotationError) as caught:
-        PredictionsFileBackend(path)
-    assert f"answers.jsonl, row 2: {reason}" in str(caught.value)
 
 
 def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photographs):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.requests.types import Request
@@ -68,23 +68,6 @@ def test_equal_rows_count_once_and_different_ones_are_an_error(tmp_path, name, r
     assert "predictions_repeated" not in PredictionsFileBackend(write(tmp_path / name, [row])).settings()
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"logit_poor": "high"}, "'logit_poor' is 'high'; expected a finite number"),
-        ({"logit_excellent": None}, "'logit_excellent' is None; expected a finite number"),
-        ({"img_path": " "}, "'img_path' is empty"),
-        ({"img_path": ["a"]}, r"expected text, found \['a'\]"),
-    ],
-)
-def test_malformed_objects_of_released_logits_are_named(tmp_path, change, reason):
-    row = {"img_path": "a.png", "gt_score": "2.82 ", "logit_good": 1, "logit_poor": 2}
-    path = tmp_path / "agi.json"
-    path.write_text(json.dumps(row) + json.dumps(row | {"img_path": "b.png"} | change))
-    with pytest.raises(BadAnnotationError, match=rf"agi\.json, row 2: {reason}"):
-        PredictionsFileBackend(path)
-
-
 @pytest.mark.parametrize("between", ["", "\n", "list"])
 def test_released_logits_one_behind_the_other_or_in_a_list(tmp_path, between):
     rows = [{"img_path": f"{i}.png", "gt_score": "2.82 ", "logit_high": i, "logit_low": -1.5} for i in range(3)]
@@ -93,75 +76,6 @@ def test_released_logits_one_behind_the_other_or_in_a_list(tmp_path, between):
     found, predictions = read_predictions(path)
     assert found.name == "q-bench-logits"
     assert [dict(prediction.logits or {}) for prediction in predictions] == [{"high": i, "low": -1.5} for i in range(3)]
-
-
-@pytest.mark.parametrize(
-    ("row", "found"),
-    [
-        ({"question": "Why?", "answer": "A"}, "holds 'question', 'answer', which is the form of no tool"),
-        ({}, "holds nothing, which is the form of no tool"),
-        (
-            {"id": "q1", "text": "A", "doc_id": 0, "filtered_resps": "A"},
-            "which is the form of several tools: eyechart, lmms-eval",
-        ),
-    ],
-)
-def test_an_unknown_form_says_which_ones_there_are(tmp_path, row, found):
-    with pytest.raises(BadAnnotationError) as caught:
-        read_predictions(write_jsonl(tmp_path / "a.jsonl", [row]))
-    assert found in str(caught.value)
-    assert "A .jsonl file has id, text or logits or score (eyechart); doc_id, " in str(caught.value)
-    assert "prediction (vlmevalkit)" not in str(caught.value)
-
-
-def test_a_row_without_the_columns_of_the_others_is_named(tmp_path):
-    rows = [VLMEVALKIT, {"index": 2, "answer": "B"}]
-    with pytest.raises(BadAnnotationError, match=r"a\.json, row 2: 'prediction' is not there, as in other rows"):
-        read_predictions(write_json(tmp_path / "a.json", rows))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        ("a.txt", b"A", r"predictions files end in \.jsonl, .*, not '\.txt'"),
-        ("a", b"A", "not ''"),
-        ("a.jsonl", b"", "holds no predictions"),
-        ("a.jsonl", b"\xef\xbb\xbf\r\n", "holds no predictions"),
-        ("a.json", b"", "not valid JSON"),
-        ("a.json", b"[]", "holds no predictions"),
-        ("a.json", b'"A"', "expected a JSON list of objects, found a string"),
-        (
-            "a.json",
-            b'{"index": {"0": 1}, "prediction": {"0": "A"}}',
-            "row 1: expected text, found {'0': 1}",
-        ),
-        ("a.json", b"[3]", "row 1: expected a JSON object, found a number"),
-        ("a.tsv", b"", "the file is empty; expected a header line"),
-        ("a.tsv", b"index\tprediction\n", "holds no predictions"),
-        ("a.tsv", b"index\tprediction\n1\n", r"row 2: 1 field\(s\) where the header has 2"),
-        ("a.tsv", b'index\tprediction\n1\t"A\n', "the file ends inside a quotation"),
-        ("a.tsv", "index\tprediction\n1\té\n".encode("latin-1"), "row 2: field 'prediction' is not UTF-8 text"),
-        ("a.tsv", "index\tprediction\n1\tA\n".encode("utf-16"), "row 1: not UTF-8 text"),
-        ("a.json", '[{"index": 1, "prediction": "好"}]'.encode("gbk"), "not UTF-8 text"),
-        ("a.csv", b"image,mos\na.png,1\n", "holds 'image', 'mos', which is the form of no tool"),
-        ("a.csv", "image,score\né,1\n".encode("latin-1"), "not UTF-8 text"),
-        ("a.xlsx", b"index\tprediction\n", "cannot be read as XLSX"),
-        ("a.xlsx", b"", "cannot be read as XLSX"),
-    ],
-)
-def test_files_that_cannot_be_read_are_named(tmp_path, name, content, reason):
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(BadAnnotationError, match=reason) as caught:
-        read_predictions(path)
-    assert str(path) in str(caught.value)
-
-
-def test_folders_and_files_that_are_not_there(tmp_path):
-    with pytest.raises(BadAnnotationError, match="a folder; expected a predictions file"):
-        read_predictions(tmp_path)
-    with pytest.raises(MissingFileError, match="the predictions file does not exist"):
-        read_predictions(tmp_path / "a.xlsx")
 
 
 JSON = st.recursive(

@@ -66,18 +66,3 @@ def test_a_score_answers_no_question(tmp_path):
     path = write(tmp_path, "image,score\na.png,1\n")
     (response,) = PredictionsFileBackend(path).answer([Request("a.png", ("Is it sharp?",), (), options=("Yes", "No"))])
     assert "row 2: no text" in str(response.error)
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("a.png,high", "'score' is 'high'; expected a finite number"),
-        ("a.png,nan", "'score' is 'nan'; expected a finite number"),
-        ("a.png,", "'score' is ''; expected a finite number"),
-        (",1", "'image' is empty"),
-        ("a.png,1,2", r"3 field\(s\) where the header has 2"),
-    ],
-)
-def test_a_malformed_row_is_named(tmp_path, line, reason):
-    with pytest.raises(BadAnnotationError, match=rf"niqe\.csv, row 3: {reason}"):
-        PredictionsFileBackend(write(tmp_path, f"image,score\nb.png,1\n{line}\n"))
