@@ -5,7 +5,8 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-_MAY_BE_EMPTY = ("--system-prompt", "--judge-system-prompt", "--serve-args")
+# The options of a server may be none.
+_MAY_BE_EMPTY = ("--serve-args",)
 
 
 class Command(TyperCommand):

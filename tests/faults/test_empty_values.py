@@ -26,6 +26,7 @@ PERCEPTION = ("run", "q_bench/perception")
         row("--out '' would write into the current folder", REFUSED, (*PERCEPTION, "--mini", "--out", ""), None),
         row("--model '' would run the bundled model", REFUSED, (*PERCEPTION, "--mini", "--model", ""), None),
         row("--base-url '' would send all images to OpenAI", REFUSED, (*PERCEPTION, "--base-url", ""), None),
+        row("--system-prompt '' says nothing", REFUSED, (*PERCEPTION, "--mini", "--system-prompt", ""), None),
         row("--adapter '' would leave it out", REFUSED, (*PERCEPTION, "--model", "m", "--adapter", ""), None),
         row("score --predictions '' would read the current folder", REFUSED, ("score", "t", "--predictions", ""), None),
         row("report '' would take the current folder for a run", REFUSED, ("report", ""), "an argument"),
@@ -73,7 +74,7 @@ def test_an_empty_argument_in_python(load, tmp_path, monkeypatch):
         load()
 
 
-@fault("--system-prompt '' is given", "it is no mistake: the system says nothing")
-def test_texts_may_be_empty():
-    done = CliRunner().invoke(app, ["run", "no such task", "--system-prompt", ""])
-    assert done.exit_code == 2 and "no such task" in done.output
+@fault("--serve-args '' is given", "it is no mistake: the server has no options of its own")
+def test_the_options_of_a_server_may_be_none(tmp_path):
+    done = CliRunner().invoke(app, [*PERCEPTION, "--serve", "vllm", "--serve-args", "", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and "--serve needs --model" in done.output

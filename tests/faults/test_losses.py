@@ -1,0 +1,74 @@
+"""Losses: log-probabilities of given texts that a server returns, and that are none."""
+
+import math
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
+from eyechart.evaluators.requests.types import Request
+from tests.faults.fault import row
+
+
+def scored(*tokens):
+    """A server's answer about a prompt of these tokens, (id, log-probability)."""
+    places = [None, *({str(token): {"logprob": value}, "9": {"logprob": -0.1}} for token, value in tokens)]
+    return {"choices": [{"message": {"content": "x"}}], "prompt_logprobs": places}
+
+
+def said(*tokens):
+    """A server's reply of these tokens, (text, log-probability)."""
+    places = [{"token": token, "logprob": value} for token, value in tokens]
+    content = [{**place, "top_logprobs": [place]} for place in places]
+    message = {"content": "".join(token for token, _ in tokens)}
+    return {"choices": [{"message": message, "logprobs": {"content": content}}]}
+
+
+# What shows that a server goes on: a reply, and its rest.
+GOES_ON = (said(("A", -0.1), (" blur", -0.2)), said((" blur", -0.2)))
+BEFORE = ((1, -1.0), (2, -2.0))
+
+
+OF_ITEM = "the item has an error that says so"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        row(
+            "a server returns likelier tokens besides those of a text",
+            "the text's own count",
+            scored(*BEFORE, (3, -0.5), (4, -0.25)),
+            None,
+        ),
+        row(
+            "a server's tokens of a text melt with those before it",
+            "the run stops and says so",
+            scored((1, -1.0), (5, -2.0), (3, -0.5)),
+            "tokens of 'Blurry' cannot be separated from those of the text before",
+        ),
+        row("a server gives a text no tokens", "the run stops and says so", scored(*BEFORE), "cannot be separated"),
+        row("a server gives a text a probability of 0", OF_ITEM, scored(*BEFORE, (3, -9999.0)), "a probability of 0"),
+        row("a log-probability of a text is NaN", OF_ITEM, scored(*BEFORE, (3, math.nan)), "this one is nan"),
+        row("a log-probability of a text is positive", OF_ITEM, scored(*BEFORE, (3, 0.5)), "this one is 0.5"),
+        row(
+            "a server returns no log-probabilities of a prompt any more",
+            OF_ITEM,
+            {"choices": [{"message": {"content": "x"}}]},
+            "returned no prompt_logprobs, as it did before",
+        ),
+    ],
+)
+def test_what_gives_no_loss_is_an_error_of_the_item_or_of_all(script, backend, answer, error):
+    model = backend(concurrency=1)
+    script.say(scored(*BEFORE), *GOES_ON, scored(*BEFORE), answer)
+    request = Request("0", ("?",), (), prefill="#Answer:", continuations=("Blurry",))
+    if error is None:
+        (response,) = model.answer([request])
+        assert [(loss.total, loss.tokens) for loss in response.losses] == [(0.75, 2)]
+    elif "separated" in error:
+        with pytest.raises(ModelError, match=error):
+            list(model.answer([request]))
+    else:
+        (response,) = model.answer([request])
+        with pytest.raises(EndpointError, match=error):
+            raise response.error
