@@ -8,6 +8,7 @@ from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.evaluators.backends.wrapper import BackendWrapper
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.stored_form import ANSWER, misfit
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 # Looked up together, so that stored answers come without waiting for the keys of all requests.
@@ -24,7 +25,8 @@ class StoredBackend(BackendWrapper):
 
     Each answer is on the disk before it is handed on, in a transaction of its own: that takes about 0.1 ms, and
     backends hand their answers on one by one. Requests that differ in row or pass alone are asked once. Errors are not
-    stored, nor anything that a backend without an identity says. `Response.stored` says where an answer came from.
+    stored, nor what cannot be scored, such as a logit of NaN, nor anything that a backend without an identity says.
+    `Response.stored` says where an answer came from.
 
     Args:
         backend: What answers; the requests that are missing reach it in one call.
@@ -71,8 +73,9 @@ class StoredBackend(BackendWrapper):
             )
         for response in self._backend.answer(asked):
             key = keys[response.request.id, response.request.pass_name]
-            if response.error is None and isinstance(key, bytes):
-                self._store.put(self.name, {key: _value(response)})
+            value = _value(response)
+            if response.error is None and isinstance(key, bytes) and misfit(value, ANSWER) is None:
+                self._store.put(self.name, {key: value})
             for request in waiting[key]:
                 yield replace(response, request=request)
 

@@ -1,4 +1,4 @@
-"""The forms that stored values have, checked when they are read: a store may be edited by hand, or a disk fail."""
+"""The forms that stored values have, checked when they are written and read: a store may be edited, or a disk fail."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -29,15 +29,21 @@ def _is_count(value: object) -> bool:
 
 
 def _is_loss(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and _is_number(value[0]) and _is_count(value[1]) and value[1] > 0
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and _is_number(value[0])
+        and _is_count(value[1])
+        and value[1] > 0
+    )
 
 
 def _list_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(check, value))
+    return lambda value: isinstance(value, list | tuple) and all(map(check, value))
 
 
 def _dict_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+    return lambda value: isinstance(value, Mapping) and all(map(check, value.values()))
 
 
 ANSWER: Form = {
@@ -78,10 +84,17 @@ def read_value(stored: object, form: Form) -> dict[str, Any]:
         raise ValueError(f"an answer is no JSON: {error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"an answer is {brief(value)}; expected a JSON object")
+    if (reason := misfit(value, form)) is not None:
+        raise ValueError(reason)
+    return value
+
+
+def misfit(value: Mapping[str, Any], form: Form) -> str | None:
+    """What in a value is not of a form; None where all is."""
     for name, item in value.items():
         if name not in form or not form[name](item):
-            raise ValueError(f"an answer holds {brief(name)} as {brief(item)}")
-    return value
+            return f"an answer holds {brief(name)} as {brief(item)}"
+    return None
 
 
 def why_unreadable(key: object, model: object, stored_at: object, value: object) -> str | None:

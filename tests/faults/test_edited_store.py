@@ -1,6 +1,7 @@
 """Edited store: rows and tables that were changed by hand, or that a disk lost bits of."""
 
 import contextlib
+import math
 import sqlite3
 
 import pytest
@@ -13,7 +14,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.stored_form import REPLY
-from eyechart.evaluators.requests.types import Request
+from eyechart.evaluators.requests.types import Request, Response
 from tests.evaluators.requests.test_store import fill, keys
 from tests.faults.fault import fault, row
 from tests.faults.test_store import open_error
@@ -143,3 +144,17 @@ def test_a_store_with_an_edited_row_can_be_cleared(path):
     with ResponseStore.open(path) as store:
         store._connection.execute("UPDATE responses SET stored_at = 'yesterday' WHERE key = ?", keys(1))
     assert responses.clear(path) == {"a/b": 3}
+
+
+@fault("a backend of one's own gives a logit of NaN", "it is not stored, so that no later run ends at it")
+def test_what_cannot_be_scored_is_not_stored(path):
+    class Broken(FunctionBackend):
+        def identity(self):
+            return {"name": "broken"}
+
+        def answer(self, requests):
+            yield from (Response(request, logits={"good": math.nan, "poor": 1.0}) for request in requests)
+
+    with ResponseStore.open(path) as store:
+        list(StoredBackend(Broken(len), store).answer([Request("x", ("?",), (), words=("good", "poor"))]))
+        assert not store.models()

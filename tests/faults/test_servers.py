@@ -94,6 +94,8 @@ ONCE = "the item has an error that says what is wrong with the answer; it is not
 )
 def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason, monkeypatch):
     monkeypatch.setattr(timed_client, "_MOST_BYTES", 10**6)
+    # Not the half second before a retry.
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
     timeout = {"timeout": 1.0} if fault in (slow, trickle) else {}
     script.say(fault)
     response, model = ask(**timeout)
