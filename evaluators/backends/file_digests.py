@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from eyechart.datasets_scripts.common.paths import eyechart_home
 
 # Smaller files are hashed as fast as their SHA-256 is looked up.
 _SMALL = 4 * 2**20
+# Seconds for which the time of change may stay the same although a file changes, as it is rounded.
+_ROUNDING = 2.0
 
 
 def files_digest(path: str | Path) -> str:
@@ -45,7 +48,7 @@ def _name(file: Path, root: Path) -> str:
 
 def _content_digest(file: Path) -> str:
     """The SHA-256 of a file's contents, in hexadecimal."""
-    status = file.stat()
+    started, status = time.time(), file.stat()
     if status.st_size <= _SMALL:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     kept = eyechart_home() / "file_digests" / f"{status.st_dev}-{status.st_ino}"
@@ -56,8 +59,8 @@ def _content_digest(file: Path) -> str:
             return known
     with file.open("rb") as opened:
         found = hashlib.file_digest(opened, "sha256").hexdigest()
-    # A file that changes meanwhile is read again the next time, and so is one whose digest cannot be kept.
-    if file.stat().st_ctime_ns == status.st_ctime_ns:
+    # A file that changes meanwhile is read again the next time, and so is one that has changed just now.
+    if file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING:
         with contextlib.suppress(OSError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             unfinished = kept.with_name(f"{kept.name}.{os.getpid()}")

@@ -1,11 +1,14 @@
 """Weights: replaced ones are another model, to which no stored answer belongs."""
 
+import hashlib
 import os
 import shutil
+import time
 from types import SimpleNamespace
 
 import pytest
 
+from eyechart.evaluators.backends import file_digests
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.local.loading import model_fingerprint
@@ -19,12 +22,14 @@ LARGE = 5 * 2**20
 def weights(tmp_path, monkeypatch):
     """Makes a model folder with one large file; gives the folder and that file."""
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(file_digests, "_ROUNDING", 0.02)
 
     def make(name="model.safetensors"):
         folder = tmp_path / "model"
         folder.mkdir()
         (folder / "config.json").write_text("{}")
         (folder / name).write_bytes(bytes(LARGE))
+        time.sleep(0.05)
         return folder, folder / name
 
     return make
@@ -120,3 +125,37 @@ def test_digests_that_cannot_be_kept(weights, tmp_path):
     before = files_digest(folder)
     overwrite(file)
     assert files_digest(folder) != before
+
+
+@fault("a weight file changes while it is hashed", "its digest is not kept")
+def test_a_file_that_changes_meanwhile(weights, tmp_path, monkeypatch):
+    folder, file = weights()
+    digest = hashlib.file_digest
+
+    def changing(opened, algorithm):
+        found = digest(opened, algorithm)
+        overwrite(file)
+        return found
+
+    monkeypatch.setattr(hashlib, "file_digest", changing)
+    before = files_digest(folder)
+    assert not (tmp_path / "home" / "file_digests").exists()
+    monkeypatch.undo()
+    assert files_digest(folder) != before
+
+
+@fault("a weight file was written less than two seconds before", "its digest is not kept, as its time is rounded")
+def test_a_file_that_was_just_written(weights, tmp_path, monkeypatch):
+    folder, _ = weights()
+    monkeypatch.setattr(file_digests, "_ROUNDING", 60)
+    files_digest(folder)
+    assert not (tmp_path / "home" / "file_digests").exists()
+
+
+@fault("a model folder holds a named pipe and a link that leads nowhere", "they do not count, and nothing waits")
+def test_what_is_no_file(weights):
+    folder, _ = weights()
+    before = files_digest(folder)
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to("nowhere")
+    assert files_digest(folder) == before
