@@ -50,7 +50,6 @@ ONCE = "the item has an error that says what is wrong with the answer; it is not
     ("fault", "reason"),
     [
         row("a server answers 408", AGAIN, refusal(408), "answered 408 after 1 retry: some reason"),
-        row("a server answers 409", AGAIN, refusal(409), "answered 409 after 1 retry: some reason"),
         row("a server answers 429", AGAIN, refusal(429), "answered 429 after 1 retry: some reason"),
         row("a server answers 503", AGAIN, refusal(503), "answered 503 after 1 retry: some reason"),
         row(

@@ -20,7 +20,6 @@ FIVE = "after five requests the run stops, and the error names the option that h
     "status",
     [
         row("a server refuses the key (401)", "the run stops and says so", 401),
-        row("a server refuses permission (403)", "the run stops and says so", 403),
         row("a server does not know the model (404)", "the run stops and says so", 404),
     ],
 )
