@@ -46,17 +46,17 @@ def check_not_empty(argument: str, value: object) -> None:
         raise UsageError(f"{argument}='' is empty; give one, or leave it out")
 
 
-def release_folder(data_dir: str) -> str:
-    """Return `data_dir` as an absolute path.
+def release_folder(data_dir: str, argument: str = "data_dir") -> str:
+    """Return `data_dir` as an absolute path; errors call it `argument`.
 
     Raises:
         UsageError: It is empty, which would be the current folder.
         MissingFileError: It is not a folder.
     """
-    check_not_empty("data_dir", data_dir)
+    check_not_empty(argument, data_dir)
     folder = os.path.abspath(os.path.expanduser(data_dir))
     if not os.path.isdir(folder):
-        raise MissingFileError("data_dir is not a folder", path=folder)
+        raise MissingFileError(f"{argument} is not a folder", path=folder)
     return folder
 
 

@@ -134,7 +134,11 @@ class TwoAfcConfig(BenchmarkConfig):
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: Any = None) -> str:
         """Name the cache folder also after the lists of MM21, where they are somewhere else."""
-        lists = {} if self.mm21_dir is None else {"mm21 lists": folder_fingerprint(release_folder(self.mm21_dir))}
+        lists = (
+            {}
+            if self.mm21_dir is None
+            else {"mm21 lists": folder_fingerprint(release_folder(self.mm21_dir, "mm21_dir"))}
+        )
         return super().create_config_id(config_kwargs | lists, custom_features)
 
     def check(self) -> None:

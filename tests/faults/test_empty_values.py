@@ -33,6 +33,18 @@ PERCEPTION = ("run", "q_bench/perception")
         row("leaderboard build '' would take the current folder", REFUSED, ("leaderboard", "build", ""), "argument"),
         row("store prune --model '' would remove all answers", REFUSED, ("store", "prune", "--model", ""), "--model"),
         row(
+            "a setting that names a folder is empty",
+            REFUSED,
+            ("run", "mmbench/en", "--mini", "--set", "exclude_blind_solved="),
+            "exclude_blind_solved",
+        ),
+        row(
+            "an option of a data set that names a folder is empty",
+            REFUSED,
+            ("run", "two_afc/coarse", "--mini", "--data-option", "mm21_dir="),
+            "mm21_dir='' is empty",
+        ),
+        row(
             "--data-dir DATASET= has no path",
             REFUSED,
             (*PERCEPTION, "--data-dir", "llvisionqa="),
@@ -44,7 +56,7 @@ def test_an_empty_value_is_wrong_usage(arguments, named, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, list(arguments))
     named = named or next(argument for argument in arguments[::-1] if argument.startswith("--")).rstrip("=")
-    assert done.exit_code == 2 and named in done.output and "empty" in done.output
+    assert done.exit_code == 2 and named in done.output and ("empty" in done.output or "=''" in done.output)
     assert not list(tmp_path.iterdir())
 
 

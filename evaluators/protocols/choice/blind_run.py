@@ -80,7 +80,7 @@ def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
     """
     if isinstance(folder, BlindRun):
         return folder
-    if not isinstance(folder, str | Path):
+    if not isinstance(folder, str | Path) or folder == "":
         raise ValueError("not a path")
     folder = Path(folder)
     for name in (RESULTS_FILE, PREDICTIONS_FILE):

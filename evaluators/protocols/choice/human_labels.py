@@ -69,7 +69,7 @@ def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     """
     if isinstance(path, HumanLabels):
         return path
-    if not isinstance(path, str | Path):
+    if not isinstance(path, str | Path) or path == "":
         raise ValueError("not a path")
     path = Path(path)
     letters: dict[Key, str] = {}
