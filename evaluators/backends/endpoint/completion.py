@@ -1,6 +1,6 @@
 """What a server sends back for a chat completion, as far as it is used, and checked before it is."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
 
@@ -103,9 +103,12 @@ class Choice(BaseModel):
         return returned and all(token.top_logprobs for token in self.tokens[:1])
 
 
-def _count(value: object) -> int:
+def _count(value: Any) -> int:
     """A number of tokens; 0, as for one that is not told, where none can have it."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else 0
+    is_whole = (isinstance(value, int) and not isinstance(value, bool)) or (
+        isinstance(value, float) and value.is_integer()
+    )
+    return int(value) if is_whole and 0 <= value <= _MOST_TOKENS else 0
 
 
 Count = Annotated[int, BeforeValidator(_count)]
