@@ -14,7 +14,7 @@ _OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class TimedClient(openai.DefaultHttpxClient):
-    """Gives up an answer that is not whole in time.
+    """Gives up an answer that is not whole in time, or has no end.
 
     The client's own timeouts begin again with every byte, so a server that sends one now and then would never end.
 
