@@ -116,7 +116,8 @@ def strip_markdown(text: str) -> str:
         ('C', 'C#')
     """
     whole, text = text, text.rstrip(_MARKDOWN_END)
-    if whole[len(text) :].startswith("#") and "#" not in whole[: len(text)]:
+    removed = whole[len(text) :]
+    if removed.startswith("#") and not removed.startswith("##") and "#" not in whole[: len(text)]:
         # Not the end of a heading, but a name's own sign.
         text += "#"
     if text[:1].isalnum():
