@@ -1,10 +1,8 @@
 """Where eyechart keeps its own files, and how it finds the files of a release."""
 
 import os
-import tempfile
 import unicodedata
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from eyechart.datasets_scripts.common.errors import MissingFileError
@@ -19,21 +17,6 @@ def eyechart_home() -> Path:
     if home:
         return Path(home).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
-
-
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give an empty folder to fill, which becomes `folder` when the block ends: complete or not at all.
-
-    Raises:
-        OSError: `folder` was made and filled meanwhile, or one of the two cannot be made.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-        unfinished = Path(temporary) / "unfinished"
-        unfinished.mkdir()
-        yield unfinished
-        unfinished.rename(folder)
 
 
 def release_folder(data_dir: str) -> str:

@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 
 from eyechart.datasets_scripts.catalog import find_dataset
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.paths import eyechart_home, whole_folder
+from eyechart.datasets_scripts.common.paths import eyechart_home
+from eyechart.datasets_scripts.common.whole import unwritable, whole_folder
 
 MINI_SEED = 2026
 """First word of every seed used here; training of the bundled model uses seeds from 10,000,000 up."""
@@ -27,6 +27,7 @@ def release(name: str) -> Path:
 
     Raises:
         UsageError: Unknown data set, or the folder cannot be made.
+        OutputError: The disk is full.
     """
     dataset = find_dataset(name)
     parent = eyechart_home() / "mini"
@@ -39,8 +40,9 @@ def release(name: str) -> Path:
     except OSError as error:
         # Another process may have been faster, which is as good.
         if not folder.is_dir():
-            reason = f"the folder {folder} cannot be made: {error.strerror or error}; set EYECHART_HOME to one that can"
-            raise UsageError(reason) from error
+            why = unwritable(f"the folder {folder}", error)
+            why.add_note("EYECHART_HOME names the folder for such files.")
+            raise why from error
     return folder
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.runs.console import checked, printable
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
@@ -54,7 +54,7 @@ def build(
         try:
             return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders)
         except OSError as error:
-            raise UsageError(f"the Space cannot be written to '{out}': {error}") from error
+            raise unwritable(f"the Space in '{out}'", error) from error
 
     outcome = checked(run)
     _print(outcome)
@@ -89,6 +89,6 @@ def _write_outcome(file: Path, outcome: "Outcome") -> None:
         if row.check.unchecked
     ]
     try:
-        file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        write_whole(file, json.dumps(report, indent=2) + "\n")
     except OSError as error:
-        raise UsageError(f"outcome='{file}' cannot be written: {error}; name a file in a folder that exists") from error
+        raise unwritable(f"outcome='{file}'", error) from error

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
+from eyechart.datasets_scripts.common.whole import disk_error
 
 _PLAIN_WIDTH = 140
 # All but tab and line feed: what a terminal obeys instead of showing.
@@ -39,9 +40,14 @@ def print_line(console: Console, text: str, style: str | None = None) -> None:
 
 
 def checked(call: Callable[[], Value]) -> Value:
-    """Run a step; an error that was raised on purpose becomes one line and an exit code."""
+    """Run a step; an error raised on purpose, and one that a full disk led to, becomes one line and an exit code."""
     try:
         return call()
     except EyechartError as error:
         print(printable(f"eyechart: {error.explain()}"), file=sys.stderr)
         raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
+    except Exception as error:
+        if (found := disk_error(error)) is None:
+            raise
+        print(printable(f"eyechart: {found}"), file=sys.stderr)
+        raise typer.Exit(1) from error

@@ -1,13 +1,13 @@
 """Builds the folder of the Space: the page, the boards it shows, and the results that stand on them."""
 
 import datetime
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.datasets_scripts.common.whole import workplace
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.results_file import Results, TaskResult
 from eyechart.evaluators.results.served import unconfirmed_names
@@ -160,14 +160,19 @@ def _keep_newest(found: Sequence[BoardRow], outcome: Outcome) -> None:
 
 
 def _write(accepted: Sequence[BoardRow], out: Path) -> None:
-    if (out / "results").exists():
-        shutil.rmtree(out / "results")
-    (out / BOARD_FOLDER).mkdir(parents=True)
-    for name in PAGE:
-        (out / name).write_bytes((_PAGE / name).read_bytes())
-    for file, results in _runs(accepted).items():
-        (out / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
-    write_boards(accepted, out)
+    """Write everything aside, and move it to its place when it is whole."""
+    out.mkdir(parents=True, exist_ok=True)
+    with workplace(out) as place:
+        (place / BOARD_FOLDER).mkdir(parents=True)
+        for name in PAGE:
+            (place / name).write_bytes((_PAGE / name).read_bytes())
+        for file, results in _runs(accepted).items():
+            (place / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
+        write_boards(accepted, place)
+        if (out / "results").exists():
+            (out / "results").rename(place / "former")
+        for name in ("results", *PAGE):
+            (place / name).replace(out / name)
 
 
 def _runs(accepted: Sequence[BoardRow]) -> dict[str, Results]:

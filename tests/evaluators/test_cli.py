@@ -358,15 +358,6 @@ def test_an_output_folder_that_cannot_be_written_is_an_error_before_anything_run
     assert "file cannot be written" in done.output
 
 
-def test_results_that_can_no_longer_be_written_end_the_run_with_one_line(tmp_path):
-    # A folder in the place of the file: as on a full disk, what is written cannot be moved there.
-    (tmp_path / "predictions.parquet").mkdir()
-    done = invoke("run", "q_bench/perception", "--limit", "2", "--out", tmp_path)
-    assert done.exit_code == 2
-    assert f"the results folder {tmp_path} cannot be written" in done.output and "Traceback" not in done.output
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
-
-
 def test_paths_may_hold_an_equals_sign(photographs_folder, tmp_path):
     folder, _ = photographs_folder
     odd = folder.rename(folder.with_name("a=b"))
