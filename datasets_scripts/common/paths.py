@@ -1,14 +1,19 @@
 """Where eyechart keeps its own files, and how it finds the files of a release."""
 
 import os
+import stat
 import unicodedata
 from collections.abc import Sequence
+from errno import EINVAL
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from eyechart.datasets_scripts.common.errors import MissingFileError
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """How the names of image files end, in lower case."""
+MAX_BYTES = 4 * 2**30
+"""A larger file is not read whole; the image of 100 megapixels that takes most has 0.8 GiB."""
 
 
 def eyechart_home() -> Path:
@@ -17,6 +22,24 @@ def eyechart_home() -> Path:
     if home:
         return Path(home).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
+
+
+def open_regular(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> BinaryIO:
+    """Open a file for reading; what is read whole of a pipe or a device may have no end.
+
+    Args:
+        path: The file, or a link to it.
+        max_bytes: A larger one is not opened.
+
+    Raises:
+        OSError: It cannot be opened, is no regular file, or too large.
+    """
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(EINVAL, "it is a folder, a pipe or a device; expected a regular file")
+    if status.st_size > max_bytes:
+        raise OSError(EINVAL, f"it has {status.st_size:,} bytes; at most {max_bytes:,} are read")
+    return open(path, "rb")
 
 
 def release_folder(data_dir: str) -> str:

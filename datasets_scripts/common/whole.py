@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EDQUOT, EFBIG, EIO, ENOSPC
+from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import EyechartError, OutputError, UsageError
@@ -18,7 +18,7 @@ from eyechart.datasets_scripts.common.errors import EyechartError, OutputError, 
 UNFINISHED = ".eyechart-unfinished-"
 """How the names of hidden folders begin in which files are made."""
 Content = str | bytes | Callable[[Path], object]
-_OF_THE_DISK = (ENOSPC, EDQUOT, EFBIG, EIO)
+_FULL = (ENOSPC, EDQUOT, EFBIG)
 
 
 @contextmanager
@@ -77,13 +77,13 @@ def workplace(folder: Path) -> Iterator[Path]:
 
 
 def unwritable(what: str, error: OSError) -> EyechartError:
-    """The error for something that cannot be written: wrong usage, unless the disk is full or broken.
+    """The error for something that cannot be written: wrong usage, unless the disk is full.
 
     Args:
         what: Names it, as the subject of the message.
         error: Why it cannot be written.
     """
-    if error.errno in _OF_THE_DISK:
+    if error.errno in _FULL:
         return OutputError(_full(what, error))
     return UsageError(f"{what} cannot be written: {error.strerror or error}")
 
@@ -92,7 +92,7 @@ def disk_error(error: BaseException) -> OutputError | None:
     """The error to show for one that a full disk led to, in whatever a library made of it; None for any other."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in _OF_THE_DISK:
+        if isinstance(cause, OSError) and cause.errno in _FULL:
             return OutputError(_full("a file", cause))
         cause = cause.__cause__ or cause.__context__
     return None
