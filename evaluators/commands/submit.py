@@ -8,7 +8,7 @@ import typer
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
-from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import checked, say
 
 if TYPE_CHECKING:
     from eyechart.evaluators.results.finished_runs import Run, TaskKey
@@ -28,7 +28,7 @@ def submit(
     31 March 2026; the test answers of its version 1.1 are public, so that runs on them have scores.
     """
     for line in checked(lambda: _collect(run, task or [], out)):
-        print(line)
+        say(line)
 
 
 def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:

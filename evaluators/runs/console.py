@@ -1,19 +1,18 @@
 """Where the command line prints, and how a command ends."""
 
-import re
 import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.common.whole import disk_error
+from eyechart.evaluators.requests.values import printable
 
 _PLAIN_WIDTH = 140
-# All but tab and line feed: what a terminal obeys instead of showing.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 Value = TypeVar("Value")
 
@@ -24,14 +23,14 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return found if found.is_terminal else Console(stderr=stderr, quiet=quiet, width=_PLAIN_WIDTH)
 
 
-def printable(text: str) -> str:
-    r"""A text of unknown origin for a terminal, control characters as their escapes.
+def say(text: str) -> None:
+    """Print a text that may hold words of unknown origin, such as a path or a name."""
+    print(printable(text))
 
-    Examples:
-        >>> printable("a\x1b[2Jb\n")
-        'a\\x1b[2Jb\n'
-    """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+def cell(text: str) -> str:
+    """A text of unknown origin for a cell of a table: no part is markup, or obeyed by a terminal."""
+    return escape(printable(text))
 
 
 def print_line(console: Console, text: str, style: str | None = None) -> None:
