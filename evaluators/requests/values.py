@@ -50,6 +50,12 @@ def is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects lie within each other on more levels than these."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is not None and (levels == 0 or any(is_deeper(one, levels - 1) for one in inner))
+
+
 def brief(value: object) -> str:
     """A value as text of one line, without anything that a terminal would obey."""
     try:
