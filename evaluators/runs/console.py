@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.common.whole import disk_error
-from eyechart.evaluators.requests.values import printable
+from eyechart.evaluators.requests.values import brief, printable
 
 _PLAIN_WIDTH = 140
 
@@ -46,7 +46,11 @@ def checked(call: Callable[[], Value]) -> Value:
         print(printable(f"eyechart: {error.explain()}"), file=sys.stderr)
         raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
     except Exception as error:
-        if (found := disk_error(error)) is None:
+        found: EyechartError | None = disk_error(error)
+        # Of a path that nothing can have, such as one of 5,000 letters, or that this user may not read.
+        if found is None and isinstance(error, OSError) and error.filename is not None:
+            found = UsageError(f"{brief(error.filename)}: {error.strerror}")
+        if found is None:
             raise
         print(printable(f"eyechart: {found}"), file=sys.stderr)
-        raise typer.Exit(1) from error
+        raise typer.Exit(2 if isinstance(found, UsageError) else 1) from error

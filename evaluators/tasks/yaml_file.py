@@ -8,8 +8,10 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.protocols.misfits import misfits
 
+_MAX_BYTES = 10_000_000
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -80,7 +82,8 @@ def read_yaml(path: Path, form: type[M], what: str, others: Mapping[str, str]) -
         UsageError: The file cannot be read, is not YAML, or has another form; the message names the places.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_regular(path, _MAX_BYTES) as file:
+            text = file.read().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the {what} {path} cannot be read: {error}") from error
     try:
