@@ -9,8 +9,9 @@ import os
 from pathlib import Path
 
 from eyechart.datasets_scripts.catalog import find_dataset
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.paths import eyechart_home
-from eyechart.datasets_scripts.common.whole import unwritable, whole_folder
+from eyechart.datasets_scripts.common.whole import disk_error, whole_folder
 
 MINI_SEED = 2026
 """First word of every seed used here; training of the bundled model uses seeds from 10,000,000 up."""
@@ -40,9 +41,8 @@ def release(name: str) -> Path:
     except OSError as error:
         # Another process may have been faster, which is as good.
         if not folder.is_dir():
-            why = unwritable(f"the folder {folder}", error)
-            why.add_note("EYECHART_HOME names the folder for such files.")
-            raise why from error
+            reason = f"the folder {folder} cannot be made: {error.strerror or error}; set EYECHART_HOME to one that can"
+            raise disk_error(error) or UsageError(reason) from error
     return folder
 
 

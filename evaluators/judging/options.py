@@ -39,7 +39,7 @@ class JudgeOptions:
         if not self.model:
             raise UsageError("model='' is not allowed; it is the judge's name on its server.")
         if not 0 <= self.temperature < math.inf:
-            raise UsageError(f"temperature={self.temperature} is not allowed; it is a number of at least 0.")
+            raise UsageError(f"temperature={self.temperature} is not allowed; it is at least 0 and finite.")
         least = {"max_tokens": 1, "max_cost": 0}
         for name, allowed in least.items():
             value = getattr(self, name)
