@@ -110,7 +110,7 @@ def _template() -> "Template":
 
 def _shown(value: Any) -> Any:
     """What stands in the page for a value: texts of unknown origin turn no line around; our own markup is as it is."""
-    return printable(value) if type(value) is str else value
+    return printable(value.replace("\r\n", "\n")) if type(value) is str else value
 
 
 def _as_script(data: Mapping[str, Any]) -> str:
@@ -121,7 +121,7 @@ def _as_script(data: Mapping[str, Any]) -> str:
 def _finite(value: Any) -> Any:
     """The same without numbers that JSON does not have, and with texts as a page may show them."""
     if isinstance(value, str):
-        return printable(value)
+        return _shown(value)
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items() if not _is_undefined(item)}
     if isinstance(value, list):

@@ -320,8 +320,8 @@ def test_path(tmp_path):
 
 @fault("a reply and a model's name turn the direction of writing", "the report shows the marks as escapes")
 def test_report(tmp_path):
-    reply = answer("1", text="\u202eA", options=["x", "y"], answer="A", question="Which?\u2066")
+    reply = answer("1", text="\u202eA\r\nB", options=["x", "y"], answer="A", question="Which?\u2066")
     folder = write(tmp_path / "run", [evaluated(scores=ACCURACY, predictions=[reply], caveats=["\u2067caveat"])])
     text = write_report([folder]).read_text(encoding="utf-8")
     assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(text)
-    assert "\\\\u202eA" in text and "\\u2067caveat" in text
+    assert "\\\\u202eA\\nB" in text and "\\u2067caveat" in text
