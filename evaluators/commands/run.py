@@ -14,7 +14,6 @@ from eyechart.evaluators.backends.endpoint.options import (
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT,
     DEFAULT_TOP_LOGPROBS,
-    LONGEST_TIMEOUT,
     EndpointOptions,
 )
 from eyechart.evaluators.commands.arguments import (
@@ -75,9 +74,7 @@ class ModelArguments:
         ),
     ] = None
     concurrency: Annotated[int, typer.Option(min=1, help="Requests at once to a server.")] = DEFAULT_CONCURRENCY
-    timeout: Annotated[
-        float, typer.Option(min=0.001, max=LONGEST_TIMEOUT, help="Seconds to wait for a server's whole answer.")
-    ] = DEFAULT_TIMEOUT
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's whole answer.")] = DEFAULT_TIMEOUT
     top_logprobs: Annotated[
         int,
         typer.Option(

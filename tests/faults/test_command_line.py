@@ -86,7 +86,7 @@ def said(done):
         row("a negative seed", REFUSED, ["run", "--seed", "-1"], "--seed"),
         row("a seed of 5,000 digits", REFUSED, ["run", "--seed", "9" * 5000], "--seed"),
         row("answers are to be scored, and none given", REFUSED, ["score", "q_bench/perception"], "--predictions"),
-        row("a server that is waited for without end", REFUSED, [*SERVER, "--timeout", "inf"], "--timeout"),
+        row("a server that is waited for without end", REFUSED, [*SERVER, "--timeout", "inf"], "timeout=inf is not"),
         row("a judge that is waited for 1e300 s", REFUSED, ["run", "--judge-timeout", "1e300"], "--judge-timeout"),
         row("nested values for the data", REFUSED, [*PERCEPTION, "--data-option", f"a={NESTED}"], "nested too deeply"),
         row("nested fields for a server", REFUSED, [*SERVER, "--extra-body", '{"a":' + NESTED], "nested too deeply"),

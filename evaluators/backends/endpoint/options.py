@@ -84,7 +84,7 @@ class EndpointOptions:
             raise UsageError(f"extra_body holds {', '.join(taken)}, which eyechart sets itself; leave it out.")
         if not 0.001 <= self.timeout <= LONGEST_TIMEOUT:
             raise UsageError(
-                f"timeout={self.timeout} is not allowed; it is 0.001 to {LONGEST_TIMEOUT} seconds (a week)."
+                f"timeout={self.timeout} is not allowed; it is at least 0.001 and at most {LONGEST_TIMEOUT}."
             )
         least = {"concurrency": 1, "max_retries": 0, "top_logprobs": 1}
         for name, allowed in least.items():
