@@ -1,12 +1,30 @@
-"""Interruption: processes that are killed while they write."""
+"""Interruption: processes that are killed while they write, and processes that write at once."""
 
+import json
+import random
+import runpy
+import shutil
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, write_whole
+from eyechart.evaluators.requests.keys import RequestKeys
+from eyechart.evaluators.requests.store import ResponseStore
 from tests.faults.disk import writing
 from tests.faults.fault import fault, row
+
+SCRIPT = Path(__file__).resolve().parents[1] / "evaluators" / "backends" / "logging_model.py"
+MODEL = runpy.run_path(str(SCRIPT))
+COUNT = 2000
+SECONDS = 0.004
+KILLS = 8
+# How far a process may get, in bytes of its log, of which a whole run makes 50,000.
+FARTHEST = 2000
 
 
 def hidden(folder):
@@ -63,3 +81,85 @@ def test_interrupted(tmp_path):
         child.send_signal(signal.SIGINT)
         child.wait()
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("target", b"former")]
+
+
+def start(folder, out, seconds=SECONDS):
+    command = [sys.executable, str(SCRIPT), str(folder), "--count", str(COUNT), "--seconds", str(seconds), "--out", out]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def wait_for(child, path, size):
+    while child.poll() is None and (not path.exists() or path.stat().st_size < size):
+        time.sleep(0.001)
+
+
+def finish(child):
+    child.communicate(timeout=1800)
+    assert child.returncode == 0
+
+
+def lines(folder, out):
+    """The ids that were asked and those that were answered, in order."""
+    found = {"asked": [], "got": []}
+    path = folder / f"{out}.log"
+    for line in path.read_text().splitlines() if path.exists() else ():
+        what, _, id = line.partition(" ")
+        found[what].append(id)
+    return found
+
+
+def stored(folder, copy):
+    """The ids whose answers are in the store, read from a copy: the next process is to find it as the last left it."""
+    copy.mkdir()
+    for name in ("responses.sqlite", "responses.sqlite-wal"):
+        if (folder / name).exists():
+            shutil.copy(folder / name, copy / name)
+    keys = RequestKeys({"model": "logging"})
+    ids = {request.id: keys.key(request) for request in MODEL["make_requests"](COUNT)}
+    with ResponseStore.open(copy / "responses.sqlite") as store:
+        store.check()
+        found = store.get(ids.values())
+    shutil.rmtree(copy)
+    return {id for id, key in ids.items() if key in found}
+
+
+@pytest.mark.slow
+@fault("a run is killed at eight random moments", "no answer that it got is lost, and none is asked for again")
+def test_killed_run(tmp_path):
+    rng = random.Random(20)
+    (tmp_path / "whole").mkdir()
+    finish(start(tmp_path / "whole", "run", seconds=0))
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    known = set()
+    for number in range(KILLS):
+        child = start(folder, f"{number}")
+        wait_for(child, folder / f"{number}.log", rng.randrange(FARTHEST))
+        time.sleep(rng.uniform(0, 2 * SECONDS))
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        assert child.returncode == -signal.SIGKILL, "it must not have finished before"
+        run = lines(folder, f"{number}")
+        assert not known & set(run["asked"])
+        before, known = known, stored(folder, tmp_path / "copy")
+        assert before | set(run["got"]) <= known
+    assert len(known) > COUNT / 20, "the kills must have come while it worked"
+    finish(start(folder, "last", seconds=0))
+    assert not known & set(lines(folder, "last")["asked"])
+    assert json.loads((folder / "last.json").read_text()) == json.loads((tmp_path / "whole" / "run.json").read_text())
+    assert len(stored(folder, tmp_path / "copy")) == COUNT
+
+
+@fault("two runs store answers at once", "both get all of theirs, and each answer is stored once")
+def test_two_runs(tmp_path):
+    children = [start(tmp_path, out, seconds=0) for out in ("one", "two")]
+    for child in children:
+        finish(child)
+    expected = MODEL["plain"](map(MODEL["answer"], MODEL["make_requests"](COUNT)))
+    for out in ("one", "two"):
+        assert json.loads((tmp_path / f"{out}.json").read_text()) == json.loads(json.dumps(expected))
+    assert len(stored(tmp_path, tmp_path / "copy")) == COUNT
+    finish(start(tmp_path, "three", seconds=0))
+    assert lines(tmp_path, "three")["asked"] == []
