@@ -17,7 +17,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.left_out import left_out
-from eyechart.datasets_scripts.common.paths import whole_folder
+from eyechart.datasets_scripts.common.whole import whole_folder
 from eyechart.datasets_scripts.export_card import Circumstances, Origin, WrittenConfig, WrittenSplit, write_card
 from eyechart.datasets_scripts.loading import load_dataset
 

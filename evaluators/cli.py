@@ -4,6 +4,8 @@ Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usa
 and rich are loaded before a command runs.
 """
 
+import os
+import sys
 from importlib import metadata
 from typing import Annotated
 
@@ -51,6 +53,10 @@ def _options(
 
 def main() -> None:
     """Entry point of the `eyechart` command."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        sys.exit(f"eyechart: the working directory cannot be read: {error.strerror}; change to one that is there")
     app()
 
 

@@ -4,13 +4,20 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.metrics.scores import FIT_PARAMETERS, INFINITY, NAMED, SCORES, ScoreSpec, Unit
+from eyechart.metrics.scores import DIMENSIONS, FIT_PARAMETERS, INFINITY, NAMED, SCORES, ScoreSpec, Unit, value_at
 
 # Rounding, as in a Kendall correlation of 1.0000000000000002.
 _TOLERANCE = 1e-9
 
 _SPECS = {found.key: found for found in SCORES}
 _INTERVALS = {found.interval: found for found in SCORES if found.interval is not None}
+_STEPS = ("exact", "declared", "judge", "random", "unmatched")
+_WHOLES = (
+    *(tuple(f"{mapping}.{step}" for step in _STEPS) for mapping in ("extraction", "forced_extraction")),
+    *(tuple(f"{name}.p{score}" for score in range(3)) for name in DIMENSIONS),
+    ("first_rate", "second_rate", "draw_rate"),
+)
+"""Shares of the same things, each of which has a part in one of them."""
 _MAPPINGS = {key.rpartition(".")[0] for key in (*_SPECS, *NAMED)} - {""}
 
 
@@ -29,6 +36,38 @@ def misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
         ['scores.accuracy is 2; expected a number from 0 to 1', 'scores.n is 1.5; expected a whole number from 0 on']
     """
     yield from _misfits(scores, where, "")
+
+
+def contradictions(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
+    """Every place where scores that a metric can return one by one cannot stand together, in parts of the items too.
+
+    Args:
+        scores: As for `misfits`, of which they have none.
+        where: Their place, for the messages.
+
+    Yields:
+        The place, what stands there, and what was expected.
+
+    Examples:
+        >>> list(contradictions({"first_rate": 0.5, "second_rate": 0.2, "draw_rate": 0.1}))
+        ['scores.first_rate, second_rate and draw_rate add up to 0.8; expected 1']
+    """
+    for keys in _WHOLES:
+        shares = [value_at(scores, key) for key in keys]
+        if all(map(_is_defined, shares)) and abs(sum(shares) - 1) > _TOLERANCE:
+            names = f"{', '.join(keys[:-1])} and {keys[-1]}"
+            yield f"{where}.{names} add up to {sum(shares):g}; expected 1"
+    sides, mean = [value_at(scores, f"yes_no.{side}") for side in ("yes", "no")], value_at(scores, "yes_no.mean")
+    if all(map(_is_defined, (*sides, mean))) and abs(sum(sides) / 2 - mean) > _TOLERANCE:
+        yield f"{where}.yes_no.mean is {mean!r:.60}; expected the mean of yes and no, {sum(sides) / 2:g}"
+    for name, parts in scores.items():
+        if name.startswith("by_") and _are_mappings(parts):
+            for part, own in parts.items():
+                yield from contradictions(own, f"{where}.{name}.{part}")
+
+
+def _is_defined(value: Any) -> bool:
+    return value is not None and value == value
 
 
 def _misfits(scores: Mapping[str, Any], where: str, prefix: str) -> Iterator[str]:

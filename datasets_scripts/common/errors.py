@@ -13,6 +13,7 @@
     │   ├── BadResultsError              a run's results were edited, or are of another schema
     │   ├── EndpointError                a server did not answer one request, or not in the form it must have
     │   └── MissingPredictionError       a predictions file has no answer to one request
+    ├── OutputError                      what a command made cannot be written: the disk is full
     ├── HubError                         the Hub refused what was asked of it, or cannot be reached
     ├── ModelError                       a model cannot be used for what is asked of it
     │   └── QuotaError                   a server's account has nothing left to spend
@@ -95,6 +96,10 @@ class EndpointError(DataError):
 
 class MissingPredictionError(DataError):
     """A predictions file has no answer to one request; what it has to others is not in doubt."""
+
+
+class OutputError(EyechartError):
+    """What a command made cannot be written: the disk is full."""
 
 
 class HubError(EyechartError):

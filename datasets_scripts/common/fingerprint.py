@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.paths import is_image
+from eyechart.datasets_scripts.common.paths import is_image, open_regular
 
 CONTENT_LIMIT = 16 * 2**20
 """Files up to this many bytes are fingerprinted by content, larger ones by size and time of change."""
@@ -62,9 +62,9 @@ def _describe_file(path: str, name: str) -> str:
         status = os.stat(path)
         content = ""
         if status.st_size <= CONTENT_LIMIT:
-            with open(path, "rb") as file:
+            with open_regular(path) as file:
                 content = hashlib.sha256(file.read()).hexdigest()
     except OSError:
-        # A dangling link, or no local file: the readers report it if they need it.
+        # A dangling link, a pipe, or no local file: the readers report it if they need it.
         return name
     return f"{name}|{status.st_size}|{status.st_mtime_ns}|{content}"

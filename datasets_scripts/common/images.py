@@ -15,6 +15,7 @@ from typing import TypeVar
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError
+from eyechart.datasets_scripts.common.paths import open_regular
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 """Formats that are read, by Pillow's names. Pillow knows more, of which EPS would start another program."""
@@ -137,7 +138,7 @@ def _read(path: str | None, name: str) -> bytes:
     if path is None:
         raise BadImageError("the image has neither bytes nor a path", path=name)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read()
     except OSError as error:
         raise BadImageError(f"the image cannot be read: {error.strerror or error}", path=name) from error

@@ -1,16 +1,19 @@
 """Where eyechart keeps its own files, and how it finds the files of a release."""
 
 import os
-import tempfile
+import stat
 import unicodedata
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from errno import EINVAL
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """How the names of image files end, in lower case."""
+MAX_BYTES = 4 * 2**30
+"""A larger file is not read whole; the image of 100 megapixels that takes most has 0.8 GiB."""
 
 
 def eyechart_home() -> Path:
@@ -21,19 +24,22 @@ def eyechart_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
 
 
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give an empty folder to fill, which becomes `folder` when the block ends: complete or not at all.
+def open_regular(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> BinaryIO:
+    """Open a file for reading; what is read whole of a pipe or a device may have no end.
+
+    Args:
+        path: The file, or a link to it.
+        max_bytes: A larger one is not opened.
 
     Raises:
-        OSError: `folder` was made and filled meanwhile, or one of the two cannot be made.
+        OSError: It cannot be opened, is no regular file, or too large.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-        unfinished = Path(temporary) / "unfinished"
-        unfinished.mkdir()
-        yield unfinished
-        unfinished.rename(folder)
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(EINVAL, "it is a folder, a pipe or a device; expected a regular file")
+    if status.st_size > max_bytes:
+        raise OSError(EINVAL, f"it has {status.st_size:,} bytes; at most {max_bytes:,} are read")
+    return open(path, "rb")
 
 
 def check_not_empty(argument: str, value: object) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.paths import eyechart_home, whole_folder
+from eyechart.datasets_scripts.common.paths import eyechart_home
+from eyechart.datasets_scripts.common.whole import disk_error, whole_folder
 
 MINI_SEED = 2026
 """First word of every seed used here; training of the bundled model uses seeds from 10,000,000 up."""
@@ -27,6 +28,7 @@ def release(name: str) -> Path:
 
     Raises:
         UsageError: Unknown data set, or the folder cannot be made.
+        OutputError: The disk is full.
     """
     dataset = find_dataset(name)
     parent = eyechart_home() / "mini"
@@ -40,7 +42,7 @@ def release(name: str) -> Path:
         # Another process may have been faster, which is as good.
         if not folder.is_dir():
             reason = f"the folder {folder} cannot be made: {error.strerror or error}; set EYECHART_HOME to one that can"
-            raise UsageError(reason) from error
+            raise disk_error(error) or UsageError(reason) from error
     return folder
 
 

@@ -73,13 +73,16 @@ def _suffix(path: str) -> str:
 
 
 def check_file(path: str) -> None:
-    """Refuse a path that names a file, by its ending, which is not there.
+    """Refuse a path that names a file, by its ending, which is not there or no regular file.
 
     Raises:
-        MissingFileError: It is not there.
+        MissingFileError: It is not there, or a pipe or a device.
     """
-    if is_file(path) and not os.path.exists(path):
-        raise MissingFileError("the file is not there", path=path)
+    if is_file(path) and not os.path.isfile(path):
+        reason = (
+            "it is a pipe or a device; expected a regular file" if os.path.exists(path) else "the file is not there"
+        )
+        raise MissingFileError(reason, path=path)
 
 
 def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:

@@ -16,12 +16,20 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat_options import ChatOptions, parse_thinking
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT, EndpointOptions
+from eyechart.evaluators.backends.endpoint.options import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_TIMEOUT,
+    LONGEST_TIMEOUT,
+    EndpointOptions,
+)
+from eyechart.evaluators.requests.values import is_deeper
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
 
+_MOST_LEVELS = 50
+"""Lists and objects within each other that the value of an option can have."""
 JUDGE = "Judge"
 """Panel of the help page."""
 _OF_JUDGE: dict[str, Any] = {"rich_help_panel": JUDGE}
@@ -170,6 +178,7 @@ class JudgeArguments:
         float | None,
         typer.Option(
             min=0.001,
+            max=LONGEST_TIMEOUT,
             metavar="SECONDS",
             help=f"How long to wait for an answer of the judge (default: {DEFAULT_TIMEOUT:.0f}).",
             **_OF_JUDGE,
@@ -274,6 +283,10 @@ def parse_pairs(option: str, values: Sequence[str]) -> dict[str, Any]:
             found[name] = json.loads(text)
         except ValueError:
             found[name] = text
+        except RecursionError as error:
+            raise _too_deep(f"{option} {name}") from error
+        if is_deeper(found[name], _MOST_LEVELS):
+            raise _too_deep(f"{option} {name}")
     return found
 
 
@@ -287,8 +300,19 @@ def parse_object(option: str, text: str | None) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(text)
+        # As it is sent: without infinities and halves of characters.
+        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
     except ValueError as error:
-        raise UsageError(f'{option} {text!r} is no JSON ({error}); it is an object, such as {{"top_k": 1}}') from error
+        reason = f'{option} {text!r:.200} is no JSON ({error}); it is an object, such as {{"top_k": 1}}'
+        raise UsageError(reason) from error
+    except RecursionError as error:
+        raise _too_deep(option) from error
     if not isinstance(found, dict):
-        raise UsageError(f'{option} {text!r} is no JSON object; it looks like {{"top_k": 1}}')
+        raise UsageError(f'{option} {text!r:.200} is no JSON object; it looks like {{"top_k": 1}}')
+    if is_deeper(found, _MOST_LEVELS):
+        raise _too_deep(option)
     return found
+
+
+def _too_deep(option: str) -> UsageError:
+    return UsageError(f"{option} is nested too deeply; values have at most {_MOST_LEVELS} levels")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.evaluators.runs.console import checked, console, print_line, printable
+from eyechart.evaluators.runs.console import cell, checked, console, print_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,12 +75,11 @@ def compare(
 
 
 def _table(found: "Comparison") -> "Table":
-    from rich.markup import escape
     from rich.table import Table
 
     from eyechart.metrics.scores import spec
 
-    title = escape(printable(f"A: {found.first}; B: {found.second}"))
+    title = cell(f"A: {found.first}; B: {found.second}")
     table = Table(title=title, title_justify="left")
     for name in ("task", "data", "score"):
         table.add_column(name, no_wrap=name == "task")
@@ -89,9 +88,9 @@ def _table(found: "Comparison") -> "Table":
     for one in found.differences:
         flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test in _COUNTING else ""
         table.add_row(
-            escape(printable(one.task)),
-            escape(printable(f"{one.dataset} ({one.split})")),
-            escape(printable(one.score)),
+            cell(one.task),
+            cell(f"{one.dataset} ({one.split})"),
+            cell(one.score),
             spec(one.key).shown(one.first),
             spec(one.key).shown(one.second),
             _signed(one, one.difference),

@@ -8,7 +8,7 @@ import typer
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import parse_pairs
-from eyechart.evaluators.runs.console import checked, printable
+from eyechart.evaluators.runs.console import checked, say
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 
@@ -90,8 +90,8 @@ def export(
         return written, source or "the official release"
 
     folder, source = checked(write)
-    print(printable(f"Exported {source}, to {folder}"))
+    say(f"Exported {source}, to {folder}")
     if push_to_hub is not None:
         from eyechart.datasets_scripts import hub
 
-        print(f"Uploaded to {checked(lambda: hub.push_to_hub(folder, push_to_hub, public=public))}")
+        say(f"Uploaded to {checked(lambda: hub.push_to_hub(folder, push_to_hub, public=public))}")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.runs.console import checked, printable
+from eyechart.evaluators.runs.console import checked, say
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 if TYPE_CHECKING:
@@ -55,15 +55,15 @@ def build(
         try:
             return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders)
         except OSError as error:
-            raise UsageError(f"the Space cannot be written to '{out}': {error}") from error
+            raise unwritable(f"the Space in '{out}'", error) from error
 
     outcome = checked(run)
     _print(outcome)
     file = outcome_file or out.resolve().with_name(f"{out.resolve().name}_outcome.json")
     checked(lambda: _write_outcome(file, outcome))
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)
-    print(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons are in {file}")
-    print(f"The Space is in {out}; see it with `python -m http.server --directory {out}`")
+    say(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons are in {file}")
+    say(f"The Space is in {out}; see it with `python -m http.server --directory {out}`")
     if rejected:
         raise typer.Exit(1)
 
@@ -72,14 +72,14 @@ def _print(outcome: "Outcome") -> None:
     """What became of the entries, without anything that a terminal would obey: others wrote them."""
     for lost in outcome.rejected:
         where = f"{lost.task} on {lost.dataset}" if lost.task else "all of it"
-        print(printable(f"rejected {lost.entry}, {where}:"))
+        say(f"rejected {lost.entry}, {where}:")
         for reason in lost.reasons:
-            print(printable(f"    {reason}"))
+            say(f"    {reason}")
     for former in outcome.replaced:
-        print(printable(f"replaced {former.entry}, {former.board}, {former.model}: by {former.by}"))
+        say(f"replaced {former.entry}, {former.board}, {former.model}: by {former.by}")
     for row in outcome.accepted:
         if row.check.unchecked:
-            print(printable(f"not recomputed {row.entry.source}, {row.board.name}: {row.check.unchecked}"))
+            say(f"not recomputed {row.entry.source}, {row.board.name}: {row.check.unchecked}")
 
 
 def _write_outcome(file: Path, outcome: "Outcome") -> None:
@@ -90,6 +90,6 @@ def _write_outcome(file: Path, outcome: "Outcome") -> None:
         if row.check.unchecked
     ]
     try:
-        file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        write_whole(file, json.dumps(report, indent=2) + "\n")
     except OSError as error:
-        raise UsageError(f"outcome='{file}' cannot be written: {error}; name a file in a folder that exists") from error
+        raise unwritable(f"outcome='{file}'", error) from error

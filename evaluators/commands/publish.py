@@ -7,7 +7,8 @@ import typer
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
-from eyechart.evaluators.runs.console import checked, printable
+from eyechart.evaluators.requests.values import printable
+from eyechart.evaluators.runs.console import checked, say
 
 if TYPE_CHECKING:
     from eyechart.hub_cards.model_card.hub import Held
@@ -78,13 +79,13 @@ def publish(
         from eyechart.hub_cards.model_card.publication import write_changes
 
         checked(lambda: write_changes(found, out))
-        print(f"Written to {out}: {', '.join(change.path for change in found)}")
+        say(f"Written to {out}: {', '.join(change.path for change in found)}")
     if push:
         from eyechart.hub_cards.model_card.hub import push_files
 
         files = {change.path: change.after for change in found}
         address = checked(lambda: push_files(model_repo, files, parent=held.revision, create_pr=create_pr))
-        print(f"Published: {address}")
+        say(f"Published: {address}")
     elif out is None:
         print("Nothing was written: --push writes to the Hub, --out FOLDER to disk")
 

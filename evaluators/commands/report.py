@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from eyechart.evaluators.report import SAMPLES, SEVERAL_FOLDER, write_report
-from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.runs.console import checked, say
 
 
 def report(
@@ -32,4 +32,4 @@ def report(
     def write() -> Path:
         return write_report(runs, out, samples=samples, files=files)
 
-    print(f"The report is in {checked(write)}")
+    say(f"The report is in {checked(write)}")

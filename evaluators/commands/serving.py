@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.runs.console import console, print_line, printable
+from eyechart.evaluators.requests.values import printable
+from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions

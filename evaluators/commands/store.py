@@ -10,7 +10,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.runs.console import checked, console
+from eyechart.evaluators.runs.console import cell, checked, console, say
 
 app = typer.Typer(
     help="Stored answers of models, which `eyechart run` does not ask for again.",
@@ -33,9 +33,11 @@ def info() -> None:
         for column in ("answers", "size", "first", "last"):
             table.add_column(column, justify="right", no_wrap=True)
         for model in models:
-            table.add_row(model.name, f"{model.answers:,}", _size(model.bytes), _date(model.first), _date(model.last))
+            table.add_row(
+                cell(model.name), f"{model.answers:,}", _size(model.bytes), _date(model.first), _date(model.last)
+            )
         answers = sum(model.answers for model in models)
-        print(f"{responses.default_path()}: {_answers(answers)}, {_size(size)} on the disk, undamaged")
+        say(f"{responses.default_path()}: {_answers(answers)}, {_size(size)} on the disk, undamaged")
         if models:
             console().print(table)
 
@@ -76,7 +78,7 @@ def prune(
 
     removed = checked(remove)
     for name, count in removed.items():
-        print(f"{name}: {_answers(count)} removed")
+        say(f"{name}: {_answers(count)} removed")
     print(f"{_answers(sum(removed.values()))} removed; the store now takes {_size(checked(compact))}")
 
 

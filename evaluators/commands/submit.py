@@ -1,6 +1,5 @@
 """`eyechart submit`: a run's answer files for a benchmark's authors, complete or not at all."""
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,8 @@ import typer
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
-from eyechart.evaluators.runs.console import checked
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.evaluators.runs.console import checked, say
 
 if TYPE_CHECKING:
     from eyechart.evaluators.results.finished_runs import Run, TaskKey
@@ -28,7 +28,7 @@ def submit(
     31 March 2026; the test answers of its version 1.1 are public, so that runs on them have scores.
     """
     for line in checked(lambda: _collect(run, task or [], out)):
-        print(line)
+        say(line)
 
 
 def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
@@ -98,6 +98,6 @@ def _copy(files: list[Path], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in files:
-            shutil.copyfile(file, folder / file.name)
+            write_whole(folder / file.name, file.read_bytes())
     except OSError as error:
-        raise UsageError(f"--out {folder} cannot be written: {error.strerror or error}") from error
+        raise unwritable(f"--out {folder}", error) from error

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.evaluators.runs.console import checked, console, print_line
+from eyechart.evaluators.runs.console import cell, checked, console, print_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +38,6 @@ def _row(task: "Task") -> tuple[str, ...]:
 
 
 def _print_task(task: "Task", output: "Console") -> None:
-    from rich.markup import escape
 
     from eyechart.datasets_scripts.common.errors import DataError
     from eyechart.evaluators.evaluation.preview import example_requests, how_to_get
@@ -48,15 +47,15 @@ def _print_task(task: "Task", output: "Console") -> None:
     from eyechart.metrics.scores import Unit, specs_of
     from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
-    lines = [f"[bold]{escape(task.name)}[/bold]  {escape(task.description)}"]
-    lines += [escape(line) for line in (task.paper, task.note) if line]
+    lines = [f"[bold]{cell(task.name)}[/bold]  {cell(task.description)}"]
+    lines += [cell(line) for line in (task.paper, task.note) if line]
     output.print("\n".join(lines))
     try:
         requests = example_requests(task)
     except DataError as error:
         requests = {"once the data are there": str(error)}
     for setting, text in requests.items():
-        output.print(f"\n[bold]what a model sees[/bold], {escape(setting)}", highlight=False)
+        output.print(f"\n[bold]what a model sees[/bold], {cell(setting)}", highlight=False)
         print_line(output, text)
     output.print("\n[bold]data[/bold]")
     for dataset in task.data.default_datasets:
@@ -113,12 +112,11 @@ def _best(spec: Any) -> str:
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Any:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table()
     for place, column in enumerate(columns):
         table.add_column(column, no_wrap=place == 0)
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*map(cell, row))
     return table

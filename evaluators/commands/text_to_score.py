@@ -11,7 +11,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.commands.arguments import expanded
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.runs.console import checked, console, print_line
+from eyechart.evaluators.runs.console import checked, console, print_line, say
 from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def train(
             train_regressor(pairs.descriptions, pairs.scores, settings, out, progress=progress)
         return len(pairs.ids)
 
-    print(f"Trained on {checked(work)} descriptions; the regressor is in {out}")
+    say(f"Trained on {checked(work)} descriptions; the regressor is in {out}")
 
 
 @app.command(cls=Command)
@@ -90,7 +90,7 @@ def apply(
             _tell(f"the question of {LEVEL_TOLD} states the true level: these scores do not measure what the model saw")
         return len(found.ids)
 
-    print(f"{checked(work)} scores are in {out}")
+    say(f"{checked(work)} scores are in {out}")
 
 
 @app.command(cls=Command)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.comparison.compare import Comparison
 from eyechart.evaluators.requests.values import without_nan
 
@@ -18,15 +19,16 @@ def write_comparison(found: Comparison, path: Path) -> None:
 
     Raises:
         UsageError: The ending is neither .json nor .csv, or the file cannot be written.
+        OutputError: The disk is full.
     """
     writers = {".json": _json, ".csv": _csv}
     if path.suffix not in writers:
         raise UsageError(f"--out {path}: the ending must be one of {', '.join(writers)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(writers[path.suffix](found), encoding="utf-8")
+        write_whole(path, writers[path.suffix](found))
     except OSError as error:
-        raise UsageError(f"--out {path} cannot be written: {error.strerror or error}") from error
+        raise unwritable(f"--out {path}", error) from error
 
 
 def _json(found: Comparison) -> str:

@@ -38,7 +38,9 @@ class JudgeOptions:
         """Refuse what cannot be."""
         if not self.model:
             raise UsageError("model='' is not allowed; it is the judge's name on its server.")
-        least = {"temperature": 0, "max_tokens": 1, "max_cost": 0}
+        if not 0 <= self.temperature < math.inf:
+            raise UsageError(f"temperature={self.temperature} is not allowed; it is at least 0 and finite.")
+        least = {"max_tokens": 1, "max_cost": 0}
         for name, allowed in least.items():
             value = getattr(self, name)
             if value is not None and not value >= allowed:

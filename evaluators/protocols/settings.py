@@ -102,7 +102,7 @@ def _explained(error: ValidationError, protocol: Protocol, given: Mapping[str, A
     name = str(first["loc"][0])
     expected = [_type_name(protocol, name, setting_fields(type(protocol))[name].annotation), bound_of(first)]
     lead = f"{own}; " if own else ""
-    return UsageError(f"{name}={given[name]!r}: {lead}expected {', '.join(filter(None, expected))}")
+    return UsageError(f"{name}={given[name]!r:.200}: {lead}expected {', '.join(filter(None, expected))}")
 
 
 def _type_name(protocol: Protocol, name: str, annotation: Any) -> str:

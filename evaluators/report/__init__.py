@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.whole import unwritable
 from eyechart.evaluators.report.folder import REPORT_FILE, write_files
 
 SEVERAL_FOLDER = "eyechart_report"
@@ -38,6 +39,7 @@ def write_report(
 
     Raises:
         UsageError: A run is given twice, `samples` is negative, or the folder cannot be written.
+        OutputError: The disk is full.
         MissingFileError: A folder has no results.
         BadResultsError: A file of a run cannot be read.
     """
@@ -67,5 +69,5 @@ def write_report(
     try:
         write_files(target, page, contents if files else {})
     except OSError as error:
-        raise UsageError(f"the report cannot be written into {target}: {error.strerror or error}") from error
+        raise unwritable(f"the report in {target}", error) from error
     return target / REPORT_FILE

@@ -3,8 +3,10 @@
 The files are named in a list among them, so that the next report in the same folder removes these and no others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from eyechart.datasets_scripts.common.whole import write_whole
 
 REPORT_FILE = "report.html"
 FILES_FOLDER = "report_files"
@@ -26,24 +28,34 @@ def write_files(folder: Path, page: str, contents: Mapping[str, bytes]) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = folder / FILES_FOLDER
-    _remove_former(files)
+    former = _former(files)
     if contents:
         files.mkdir(exist_ok=True)
-        # First, so that what is cut off is removed by the next report too.
-        (files / LIST_FILE).write_text("".join(f"{name}\n" for name in contents), encoding="utf-8")
+        # First, so that the next report removes what this one wrote before it was cut off.
+        _write_list(files, {**former, **contents})
     for name, content in contents.items():
-        (files / name).write_bytes(content)
-    (folder / REPORT_FILE).write_text(page, encoding="utf-8")
+        write_whole(files / name, content)
+    write_whole(folder / REPORT_FILE, page)
+    for name in former.keys() - contents.keys():
+        (files / name).unlink(missing_ok=True)
+    if contents:
+        _write_list(files, contents)
+    elif (files / LIST_FILE).is_file():
+        (files / LIST_FILE).unlink()
+        if not any(files.iterdir()):
+            files.rmdir()
 
 
-def _remove_former(files: Path) -> None:
-    """Remove the files that a former report wrote, and the folder if it held nothing else."""
+def _former(files: Path) -> dict[str, None]:
+    """The files that a former report wrote; empty where there was none."""
     if not (files / LIST_FILE).is_file():
-        return
-    for name in (files / LIST_FILE).read_text(encoding="utf-8", errors="replace").splitlines():
-        # A list that was edited may name any file.
-        if Path(name).name == name and (files / name).is_file():
-            (files / name).unlink()
-    (files / LIST_FILE).unlink(missing_ok=True)
-    if not any(files.iterdir()):
-        files.rmdir()
+        return {}
+    names = (files / LIST_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
+    # A list that was edited may name any file.
+    return dict.fromkeys(
+        name for name in names if name != LIST_FILE and Path(name).name == name and (files / name).is_file()
+    )
+
+
+def _write_list(files: Path, names: Iterable[str]) -> None:
+    write_whole(files / LIST_FILE, "".join(f"{name}\n" for name in names))

@@ -19,6 +19,7 @@ from eyechart.evaluators.report.charts import Chart, Scatter
 from eyechart.evaluators.report.paper_tables import PaperTable
 from eyechart.evaluators.report.samples import STEPS, Samples
 from eyechart.evaluators.report.summary import failures_of, left_out_of, settings_of, summarise, versions_of
+from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import Run
 from eyechart.metrics.scoring.choices.replies import UNREAD
 
@@ -100,10 +101,16 @@ def _template() -> "Template":
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     return environment.get_template("report.html.jinja")
+
+
+def _shown(value: Any) -> Any:
+    """What stands in the page for a value: texts of unknown origin turn no line around; our own markup is as it is."""
+    return printable(value.replace("\r\n", "\n")) if type(value) is str else value
 
 
 def _as_script(data: Mapping[str, Any]) -> str:
@@ -112,7 +119,9 @@ def _as_script(data: Mapping[str, Any]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The same without numbers that JSON does not have."""
+    """The same without numbers that JSON does not have, and with texts as a page may show them."""
+    if isinstance(value, str):
+        return _shown(value)
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items() if not _is_undefined(item)}
     if isinstance(value, list):

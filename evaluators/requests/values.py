@@ -2,7 +2,11 @@
 
 import json
 import math
+import re
 from typing import Any, TypeGuard
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""All but tab and line feed: what a terminal or a page obeys instead of showing, and what none can encode."""
 
 
 def encode(value: Any, *, sort_keys: bool = False) -> bytes:
@@ -46,6 +50,12 @@ def is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects lie within each other on more levels than these."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is not None and (levels == 0 or any(is_deeper(one, levels - 1) for one in inner))
+
+
 def brief(value: object) -> str:
     """A value as text of one line, without anything that a terminal would obey."""
     try:
@@ -53,6 +63,23 @@ def brief(value: object) -> str:
     except ValueError:
         return "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
+
+
+def printable(text: str) -> str:
+    r"""A text of unknown origin for a terminal or a page.
+
+    Control characters, marks that turn the direction of writing and halves of characters become their escapes; tabs
+    and line feeds stay.
+
+    Examples:
+        >>> printable("a\x1b[2Jb\n"), printable("\u202egnp.exe")
+        ('a\\x1b[2Jb\n', '\\u202egnp.exe')
+    """
+    return _OBEYED.sub(lambda found: _escaped(ord(found[0])), text)
+
+
+def _escaped(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def without_nan(value: Any) -> Any:

@@ -1,18 +1,18 @@
 """Where the command line prints, and how a command ends."""
 
-import re
 import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
+from eyechart.datasets_scripts.common.whole import disk_error
+from eyechart.evaluators.requests.values import brief, printable
 
 _PLAIN_WIDTH = 140
-# All but tab and line feed: what a terminal obeys instead of showing.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 Value = TypeVar("Value")
 
@@ -23,14 +23,14 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return found if found.is_terminal else Console(stderr=stderr, quiet=quiet, width=_PLAIN_WIDTH)
 
 
-def printable(text: str) -> str:
-    r"""A text of unknown origin for a terminal, control characters as their escapes.
+def say(text: str) -> None:
+    """Print a text that may hold words of unknown origin, such as a path or a name."""
+    print(printable(text))
 
-    Examples:
-        >>> printable("a\x1b[2Jb\n")
-        'a\\x1b[2Jb\n'
-    """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+def cell(text: str) -> str:
+    """A text of unknown origin for a cell of a table: no part is markup, or obeyed by a terminal."""
+    return escape(printable(text))
 
 
 def print_line(console: Console, text: str, style: str | None = None) -> None:
@@ -39,9 +39,18 @@ def print_line(console: Console, text: str, style: str | None = None) -> None:
 
 
 def checked(call: Callable[[], Value]) -> Value:
-    """Run a step; an error that was raised on purpose becomes one line and an exit code."""
+    """Run a step; an error raised on purpose, and one that a full disk led to, becomes one line and an exit code."""
     try:
         return call()
     except EyechartError as error:
         print(printable(f"eyechart: {error.explain()}"), file=sys.stderr)
         raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
+    except Exception as error:
+        found: EyechartError | None = disk_error(error)
+        # Of a path that nothing can have, such as one of 5,000 letters, or that this user may not read.
+        if found is None and isinstance(error, OSError) and error.filename is not None:
+            found = UsageError(f"{brief(error.filename)}: {error.strerror}")
+        if found is None:
+            raise
+        print(printable(f"eyechart: {found}"), file=sys.stderr)
+        raise typer.Exit(2 if isinstance(found, UsageError) else 1) from error

@@ -3,12 +3,11 @@
 All are rewritten whole and moved into place after every task, so that a run that fails later has lost nothing.
 """
 
-import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, write_predictions
 from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, read_results, task_folder
@@ -27,14 +26,13 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
     """
     folder.mkdir(parents=True, exist_ok=True)
     _remove_former(folder, results)
-    text = results.model_dump_json(by_alias=True, indent=2) + "\n"
-    _replace(folder / RESULTS_FILE, lambda path: path.write_text(text, encoding="utf-8"))
-    _replace(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, evaluations))
+    write_whole(folder / RESULTS_FILE, results.model_dump_json(by_alias=True, indent=2) + "\n")
+    write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, evaluations))
     for evaluation in evaluations:
         own = folder / task_folder(evaluation)
         for name, content in evaluation.files.items():
             own.mkdir(parents=True, exist_ok=True)
-            _replace(own / name, partial(_write_bytes, content))
+            write_whole(own / name, content)
 
 
 def _remove_former(folder: Path, results: Results) -> None:
@@ -48,16 +46,3 @@ def _remove_former(folder: Path, results: Results) -> None:
         # Results that were edited may name any file.
         if (folder / file).resolve().is_relative_to(folder.resolve()):
             (folder / file).unlink(missing_ok=True)
-
-
-def _replace(target: Path, write: Callable[[Path], object]) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        write(temporary)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _write_bytes(content: bytes, path: Path) -> None:
-    path.write_bytes(content)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
+from eyechart.datasets_scripts.common.errors import EyechartError, OutputError
+from eyechart.datasets_scripts.common.whole import disk_error, unwritable
 from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
@@ -81,6 +82,7 @@ def execute(
     Raises:
         ModelError: The model cannot be loaded.
         UsageError: The folder cannot be written.
+        OutputError: The disk is full.
     """
     plan = in_asking_order(plan)
     is_main = processes is None or processes.is_main
@@ -105,8 +107,9 @@ def execute(
             evaluations.append(_run_task(planned, evaluator, backend, options, messages, processes, judge))
         # Whatever goes wrong in one task, the others are run and their results kept.
         except Exception as error:
-            if isinstance(error, EyechartError):
-                brief = details = error.explain()
+            known = error if isinstance(error, EyechartError) else disk_error(error)
+            if known is not None:
+                brief = details = known.explain()
             else:
                 brief, details = f"{type(error).__name__}: {error}", traceback.format_exc()
             failed.append(FailedTask(task=planned.task.name, dataset=planned.dataset, error=brief))
@@ -117,30 +120,32 @@ def execute(
             try:
                 write_run(folder, collect(results, failed, started, options.suite), results)
             except OSError as error:
-                raise _unwritable(folder, error) from error
+                raise unwritable(f"the results folder {folder}", error) from error
     output = console(quiet=not is_main)
     output.print(score_table(results, failed))
     for line in [*caveat_lines(results), f"Results are in {folder}"]:
         print_line(output, line)
-    if is_main:
-        _write_report(folder, output, messages)
+    has_report = not is_main or _write_report(folder, output, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
     for evaluation in useless:
         text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave nothing usable in any round"
         print_line(messages, text, "red")
-    return not failed and not useless
+    return not failed and not useless and has_report
 
 
-def _write_report(folder: Path, output: Console, messages: Console) -> None:
+def _write_report(folder: Path, output: Console, messages: Console) -> bool:
+    """Write the report of a run; False only where the disk is full, as whatever else fails costs no results."""
     from eyechart.evaluators.report import write_report
 
     try:
         print_line(output, f"The report is in {write_report([folder], files=False)}")
-    # The run is done and its results are written: nothing that happens here may make it fail.
+    # The run is done and its results are written.
     except Exception as error:
         brief = error.explain() if isinstance(error, EyechartError) else f"{type(error).__name__}: {error}"
         again = f"Repeat it with `eyechart report {shlex.quote(str(folder))}`"
         print_line(messages, f"eyechart: there is no report: {brief}. {again}", "red")
+        return not isinstance(error, OutputError)
+    return True
 
 
 def make_folder(folder: Path) -> None:
@@ -148,6 +153,7 @@ def make_folder(folder: Path) -> None:
 
     Raises:
         UsageError: It cannot be written.
+        OutputError: The disk is full.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -155,11 +161,7 @@ def make_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise _unwritable(folder, error) from error
-
-
-def _unwritable(folder: Path, error: OSError) -> UsageError:
-    return UsageError(f"the results folder {folder} cannot be written: {error.strerror or error}")
+        raise unwritable(f"the results folder {folder}", error) from error
 
 
 def _disable_progress_bars() -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
@@ -13,7 +12,7 @@ from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
 from eyechart.evaluators.results.score_rows import COLUMNS, repeat_rows, score_rows
 from eyechart.evaluators.results.sources import MINI
-from eyechart.evaluators.runs.console import printable
+from eyechart.evaluators.runs.console import cell
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _WITH_BREAKDOWN = 3
@@ -29,7 +28,7 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
         evaluations: The tasks that finished.
         failed: Those that did not.
     """
-    table = Table(title=_shown(_title(evaluations)), title_justify="left")
+    table = Table(title=cell(_title(evaluations)), title_justify="left")
     table.add_column("task", no_wrap=True)
     table.add_column("data")
     table.add_column(COLUMNS[0])
@@ -40,12 +39,12 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
         data = f"{evaluation.dataset} ({', '.join([evaluation.split, *_extent(evaluation)])})"
         name = evaluation.task
         for cells in _rows(evaluation, groups):
-            table.add_row(name, *map(_shown, (data, *cells)))
+            table.add_row(name, *map(cell, (data, *cells)))
             name = data = ""
         table.add_section()
     for failure in failed:
         reason = next(iter(failure.error.splitlines()), "")
-        table.add_row(failure.task, failure.dataset, f"[red]failed:[/red] {_shown(reason)}")
+        table.add_row(failure.task, failure.dataset, f"[red]failed:[/red] {cell(reason)}")
     return table
 
 
@@ -175,8 +174,3 @@ def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[
 def _is_crossed(key: str) -> bool:
     """Whether a key holds a breakdown by two groups at once, which would fill the table."""
     return key.startswith("by_") and "_by_" in key
-
-
-def _shown(text: str) -> str:
-    """A text of unknown origin for a cell: neither the table's markup nor the terminal takes a part of it."""
-    return escape(printable(text))

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Row
+from eyechart.evaluators.requests.values import brief, is_unicode
 from eyechart.metrics.scoring.judging.replies import Judge
 
 P = TypeVar("P", bound=Protocol)
@@ -65,6 +66,10 @@ class Published:
     """Whether it is a setting of the data set."""
 
 
+LONGEST_TEXT = 1000
+"""Characters of a task's name and descriptions; tables show them on a line."""
+
+
 @dataclass(frozen=True)
 class Task(Generic[P]):
     """One row of `eyechart tasks`."""
@@ -94,6 +99,22 @@ class Task(Generic[P]):
     """Tasks that a model must have answered first, where a run holds them."""
     answer_file: Callable[..., Mapping[str, bytes]] | None = None
     """Writes the benchmark's answer file from rows with private answers and the replies; None where it takes none."""
+
+    def __post_init__(self) -> None:
+        """Refuse texts that no table can show.
+
+        Raises:
+            UsageError: A text is too long, or holds half of a character.
+        """
+        for name in ("name", "description", "paper", "note"):
+            text = getattr(self, name)
+            # What else it may be is refused where task files are read.
+            if isinstance(text, str) and len(text) > LONGEST_TEXT:
+                raise UsageError(
+                    f"{name} of the task has {len(text):,} characters; at most {LONGEST_TEXT:,} are allowed"
+                )
+            if isinstance(text, str) and not is_unicode(text):
+                raise UsageError(f"{name} of the task holds half of a character: {brief(text)}")
 
     @property
     def metric(self) -> str:

@@ -8,13 +8,51 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.protocols.misfits import misfits
 
+_MAX_BYTES = 10_000_000
 M = TypeVar("M", bound=BaseModel)
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses equal keys, of which PyYAML silently keeps the last."""
+    """Refuses equal keys, of which PyYAML silently keeps the last, and aliases that repeat other aliases.
+
+    Some lines of the latter stand for more values than any memory holds.
+    """
+
+    def __init__(self, text: str) -> None:
+        """No anchor is open."""
+        super().__init__(text)
+        self._anchors = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """The next node.
+
+        Raises:
+            ComposerError: It is an alias in what another alias repeats.
+        """
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) and self._anchors:
+            problem = f"found the alias {event.anchor!r} within what has an anchor itself; write it out"
+            raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
+        is_anchored = not isinstance(event, yaml.AliasEvent) and event.anchor is not None
+        self._anchors += is_anchored
+        node = super().compose_node(parent, index)
+        self._anchors -= is_anchored
+        return node
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """The value of a node.
+
+        Raises:
+            ConstructorError: It looks like a date or a number and is none, such as 2026-02-31.
+        """
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, OverflowError) as error:
+            problem = f"found {node.value!s:.40}, which is not allowed ({error}); put a text into quotes"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping.
@@ -44,7 +82,8 @@ def read_yaml(path: Path, form: type[M], what: str, others: Mapping[str, str]) -
         UsageError: The file cannot be read, is not YAML, or has another form; the message names the places.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_regular(path, _MAX_BYTES) as file:
+            text = file.read().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the {what} {path} cannot be read: {error}") from error
     try:

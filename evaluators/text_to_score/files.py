@@ -18,6 +18,7 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_jsonl_rows,
     text_field,
 )
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT, is_first
 from eyechart.evaluators.text_to_score.training import package_versions
 
@@ -153,16 +154,16 @@ def make_parent(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"the folder {path.parent} cannot be written: {error.strerror or error}") from error
+        raise unwritable(f"the folder {path.parent}", error) from error
     if path.is_dir():
         raise UsageError(f"'{path}' is a folder; name a file in it.")
 
 
 def _write(path: str | Path, text: str) -> None:
     try:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
+        write_whole(Path(path), text)
     except OSError as error:
-        raise UsageError(f"the file {path} cannot be written: {error.strerror or error}") from error
+        raise unwritable(f"the file {path}", error) from error
 
 
 def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.text_to_score.inputs import check_texts, encode
 from eyechart.metrics.scoring.inputs import FloatArray
 
@@ -104,9 +105,9 @@ class TextToScore:
             self._model.save_pretrained(target)
             self._tokenizer.save_pretrained(target)
             text = self.record.model_dump_json(by_alias=True, indent=2) + "\n"
-            (target / RECORD_FILE).write_text(text, encoding="utf-8")
+            write_whole(target / RECORD_FILE, text)
         except OSError as error:
-            raise UsageError(f"the folder {folder} cannot be written: {error.strerror or error}") from error
+            raise unwritable(f"the folder {folder}", error) from error
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32, progress: Progress | None = None) -> FloatArray:
         """Scores of texts.
@@ -160,7 +161,7 @@ def make_empty_folder(folder: str | Path) -> Path:
         if any(path.iterdir()):
             raise UsageError(f"the folder {folder} is not empty; name one that does not exist or is empty.")
     except OSError as error:
-        raise UsageError(f"the folder {folder} cannot be written: {error.strerror or error}") from error
+        raise unwritable(f"the folder {folder}", error) from error
     return path
 
 

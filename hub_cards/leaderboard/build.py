@@ -1,13 +1,13 @@
 """Builds the folder of the Space: the page, the boards it shows, and the results that stand on them."""
 
 import datetime
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.datasets_scripts.common.whole import workplace
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.results_file import Results, TaskResult
 from eyechart.evaluators.results.served import unconfirmed_names
@@ -83,11 +83,14 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
             started = started_at(entry.run.results.environment, now)
             if not entry.run.results.tasks:
                 raise DataError("it holds no finished task")
-        except (DataError, OSError) as error:
-            reason = error.reason if isinstance(error, DataError) else str(error)
-            outcome.rejected.append(Rejection(path.relative_to(folder).as_posix(), reasons=(reason,)))
-            continue
-        _sort_out(entry, started, data_dirs or {}, found, outcome)
+            rows, rejected = _sort_out(entry, started, data_dirs or {})
+        except UsageError:
+            raise
+        # Others wrote the entry: whatever it leads to, the other ones are to stand.
+        except Exception as error:
+            rows, rejected = [], [Rejection(path.relative_to(folder).as_posix(), reasons=(_reason(error),))]
+        found += rows
+        outcome.rejected += rejected
     _keep_newest(found, outcome)
     _write(outcome.accepted, out)
     return outcome
@@ -104,14 +107,17 @@ def _check_out(folder: Path, out: Path) -> None:
         raise UsageError(f"out='{out}' holds something else than a leaderboard; choose a new or an empty folder")
 
 
+def _reason(error: Exception) -> str:
+    if isinstance(error, DataError):
+        return error.reason
+    return str(error) if isinstance(error, OSError) else f"it cannot be checked: {type(error).__name__}: {error!s:.200}"
+
+
 def _sort_out(
-    entry: Entry,
-    started: datetime.datetime,
-    data_dirs: Mapping[str, str],
-    found: list[BoardRow],
-    outcome: Outcome,
-) -> None:
-    """Append each result of an entry to what can stand on a board or to what is rejected."""
+    entry: Entry, started: datetime.datetime, data_dirs: Mapping[str, str]
+) -> tuple[list[BoardRow], list[Rejection]]:
+    """Each result of an entry, as what can stand on a board or what is rejected."""
+    found, rejected = [], []
     recomputing = Recomputing(entry.run, data_dirs)
     for key, result in entry.run.tasks.items():
         board = find_board(result.task, result.dataset, result.split)
@@ -121,9 +127,10 @@ def _sort_out(
         check = None if reasons else recomputing.check(key)
         reasons += check.discrepancies if check else ()
         if board is None or check is None or reasons:
-            outcome.rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
+            rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
         else:
             found.append(BoardRow(board, result, entry, started, check))
+    return found, rejected
 
 
 def _served_misfits(results: Sequence[TaskResult]) -> Iterator[str]:
@@ -160,14 +167,19 @@ def _keep_newest(found: Sequence[BoardRow], outcome: Outcome) -> None:
 
 
 def _write(accepted: Sequence[BoardRow], out: Path) -> None:
-    if (out / "results").exists():
-        shutil.rmtree(out / "results")
-    (out / BOARD_FOLDER).mkdir(parents=True)
-    for name in PAGE:
-        (out / name).write_bytes((_PAGE / name).read_bytes())
-    for file, results in _runs(accepted).items():
-        (out / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
-    write_boards(accepted, out)
+    """Write everything aside, and move it to its place when it is whole."""
+    out.mkdir(parents=True, exist_ok=True)
+    with workplace(out) as place:
+        (place / BOARD_FOLDER).mkdir(parents=True)
+        for name in PAGE:
+            (place / name).write_bytes((_PAGE / name).read_bytes())
+        for file, results in _runs(accepted).items():
+            (place / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
+        write_boards(accepted, place)
+        if (out / "results").exists():
+            (out / "results").rename(place / "former")
+        for name in ("results", *PAGE):
+            (place / name).replace(out / name)
 
 
 def _runs(accepted: Sequence[BoardRow]) -> dict[str, Results]:

@@ -11,14 +11,20 @@ from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, judge_of
+from eyechart.metrics.score_check import contradictions
 from eyechart.metrics.scores import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 LONGEST_NAME = 160
 """In characters; the Hub's own names have at most 96 on each side of the slash."""
+MOST_MARKS = 3
+"""Marks that one letter can carry in a name, as some do in Thai and Vietnamese."""
 _CLOCKS = datetime.timedelta(days=1)
 """How far the clock of an entry's machine may be ahead."""
 _INVISIBLE = {"Cc": "a control character", "Cf": "an invisible formatting mark", "Zl": "a line break"}
+_BLANK = "\u00a0\u034f\u115f\u1160\u17b4\u17b5\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
+_BLANK += "\u205f\u2800\u3000\u3164\uffa0"
+"""Characters that show nothing, though Unicode counts some of them as letters and signs."""
 _INVISIBLE |= {"Zp": "a line break", "Cs": "half a character", "Co": "a private character", "Cn": "no character"}
 
 
@@ -41,6 +47,7 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
         reasons.append("its scores were made of less than was to be asked (complete is false)")
     if not is_number(board.main.of(result.scores)[0]):
         reasons.append(f"scores.{board.main.name}, which ranks, is undefined or not there")
+    reasons += contradictions(result.scores)
     return [*reasons, *_count_misfits(board, result, result.scores), *_judge_misfits(board, result)]
 
 
@@ -57,9 +64,11 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     given = environment.get("started")
     try:
         started = datetime.datetime.fromisoformat(given) if isinstance(given, str) else None
-    except ValueError:
+        # The first and the last hours of the calendar have no time in other zones.
+        started = started.astimezone(datetime.UTC) if started is not None and started.tzinfo is not None else None
+    except (ValueError, OverflowError):
         started = None
-    if started is None or started.tzinfo is None:
+    if started is None:
         raise DataError(
             f"environment.started is {brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
         )
@@ -74,10 +83,15 @@ def _name_misfits(name: str) -> Iterator[str]:
     if len(name) > LONGEST_NAME:
         yield f"model is a name of {len(name):,} characters; at most {LONGEST_NAME} are allowed"
     # Such marks make one name look like another, or turn the line around in which it stands.
+    marks = 0
     for character in name:
-        kind = _INVISIBLE.get(unicodedata.category(character))
+        category = unicodedata.category(character)
+        kind = "a blank that is no space" if character in _BLANK else _INVISIBLE.get(category)
+        marks = marks + 1 if category in ("Mn", "Me") else 0
+        if marks > MOST_MARKS:
+            kind = f"more than {MOST_MARKS} marks on one letter"
         if kind:
-            yield f"model holds {kind} (U+{ord(character):04X}): {brief(name)}"
+            yield f"model holds {kind} (U+{ord(character):04X}): {name!a:.80}"
             return
 
 

@@ -2,6 +2,8 @@
 
 import datetime
 import hashlib
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, read_runs
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.recomputing import Check, judge_of
@@ -21,6 +24,8 @@ from eyechart.metrics.scores import value_at
 LINKS_FILE = "links.json"
 MAX_BYTES = 64_000_000
 """A larger results file is not read; that of a run of everything takes some megabytes."""
+MAX_PREDICTIONS_BYTES = 1_000_000_000
+"""A larger table of predictions is not read; that of a run of everything takes some tens of megabytes."""
 _LONGEST_URL = 500
 
 
@@ -125,15 +130,24 @@ def read_entry(folder: Path, root: Path) -> Entry:
         root: The folder of entries.
 
     Raises:
-        DataError: A file is too large or not in its form.
+        DataError: A file is too large, not in its form, or no regular file.
     """
     results = folder / RESULTS_FILE
-    size = results.stat().st_size
-    if size > MAX_BYTES:
-        raise BadResultsError(f"it has {size:,} bytes; an entry's has at most {MAX_BYTES:,}", path=results)
+    _check_file(results, MAX_BYTES)
+    if os.path.lexists(folder / PREDICTIONS_FILE):
+        _check_file(folder / PREDICTIONS_FILE, MAX_PREDICTIONS_BYTES)
     digest = hashlib.sha256(results.read_bytes()).hexdigest()
     (run,) = read_runs([folder])
     return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / LINKS_FILE))
+
+
+def _check_file(path: Path, most: int) -> None:
+    """Refuse what must not be opened, or not be read whole."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        raise BadResultsError("it is no regular file; an entry holds no links, pipes or devices", path=path)
+    if status.st_size > most:
+        raise BadResultsError(f"it has {status.st_size:,} bytes; an entry's has at most {most:,}", path=path)
 
 
 def _read_links(path: Path) -> Links:

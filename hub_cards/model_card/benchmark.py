@@ -14,6 +14,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.catalog import DATASETS, find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.tasks import TASKS, get_task
 
 BENCHMARK_FILE = "eval.yaml"
@@ -72,7 +73,7 @@ def write_benchmark(folder: Path, contents: dict[str, Any]) -> None:
     import yaml
 
     text = yaml.safe_dump(contents, sort_keys=False, allow_unicode=True, width=float("inf"))
-    (folder / BENCHMARK_FILE).write_text(text, encoding="utf-8")
+    write_whole(folder / BENCHMARK_FILE, text)
 
 
 def pretty_name(dataset: str) -> str:

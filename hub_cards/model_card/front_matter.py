@@ -54,17 +54,22 @@ def with_results(
     data = _load(metadata)
     index = _merged_index(data.get(_KEY), model, entries, is_ours)
     wanted = {**data, _KEY: index}
-    for text in (_replaced(metadata, index), _dump(wanted)):
-        if _parsed(text) == wanted:
-            return text
-    # Rare line ends survive only as escapes.
-    return _dump(wanted, ascii_only=True)
+    try:
+        for text in (_replaced(metadata, index), _dump(wanted)):
+            if _parsed(text) == wanted:
+                return text
+        # Rare line ends survive only as escapes.
+        return _dump(wanted, ascii_only=True)
+    # A number in hexadecimal digits can be too long to be written in decimal ones.
+    except ValueError as error:
+        raise DataError(f"the card's metadata cannot be written anew: {error}") from error
 
 
 def _load(metadata: str) -> dict[str, Any]:
     try:
         data = yaml.safe_load(metadata)
-    except yaml.YAMLError as error:
+    # Dates that are none, numbers of thousands of digits, and nesting without end are no YAML to PyYAML either.
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"the card's metadata are no YAML: {error}") from error
     if data is not None and not isinstance(data, dict):
         raise DataError(f"the card's metadata are {data!r:.60}; expected `key: value` lines")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.hub_cards.model_card.card import merged_card
 from eyechart.hub_cards.model_card.entries import hub_entries, index_entries
 from eyechart.hub_cards.model_card.section import card_section
@@ -94,6 +95,6 @@ def write_changes(found: Sequence[Change], folder: Path) -> None:
         path = folder / change.path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(change.after.encode())
+            write_whole(path, change.after)
         except OSError as error:
-            raise UsageError(f"--out {folder} cannot be written: {error.strerror or error}") from error
+            raise unwritable(f"--out {folder}", error) from error

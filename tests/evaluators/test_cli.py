@@ -129,40 +129,6 @@ def test_tasks_lists_every_task():
     assert "…" not in done.stdout, "nothing is cut off where there is no terminal"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["run", "q_bench/percepton"], "unknown task 'q_bench/percepton'; did you mean 'q_bench/perception'?"),
-        (["run", "--dataset", "kadis700"], "unknown data set 'kadis700'; did you mean 'kadis700k'?"),
-        (["run", "q_bench/perception", "--dataset", "kadis700k"], "unknown data set 'kadis700k'"),
-        (["run", "q_bench/perception", "--split", "tset"], "unknown split of q_bench/perception 'tset'"),
-        (["run", "--data-dir", "kadis=x"], "unknown data set in --data-dir 'kadis'; did you mean 'kadis700k'?"),
-        (["run", "--data-dir", "."], "does not say which data set it holds"),
-        (["run", "--dataset", "kadis700k", "--data-dir", "a", "--data-dir", "b"], "given twice"),
-        (["run", "--suite", "mmbench", "--dataset", "koniq10k"], "unknown data set 'koniq10k'; Available: mmbench"),
-        (["run", "--suite", "mmbench", "--split", "tset"], "unknown split of mmbench/en 'tset'"),
-        (["run", "mmbench/en", "mmbench/cc", "--split", "test"], "unknown split of mmbench/cc 'test'"),
-        (["run", "q_bench/perception", "--data-option", "place=1"], "unknown option of data set 'llvisionqa' 'place'"),
-        (["run", "--batch-size", "0"], "--batch-size"),
-        (["run", "--limit", "-3"], "--limit"),
-        (["run", "--seed", "-1"], "--seed"),
-        (["score", "q_bench/perception"], "--predictions"),
-        (["score", "q_bench/assesment", "--predictions", "x"], "did you mean 'q_bench/assessment'?"),
-    ],
-)
-def test_wrong_usage_is_explained_with_exit_code_2(arguments, message):
-    done = invoke(*arguments)
-    assert done.exit_code == 2
-    assert message in " ".join(done.output.replace("│", " ").split())
-
-
-def test_a_model_that_cannot_be_used_is_an_error_before_data_is_loaded(tmp_path):
-    done = invoke("run", "--mini", "--model", tmp_path / "nowhere", "--data-dir", "kadis700k=/does/not/exist")
-    assert done.exit_code == 1
-    assert "nowhere' does not exist" in done.output
-    assert "loading" not in done.output
-
-
 @pytest.fixture
 def photographs_folder(tmp_path):
     """Eight images of the mini release of KADIS-700k, to be damaged."""
@@ -356,15 +322,6 @@ def test_an_output_folder_that_cannot_be_written_is_an_error_before_anything_run
     done = invoke("run", "--limit", "2", "--out", tmp_path / "file")
     assert done.exit_code == 2
     assert "file cannot be written" in done.output
-
-
-def test_results_that_can_no_longer_be_written_end_the_run_with_one_line(tmp_path):
-    # A folder in the place of the file: as on a full disk, what is written cannot be moved there.
-    (tmp_path / "predictions.parquet").mkdir()
-    done = invoke("run", "q_bench/perception", "--limit", "2", "--out", tmp_path)
-    assert done.exit_code == 2
-    assert f"the results folder {tmp_path} cannot be written" in done.output and "Traceback" not in done.output
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
 
 
 def test_paths_may_hold_an_equals_sign(photographs_folder, tmp_path):

@@ -14,7 +14,8 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFileError
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
-from eyechart.datasets_scripts.common.paths import is_image, is_inside, whole_folder
+from eyechart.datasets_scripts.common.paths import is_image, is_inside
+from eyechart.datasets_scripts.common.whole import whole_folder
 
 MAX_BYTES = 64 * 2**30
 """Most bytes that an archive may unpack to; the largest image archives of the benchmarks have about 13 GiB."""

@@ -67,8 +67,8 @@ def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[
 
 def split_parquet_files(folders: Sequence[str], split: str) -> list[str]:
     """Return the files `<split>*.parquet` of the first of `folders` that has any, in order."""
-    found = (sorted(glob.glob(os.path.join(glob.escape(folder), f"{split}*.parquet"))) for folder in folders)
-    return next(filter(None, found), [])
+    found = (glob.glob(os.path.join(glob.escape(folder), f"{split}*.parquet")) for folder in folders)
+    return next(filter(None, (sorted(filter(os.path.isfile, files)) for files in found)), [])
 
 
 def _split_of(key: str, path: str, splits: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, missing_column
+from eyechart.datasets_scripts.common.paths import open_regular
 
 Row = tuple[int, dict[str, Any]]
 """A row number as a reader of the file would count it, and the row's fields."""
@@ -196,7 +197,7 @@ def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path:
 
 def _read_text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
             return file.read()
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is not there", path=path) from error

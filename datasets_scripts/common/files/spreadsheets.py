@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
 from eyechart.datasets_scripts.common.files.readers import Row, check_header, clean_text
+from eyechart.datasets_scripts.common.paths import open_regular
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
@@ -58,7 +59,7 @@ def _open_workbook(path: str, formulas: bool) -> "Workbook":
     from openpyxl import load_workbook
 
     # openpyxl leaves a file open that it fails to read, hence the stream.
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         stream = io.BytesIO(file.read())
     with zipfile.ZipFile(stream) as archive:
         size = sum(member.file_size for member in archive.infolist())

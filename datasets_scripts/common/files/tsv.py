@@ -5,6 +5,7 @@ cannot say where in the file a field was. So the fields are split here, by its r
 quotation mark ends at the next single one, holds tabs and line breaks, and writes a quotation mark as two.
 """
 
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -12,6 +13,7 @@ from typing import Any, BinaryIO
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.base64_images import Base64Cell, base64_problem, is_base64
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, check_header, clean_text
+from eyechart.datasets_scripts.common.paths import open_regular
 
 _Field = tuple[int, bytes]
 """Where a field begins in the file, in bytes, and what it holds."""
@@ -62,7 +64,8 @@ def read_tsv_rows(
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
     try:
-        with open(path, "rb") as file:
+        # Of any size, as it is read in parts.
+        with open_regular(path, sys.maxsize) as file:
             yield file
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is not there", path=path) from error

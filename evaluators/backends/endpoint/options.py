@@ -10,6 +10,8 @@ from eyechart.evaluators.backends.chat_options import ChatOptions
 DEFAULT_CONCURRENCY = 8
 # Long, as a server that is asked by many at once lets them wait in line.
 DEFAULT_TIMEOUT = 300.0
+LONGEST_TIMEOUT = 604_800
+"""In seconds: a week."""
 # As many as OpenAI gives, and vLLM unless it was started with more.
 DEFAULT_TOP_LOGPROBS = 20
 OPENAI_URL = "https://api.openai.com/v1"
@@ -51,7 +53,7 @@ class EndpointOptions:
         base_url: The server's address, usually ending in `/v1`; None is that of the environment variable
             `OPENAI_BASE_URL`, or else OpenAI's own.
         concurrency: Requests at once, at least 1.
-        timeout: Seconds to wait for a whole answer, above 0; each retry has as many.
+        timeout: Seconds to wait for a whole answer, above 0 and at most a week; each retry has as many.
         max_retries: How often a request is sent again after 408, 409, 429, 5xx, a broken connection or a timeout, after
             a wait that doubles each time or that the server asks for (`Retry-After`); at least 0.
         top_logprobs: How many of the likeliest tokens to ask for where logits are wanted, at least 1; OpenAI gives up
@@ -80,7 +82,11 @@ class EndpointOptions:
         own = _OWN_FIELDS if self.chat.sampling is None else _OWN_FIELDS | self.chat.sampling.fields(1).keys()
         if taken := sorted(own & self.extra_body.keys()):
             raise UsageError(f"extra_body holds {', '.join(taken)}, which eyechart sets itself; leave it out.")
-        least = {"concurrency": 1, "timeout": 0.001, "max_retries": 0, "top_logprobs": 1}
+        if not 0.001 <= self.timeout <= LONGEST_TIMEOUT:
+            raise UsageError(
+                f"timeout={self.timeout} is not allowed; it is at least 0.001 and at most {LONGEST_TIMEOUT}."
+            )
+        least = {"concurrency": 1, "max_retries": 0, "top_logprobs": 1}
         for name, allowed in least.items():
             if not getattr(self, name) >= allowed:
                 raise UsageError(f"{name}={getattr(self, name)} is not allowed; it is at least {allowed}.")

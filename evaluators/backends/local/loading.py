@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError, unknown_name
 from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.image_sizes import size_settings
+from eyechart.evaluators.backends.local.load_checks import check_options, loading_error
 
 if TYPE_CHECKING:
     from transformers import Pipeline, PreTrainedModel
@@ -75,10 +76,12 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
         options: How to load it.
 
     Raises:
+        UsageError: A device, number format or implementation of attention does not exist.
         ModelError: The model does not exist, or is of an architecture that is unknown or for neither task.
     """
     from transformers import pipeline
 
+    check_options(options)
     task = _task_of(folder, options)
     try:
         loaded = pipeline(
@@ -93,7 +96,7 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
         )
     # Loading runs code of many libraries; whatever it raises, the user needs the model's name with it.
     except Exception as error:
-        raise ModelError(f"model '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+        raise ModelError(f"model '{name}' cannot be loaded: {loading_error(error, folder)}") from error
     if options.processor:
         _set_image_processor(loaded, folder, options)
     if options.adapter is not None:
@@ -133,7 +136,7 @@ def _merge_adapter(loaded: "Pipeline", adapter: str) -> None:
         loaded.model = PeftModel.from_pretrained(loaded.model, adapter).merge_and_unload()
     # As for a model.
     except Exception as error:
-        raise ModelError(f"adapter '{adapter}' cannot be merged: {type(error).__name__}: {error}") from error
+        raise ModelError(f"adapter '{adapter}' cannot be merged: {loading_error(error, adapter)}") from error
 
 
 def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None = None) -> str | None:

@@ -99,7 +99,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
     done = invoke("build", tmp_path / "in", "--out", tmp_path / "file" / "space")
     assert done.exit_code == 2
-    assert "the Space cannot be written to" in done.output
+    assert f"the Space in '{tmp_path / 'file' / 'space'}' cannot be written" in done.output
 
 
 @pytest.mark.parametrize("place", ["nowhere/why.json", "folder", "file/why.json"])

@@ -1,4 +1,4 @@
-"""`eyechart run` and `score` end with a report, and never fail because of one."""
+"""`eyechart run` and `score` end with a report, which shows its images."""
 
 import json
 
@@ -32,13 +32,3 @@ def test_a_run_has_its_report_with_images(score, tmp_path, read_page):
     assert verdicts == [False, True, True]
     assert len(page.samples["images"]) == 3
     assert not (tmp_path / "out" / "report_files").exists()
-
-
-def test_a_report_that_cannot_be_written_loses_no_run(score, tmp_path):
-    # A folder stands where the page is to be.
-    (tmp_path / "out" / REPORT_FILE).mkdir(parents=True)
-    done = score(tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    assert f"there is no report: the report cannot be written into {tmp_path / 'out'}" in done.stderr
-    assert f"Repeat it with `eyechart report {tmp_path / 'out'}`" in done.stderr
-    assert (tmp_path / "out" / "results.json").exists()

@@ -1,7 +1,5 @@
 """Where a report is written, and what of a former one it replaces."""
 
-import dataclasses
-
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
@@ -34,21 +32,3 @@ def test_figures_and_tables_are_files_too(make_run):
     assert names == {*written, "written_by_eyechart.txt"}
     assert (folder / "report_files" / "written_by_eyechart.txt").read_text().splitlines() == written
     assert (folder / "report_files" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_report_removes_the_files_of_a_former_one_and_no_others(make_run):
-    folder = make_run(PERCEPTION)
-    files = folder / "report_files"
-    write_report([folder])
-    (files / "own_notes.md").write_text("mine")
-    with (files / "written_by_eyechart.txt").open("a") as names:
-        names.write("../results.json\n..\n.\n\n\x00\nnever_there.svg\n")
-    make_run(dataclasses.replace(PERCEPTION, scores=None))
-    write_report([folder])
-    assert [path.name for path in files.iterdir()] == ["own_notes.md"]
-    (files / "own_notes.md").unlink()
-    make_run(PERCEPTION)
-    write_report([folder])
-    write_report([folder], files=False)
-    assert not files.exists()
-    assert (folder / "results.json").exists()

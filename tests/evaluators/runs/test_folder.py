@@ -1,5 +1,4 @@
 import pyarrow.parquet
-import pytest
 
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
@@ -29,17 +28,3 @@ def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
     file.write_text(file.read_text().replace('"answers.json"', '"../../../../other.json"'))
     write()
     assert (tmp_path / "other.json").exists()
-
-
-def test_a_failed_write_leaves_the_former_file(tmp_path, monkeypatch):
-    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
-    before = (tmp_path / "predictions.parquet").read_bytes()
-
-    def fail(*args, **kwargs):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr("pyarrow.parquet.write_table", fail)
-    with pytest.raises(OSError, match="No space"):
-        write_run(tmp_path, collect([evaluation()], [], "2026-01-02"), [evaluation()])
-    assert (tmp_path / "predictions.parquet").read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]

@@ -67,7 +67,6 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ("tasks: [{task: q_bench/perception, data_dir: nowhere}]", "nowhere' does not exist"),
         ("tasks: [{task: q_bench/perception, data_dir: ~nosuchuser/x}]", "task 1 .*data_dir '~nosuchuser/x' cannot be"),
         ("tasks: [{task: mmbench/en, settings: {human_labels: ~nosuchuser/x}}]", "human_labels '~nosuch"),
-        (f"tasks: [{{task: q_bench/perception, data_dir: {'x' * 5_000}}}]", "x{255}.* (cannot be|does not)"),
         ("tasks: [{task: q_bench/perception, settings: {shufle_seed: 1}}]", "did you mean 'shuffle_seed'"),
         (
             "tasks: [{task: q_bench/perception, settings: {temperature: 5}}]",
@@ -79,9 +78,6 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ),
         ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of data set 'llvisionqa'"),
         ("tasks: [{task: q_bench/perception}, {task: q_bench/perception}]", "is listed 2 times"),
-        ("tasks: [{task: q_bench/perception, limit: 2, limit: 3}]", "found the key 'limit' for the second time"),
-        ("tasks: [{task: !!python/name:os.system }]", "could not determine a constructor"),
-        ("tasks: " + "[" * 5_000, "too deeply nested"),
         ("tasks: [{task: q_bench/perception, data_dir: ''}]", "entry 1, data_dir: expected a text that is not empty"),
         (
             "tasks: [{task: q_bench/assessment, settings: {temperature: hot}}]",

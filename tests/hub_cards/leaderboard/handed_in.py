@@ -29,7 +29,11 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
             put(scores, (*column.part, *column.score.interval.split(".")), interval)
     for name, _, key in (spec.key.partition(".") for spec in specs_of(board.task.metric)):
         if key and name in scores:
-            scores[name].setdefault(key, 0)
+            # Shares add up to 1, and the accuracies of yes and no have their mean.
+            value = score if key in ("yes", "no") else 1 if key in ("exact", "p0") else 0
+            scores[name].setdefault(key, round(value, 6))
+    if "first_rate" in scores:
+        scores |= {"second_rate": 1 - scores["first_rate"], "draw_rate": 0}
     if board.task.metric == "softmax_iqa":
         scores |= {name: round(score, 6) for name in AVERAGED_SCORES}
     if board.dataset == AVERAGE:

@@ -1,9 +1,7 @@
 import datetime
-import re
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
@@ -79,45 +77,10 @@ def test_all_reasons_are_given_at_once():
     assert len(reasons_for(board, result)) == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("evil\N{RIGHT-TO-LEFT OVERRIDE}ledom", "an invisible formatting mark (U+202E)"),
-        ("zero\N{ZERO WIDTH SPACE}width", "an invisible formatting mark (U+200B)"),
-        ("two\nlines", "a control character (U+000A)"),
-        ("bell\x07", "a control character (U+0007)"),
-        ("line\N{LINE SEPARATOR}s", "a line break (U+2028)"),
-        ("x" * 10_000, "a name of 10,000 characters; at most 160"),
-        ("", "expected a name"),
-        (" padded ", "expected a name without blanks around it"),
-    ],
-)
-def test_names_that_mislead_are_refused(name, reason):
-    board = board_named("q_bench/perception")
-    (only,) = reasons_for(board, result_on(board, name))
-    assert reason in only
-    assert only.isascii() and only.isprintable() and len(only) < 200
-
-
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", 'a" onload="x', "模型/视觉", "نموذج", "O'Neil & Söhne"])
 def test_names_that_are_only_text_are_taken(name):
     board = board_named("q_bench/perception")
     assert reasons_for(board, result_on(board, name)) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        (None, "environment.started is None; expected a time with its zone"),
-        ("yesterday", "environment.started is 'yesterday'"),
-        ("2026-05-01T12:00:00", "expected a time with its zone"),
-        (7, "environment.started is 7"),
-        ("2027-01-01T00:00:00+00:00", "which is yet to come"),
-    ],
-)
-def test_a_run_says_when_it_began(given, reason):
-    with pytest.raises(DataError, match=re.escape(reason)):
-        started_at({"started": given}, NOW)
 
 
 def test_times_of_all_zones_can_be_compared():

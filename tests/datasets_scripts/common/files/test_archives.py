@@ -2,7 +2,6 @@ import io
 import os
 import tarfile
 import zipfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFileError
+from eyechart.datasets_scripts.common.errors import BadArchiveError
 from eyechart.datasets_scripts.common.files import archives
 from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
 
@@ -89,95 +88,6 @@ def test_folders_and_odd_names_are_fine(tmp_path: Path) -> None:
     assert set(contents(folder)) == {"images/c.png"}
 
 
-OUTSIDE = [
-    "../evil.png",
-    "images/../../evil.png",
-    "/tmp/evil.png",
-    "..\\evil.png",
-    "C:\\evil.png",
-    "\\\\host\\evil.png",
-]
-MALICIOUS: dict[str, tuple[Callable[[Path], Path], str]] = {
-    **{
-        f"{kind} {name}": (partial(write, members=[FILES[0], (name, b"x")]), "leads out of the folder")
-        for name in OUTSIDE
-        for kind, write in (("tar", write_tar), ("zip", write_zip))
-    },
-    "symbolic link": (
-        partial(write_tar, members=[special("link", tarfile.SYMTYPE, "/etc"), ("link/passwd", b"x")]),
-        "'link' is refused: .* absolute path",
-    ),
-    "symbolic link up": (
-        partial(write_tar, members=[special("a/link", tarfile.SYMTYPE, "../../..")]),
-        "'a/link' is refused: .* outside the destination",
-    ),
-    "hard link": (
-        partial(write_tar, members=[FILES[0], special("b", tarfile.LNKTYPE, "../bad.archive")]),
-        "'b' is refused: .* outside the destination",
-    ),
-    "device": (partial(write_tar, members=[special("null", tarfile.CHRTYPE)]), "'null' is refused: .* special file"),
-}
-
-
-@pytest.mark.parametrize("name", MALICIOUS)
-def test_malicious_archives_are_refused_and_nothing_is_left(tmp_path: Path, name: str) -> None:
-    write, reason = MALICIOUS[name]
-    archive = write(tmp_path / "bad.archive")
-    with pytest.raises(BadArchiveError, match=reason) as caught:
-        unpack(str(archive), str(tmp_path / "in" / "out"))
-    assert caught.value.path == str(archive)
-    assert contents(tmp_path) == {"bad.archive": archive.read_bytes()}
-    assert list((tmp_path / "in" / "out").iterdir()) == []
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_the_limit_of_size(tmp_path: Path, name: str) -> None:
-    archive = str(WRITERS[name](tmp_path / name, FILES))
-    with pytest.raises(BadArchiveError, match=r"unpacks to more than 6,004 bytes, the largest size allowed"):
-        unpack(archive, str(tmp_path / "out"), max_bytes=6004)
-    assert list((tmp_path / "out").iterdir()) == []
-    assert contents(unpack(archive, str(tmp_path / "out"), max_bytes=6005)) == dict(FILES)
-
-
-def test_a_header_that_understates_the_size_does_not_help(tmp_path: Path) -> None:
-    archive = write_zip(tmp_path / "liar.zip", [("zeros", bytes(2**20))])
-    archive.write_bytes(archive.read_bytes().replace((2**20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
-    with pytest.raises(BadArchiveError, match=r"corrupt, .*CRC"):
-        unpack(str(archive), str(tmp_path / "out"), max_bytes=1000)
-
-
-def test_an_encrypted_zip_says_what_to_do(tmp_path: Path) -> None:
-    archive = write_zip(tmp_path / "a.zip", [("a.png", b"x")])
-    data = bytearray(archive.read_bytes())
-    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        data[data.index(signature) + offset] |= 1
-    archive.write_bytes(data)
-    with pytest.raises(BadArchiveError, match=r"'a\.png' is encrypted; unpack it with the authors' password"):
-        unpack(str(archive), str(tmp_path / "out"))
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"PK", b"\x1f\x8b", b"<html>Sign in</html>" * 100, b"PK\x03\x04" + bytes(600)]
-)
-def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "images.tar"
-    path.write_bytes(content)
-    with pytest.raises(BadArchiveError, match=r"images\.tar: corrupt, or not a tar, tar\.gz or zip archive"):
-        unpack(str(path), str(tmp_path / "out"))
-    with pytest.raises(MissingFileError, match=r"none\.tar: the archive is not there"):
-        unpack(str(tmp_path / "none.tar"), str(tmp_path / "out"))
-
-
-@pytest.mark.parametrize("name", ["images.tar", "images.tar.gz", "images.zip"])
-def test_truncated_archives(tmp_path: Path, name: str) -> None:
-    rubbish = bytes(range(256)) * 400
-    archive = WRITERS[name](tmp_path / name, [("a.png", b"x"), ("b.png", os.urandom(50_000) + rubbish)])
-    archive.write_bytes(archive.read_bytes()[:40_000])
-    with pytest.raises(BadArchiveError, match="corrupt, or not"):
-        unpack(str(archive), str(tmp_path / "out"))
-    assert list((tmp_path / "out").iterdir()) == []
-
-
 @pytest.fixture(scope="module")
 def small_archives(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     folder = tmp_path_factory.mktemp("small")
@@ -199,13 +109,6 @@ def test_damaged_archives_unpack_or_are_refused_but_raise_nothing_else(
     except BadArchiveError:
         assert list((folder / "out").iterdir()) == []
     assert {path.name for path in folder.iterdir()} == {"a", "out"}
-
-
-def test_a_folder_that_cannot_be_written_is_not_the_archives_fault(tmp_path: Path) -> None:
-    archive = write_zip(tmp_path / "a.zip", FILES)
-    (tmp_path / "out").write_bytes(b"a file is in the way")
-    with pytest.raises(BadArchiveError, match=r"a\.zip: cannot be unpacked: (File exists|Not a directory)"):
-        unpack(str(archive), str(tmp_path / "out"))
 
 
 def test_another_process_may_be_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

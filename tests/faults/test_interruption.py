@@ -1,4 +1,4 @@
-"""Processes that are killed while they store, and processes that store at once."""
+"""Interruption: processes that are killed while they write, and processes that write at once."""
 
 import json
 import random
@@ -12,16 +12,75 @@ from pathlib import Path
 
 import pytest
 
+from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, write_whole
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
+from tests.faults.disk import writing
+from tests.faults.fault import fault, row
 
-SCRIPT = Path(__file__).with_name("logging_model.py")
+SCRIPT = Path(__file__).resolve().parents[1] / "evaluators" / "backends" / "logging_model.py"
 MODEL = runpy.run_path(str(SCRIPT))
 COUNT = 2000
 SECONDS = 0.004
 KILLS = 8
 # How far a process may get, in bytes of its log, of which a whole run makes 50,000.
 FARTHEST = 2000
+
+
+def hidden(folder):
+    return [path.name for path in folder.iterdir() if path.name.startswith(UNFINISHED)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "before"),
+    [
+        row("a kill while a file of a run is replaced", "the former file is whole", "file", b"former"),
+        row("a kill while a folder is made", "it is not there, and made by the next start", "folder", None),
+    ],
+)
+def test_killed(kind, before, tmp_path):
+    target = tmp_path / "target"
+    if before is not None:
+        target.write_bytes(before)
+    with writing(kind, target) as child:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert (target.read_bytes() if target.exists() else None) == before
+    assert len(hidden(tmp_path)) == 1
+    if kind == "file":
+        write_whole(target, b"new")
+        assert target.read_bytes() == b"new"
+    else:
+        with whole_folder(target) as unfinished:
+            (unfinished / "a").write_bytes(b"whole")
+        assert (target / "a").read_bytes() == b"whole"
+
+
+@fault("a kill leaves a hidden folder", "the next one that writes there removes it")
+def test_left(tmp_path):
+    with writing("folder", tmp_path / "one") as child:
+        child.kill()
+        child.wait()
+    assert len(hidden(tmp_path)) == 1
+    write_whole(tmp_path / "other", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+@fault("two processes write into a folder at once", "neither removes what the other has begun")
+def test_alive(tmp_path):
+    with writing("folder", tmp_path / "one"):
+        begun = hidden(tmp_path)
+        write_whole(tmp_path / "other", "text")
+        assert hidden(tmp_path) == begun and len(begun) == 1
+
+
+@fault("Ctrl-C while a file is written", "the former file is whole, and nothing is left beside it")
+def test_interrupted(tmp_path):
+    (tmp_path / "target").write_bytes(b"former")
+    with writing("file", tmp_path / "target") as child:
+        child.send_signal(signal.SIGINT)
+        child.wait()
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("target", b"former")]
 
 
 def start(folder, out, seconds=SECONDS):
@@ -67,7 +126,8 @@ def stored(folder, copy):
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_nothing_answered_is_lost_or_asked_again(tmp_path):
+@fault("a run is killed at eight random moments", "no answer that it got is lost, and none is asked for again")
+def test_killed_run(tmp_path):
     rng = random.Random(20)
     (tmp_path / "whole").mkdir()
     finish(start(tmp_path / "whole", "run", seconds=0))
@@ -92,7 +152,8 @@ def test_killed_at_random_moments_nothing_answered_is_lost_or_asked_again(tmp_pa
     assert len(stored(folder, tmp_path / "copy")) == COUNT
 
 
-def test_two_processes_on_one_store_at_once(tmp_path):
+@fault("two runs store answers at once", "both get all of theirs, and each answer is stored once")
+def test_two_runs(tmp_path):
     children = [start(tmp_path, out, seconds=0) for out in ("one", "two")]
     for child in children:
         finish(child)

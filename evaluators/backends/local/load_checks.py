@@ -1,0 +1,68 @@
+"""What loading a model would refuse only after a while, or in a page of text: checked first, and told in one line."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eyechart.datasets_scripts.common.errors import unknown_name
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.backends.local.loading import LoadOptions
+
+_DTYPES = ("auto", "float32", "bfloat16", "float16")
+_DEVICES = ("cpu", "cuda", "cuda:0", "mps")
+_DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_TRACEBACK = "Traceback (most recent call last)"
+
+
+def check_options(options: "LoadOptions") -> None:
+    """Refuse devices, number formats and implementations of attention that do not exist.
+
+    Raises:
+        UsageError: One of them does not exist; the message names those that do.
+    """
+    import torch
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    if options.dtype not in _DTYPES and not isinstance(getattr(torch, options.dtype, None), torch.dtype):
+        raise unknown_name("dtype", options.dtype, _DTYPES)
+    attention = ["eager", *sorted(ALL_ATTENTION_FUNCTIONS.valid_keys())]
+    # With a slash, it names a kernel on the Hub.
+    if options.attention is not None and options.attention not in attention and "/" not in options.attention:
+        raise unknown_name("attention", options.attention, attention)
+    if isinstance(options.device, str) and not _is_device(options.device):
+        raise unknown_name("device", options.device, _DEVICES)
+    if options.device_map is not None and options.device_map not in _DEVICE_MAPS and not _is_device(options.device_map):
+        raise unknown_name("device_map", options.device_map, (*_DEVICE_MAPS, *_DEVICES))
+
+
+def _is_device(name: str) -> bool:
+    import torch
+
+    try:
+        torch.device(name)
+    except RuntimeError:
+        return False
+    return True
+
+
+def loading_error(error: Exception, folder: str) -> str:
+    """What is wrong with a model that cannot be loaded, in one line, with what is known of its weights.
+
+    Args:
+        error: Of an error that holds the tracebacks of others, the last line counts.
+        folder: The model's folder, or its id on the Hub.
+    """
+    text = str(error).strip()
+    last = text.splitlines()[-1] if _TRACEBACK in text else f"{type(error).__name__}: {text}"
+    return f"{' '.join(last.split()):.400}{_about_weights(folder)}"
+
+
+def _about_weights(folder: str) -> str:
+    if not os.path.isdir(folder) or any(Path(folder).glob("*.safetensors")):
+        return ""
+    pickles = sorted(path.name for path in Path(folder).iterdir() if path.suffix in _PICKLES)
+    if pickles:
+        return f". Its weights are a pickle ({pickles[0]}), of which only tensors are read: save them as safetensors"
+    return ". It holds no weights: expected model.safetensors"

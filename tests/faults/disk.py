@@ -1,0 +1,52 @@
+"""A disk that is full, and processes that are killed while they write."""
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_WRITER = """
+import sys, time
+from pathlib import Path
+from eyechart.datasets_scripts.common.whole import whole_folder, write_whole
+
+def half(path):
+    path.write_bytes(b"half")
+    print("ready", flush=True)
+    time.sleep(600)
+
+target = Path(sys.argv[2])
+if sys.argv[1] == "file":
+    write_whole(target, half)
+else:
+    with whole_folder(target) as unfinished:
+        half(unfinished / "a")
+"""
+
+
+@contextmanager
+def full_disk(room: int = 0) -> Iterator[None]:
+    """No file of this process can become larger than `room` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = writes_bytecode
+
+
+@contextmanager
+def writing(kind: str, target: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has written half of a file or of a folder, and is killed at the end, if not before."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _WRITER, kind, str(target)], stdout=subprocess.PIPE, text=True
+    ) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == "ready\n"
+            yield child
+        finally:
+            child.kill()

@@ -1,0 +1,201 @@
+"""Archives: tar and zip files of a release."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFileError
+from eyechart.datasets_scripts.common.files.archives import unpack
+from tests.datasets_scripts.common.files.test_archives import FILES, WRITERS, contents, special, write_tar, write_zip
+from tests.faults.disk import full_disk
+from tests.faults.fault import fault, row
+
+pytestmark = pytest.mark.datasets36
+REFUSED = "the archive is refused, and nothing of it is left"
+UNPACKING = """
+import sys
+from eyechart.datasets_scripts.common.files.archives import unpack
+unpack(sys.argv[1], sys.argv[2])
+"""
+
+
+def refused(archive: Path, out: Path, reason: str, **options: int) -> None:
+    """Unpacking fails, and leaves nothing."""
+    with pytest.raises(BadArchiveError, match=reason) as caught:
+        unpack(str(archive), str(out), **options)
+    assert caught.value.path == str(archive)
+    assert not out.is_dir() or list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        row("a member one folder up", REFUSED, "../evil.png"),
+        row("a member up from a folder within", REFUSED, "images/../../evil.png"),
+        row("a member with a place of its own", REFUSED, "/tmp/evil.png"),
+        row("a member one folder up, as Windows writes it", REFUSED, "..\\evil.png"),
+        row("a member on a drive of Windows", REFUSED, "C:\\evil.png"),
+        row("a member on another computer, as Windows writes it", REFUSED, "\\\\host\\evil.png"),
+    ],
+)
+def test_outside(tmp_path, name):
+    for write in (write_tar, write_zip):
+        archive = write(tmp_path / "bad.archive", members=[FILES[0], (name, b"x")])
+        refused(archive, tmp_path / "in" / "out", "leads out of the folder")
+        assert contents(tmp_path) == {"bad.archive": archive.read_bytes()}
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        row(
+            "a symbolic link to a folder of the machine, and a file in it",
+            REFUSED,
+            [special("link", tarfile.SYMTYPE, "/etc"), ("link/passwd", b"x")],
+            "'link' is refused: .* absolute path",
+        ),
+        row(
+            "a symbolic link that leads up",
+            REFUSED,
+            [special("a/link", tarfile.SYMTYPE, "../../..")],
+            "'a/link' is refused: .* outside the destination",
+        ),
+        row(
+            "a hard link to a file outside",
+            REFUSED,
+            [FILES[0], special("b", tarfile.LNKTYPE, "../bad.archive")],
+            "'b' is refused: .* outside the destination",
+        ),
+        row("a device", REFUSED, [special("null", tarfile.CHRTYPE)], "'null' is refused: .* special file"),
+        row("a named pipe", REFUSED, [special("pipe", tarfile.FIFOTYPE)], "'pipe' is refused: .* special file"),
+        row("a name of 5,000 letters", REFUSED, [("x" * 5000, b"x")], "cannot be unpacked: File name too long"),
+        row("a file in the place of a folder", REFUSED, [("a", b"x"), ("a/b", b"x")], "cannot be unpacked: "),
+    ],
+)
+def test_members(tmp_path, members, reason):
+    archive = write_tar(tmp_path / "bad.archive", members=members)
+    refused(archive, tmp_path / "in" / "out", reason)
+    assert contents(tmp_path) == {"bad.archive": archive.read_bytes()}
+
+
+@fault("a member that everyone may write and that starts with its owner's rights", "it is a plain file of the user")
+def test_rights(tmp_path):
+    member = special("a", tarfile.REGTYPE)
+    member.mode = 0o6777
+    folder = unpack(str(write_tar(tmp_path / "a.tar", [member])), str(tmp_path / "out"))
+    assert not stat.S_IMODE((Path(folder) / "a").stat().st_mode) & 0o6022
+
+
+@fault("a symbolic link in a zip file", "it comes out as a small text file")
+def test_zip_link(tmp_path):
+    info = zipfile.ZipInfo("link")
+    info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(info, "/etc/passwd")
+    folder = Path(unpack(str(tmp_path / "a.zip"), str(tmp_path / "out")))
+    assert not (folder / "link").is_symlink() and (folder / "link").read_text() == "/etc/passwd"
+
+
+@fault("an archive unpacks to more than the largest size allowed", REFUSED)
+def test_size(tmp_path):
+    for name, write in WRITERS.items():
+        archive = write(tmp_path / name, FILES)
+        refused(archive, tmp_path / "out", r"unpacks to more than 6,004 bytes, the largest size", max_bytes=6004)
+        assert contents(unpack(str(archive), str(tmp_path / "out2"), max_bytes=6005)) == dict(FILES)
+
+
+@fault("a header understates what a member unpacks to", REFUSED)
+def test_understated(tmp_path):
+    archive = write_zip(tmp_path / "liar.zip", [("zeros", bytes(2**20))])
+    archive.write_bytes(archive.read_bytes().replace((2**20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
+    refused(archive, tmp_path / "out", r"corrupt, .*CRC", max_bytes=1000)
+
+
+@fault("an encrypted zip file", "it is refused, and the message says how to go on")
+def test_encrypted(tmp_path):
+    archive = write_zip(tmp_path / "a.zip", [("a.png", b"x")])
+    data = bytearray(archive.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + offset] |= 1
+    archive.write_bytes(data)
+    refused(archive, tmp_path / "out", r"'a\.png' is encrypted; unpack it with the authors' password")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        row("an archive of 0 bytes", REFUSED, b""),
+        row("the first two bytes of a zip file", REFUSED, b"PK"),
+        row("the first two bytes of a gzip file", REFUSED, b"\x1f\x8b"),
+        row("a page that asks to sign in, under an archive's name", REFUSED, b"<html>Sign in</html>" * 100),
+        row("a zip file without its list of members", REFUSED, b"PK\x03\x04" + bytes(600)),
+    ],
+)
+def test_no_archive(tmp_path, content):
+    (tmp_path / "images.tar").write_bytes(content)
+    refused(tmp_path / "images.tar", tmp_path / "out", r"images\.tar: corrupt, or not a tar, tar\.gz or zip archive")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        row("a tar file that is cut off", REFUSED, "images.tar"),
+        row("a gzip file that is cut off", REFUSED, "images.tar.gz"),
+        row("a zip file that is cut off", REFUSED, "images.zip"),
+    ],
+)
+def test_truncated(tmp_path, name):
+    members = [("a.png", b"x"), ("b.png", os.urandom(50_000) + bytes(range(256)) * 400)]
+    archive = WRITERS[name](tmp_path / name, members)
+    archive.write_bytes(archive.read_bytes()[:40_000])
+    refused(archive, tmp_path / "out", "corrupt, or not")
+
+
+@fault("no archive where one is to be", "the message says so")
+def test_missing(tmp_path):
+    with pytest.raises(MissingFileError, match=r"none\.tar: the archive is not there"):
+        unpack(str(tmp_path / "none.tar"), str(tmp_path / "out"))
+
+
+@fault("a named pipe in the place of an archive", "it is not opened, and taken for none")
+def test_pipe(tmp_path):
+    os.mkfifo(tmp_path / "images.tar")
+    with pytest.raises(MissingFileError, match=r"images\.tar: the archive is not there"):
+        unpack(str(tmp_path / "images.tar"), str(tmp_path / "out"))
+
+
+@fault("a file in the place of the folder to unpack into", "the message says so, and does not blame the archive")
+def test_in_the_way(tmp_path):
+    archive = write_zip(tmp_path / "a.zip", FILES)
+    (tmp_path / "out").write_bytes(b"a file is in the way")
+    with pytest.raises(BadArchiveError, match=r"a\.zip: cannot be unpacked: (File exists|Not a directory)"):
+        unpack(str(archive), str(tmp_path / "out"))
+
+
+@fault("the disk is full while an archive is unpacked", "the message says so, and nothing is left")
+def test_full_disk(tmp_path):
+    archive = write_zip(tmp_path / "a.zip", FILES)
+    with full_disk(2000):
+        refused(archive, tmp_path / "out", r"a\.zip: cannot be unpacked: File too large")
+
+
+@fault("a kill while an archive is unpacked", "the next start unpacks it whole, and nothing hidden is left")
+def test_killed(tmp_path):
+    members = [(f"{number}.png", os.urandom(2000)) for number in range(4000)]
+    archive, out = write_zip(tmp_path / "a.zip", members), tmp_path / "out"
+    child = subprocess.Popen([sys.executable, "-c", UNPACKING, str(archive), str(out)])
+    while child.poll() is None and not list(out.glob(".*/unfinished/9.png")):
+        time.sleep(0.001)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL, "it must not have finished before"
+    assert [path.name[0] for path in out.iterdir()] == ["."]
+    folder = unpack(str(archive), str(out))
+    assert contents(folder) == dict(members) and os.listdir(out) == [os.path.basename(folder)]

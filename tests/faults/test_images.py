@@ -1,0 +1,152 @@
+"""Images: files that are no image, or one that must not be opened."""
+
+import io
+import os
+import warnings
+
+import pytest
+from PIL import EpsImagePlugin, Image
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, BadImageError, MissingFileError
+from eyechart.datasets_scripts.common.files.readers import read_json_rows
+from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
+from eyechart.datasets_scripts.common.images import encoded_image, open_image
+from eyechart.datasets_scripts.own_data import load_own
+from tests.datasets_scripts.common.test_open_image import encoded, noise, png_header
+from tests.faults.fault import fault, row
+
+REFUSED = "the image is refused, and its file named"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        row("a file of 0 bytes", REFUSED, b"", r"empty \(0 bytes\)"),
+        row("a page that says that there is no image", REFUSED, b"<html>not found</html>", "not an image"),
+        row("the first bytes of a PNG, and zeros", REFUSED, b"\x89PNG\r\n\x1a\n" + bytes(50), "not an image|corrupt"),
+        row("a PNG whose header tells more pixels than it has", REFUSED, png_header(100, 100), "corrupt or truncated"),
+        row("a PNG of no width", REFUSED, png_header(0, 100), "not an image|corrupt"),
+        row("a PNG of 200 megapixels in some bytes", REFUSED, png_header(20_000, 10_000), "the image has .*pixels"),
+        row("a PNG of 3.6 gigapixels in some bytes", REFUSED, png_header(60_000, 60_000), "the image has .*pixels"),
+        row("an SVG, which may hold scripts", REFUSED, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not an image"),
+        row("a PDF", REFUSED, b"%PDF-1.7\n%%EOF", "not an image"),
+        row("a TIFF of 32 bits", REFUSED, encoded(Image.new("I", (4, 4)), "TIFF"), r"32 bits \(mode I\)"),
+        row("a TIFF of floats", REFUSED, encoded(Image.new("F", (4, 4)), "TIFF"), r"32 bits \(mode F\)"),
+    ],
+)
+def test_bytes(data, reason, tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(data)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with pytest.raises(BadImageError, match=reason) as caught:
+            open_image(path)
+    assert (caught.value.path, seen) == (str(path), [])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [row(f"a {kind} that is cut off", REFUSED, kind) for kind in ("PNG", "JPEG", "BMP", "WEBP", "GIF", "TIFF")],
+)
+def test_truncated(kind):
+    data = encoded(noise(), kind)
+    for share in (0.1, 0.5, 0.9):
+        with pytest.raises(BadImageError, match=r"cut\.bin: "):
+            open_image(data[: int(len(data) * share)], name="cut.bin")
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        row("no file", REFUSED, "none", "the image cannot be read: No such file"),
+        row("a folder", REFUSED, "folder", "the image cannot be read: it is a folder, a pipe or a device"),
+        row("a named pipe", REFUSED, "pipe", "the image cannot be read: it is a folder, a pipe or a device"),
+        row("a link to /dev/zero", REFUSED, "device", "the image cannot be read: it is a folder, a pipe or a device"),
+        row("a link that leads to itself", REFUSED, "loop", "the image cannot be read: Too many levels"),
+        row("a file of 5 GB", REFUSED, "sparse", "the image cannot be read: it has 5,000,000,000 bytes; at most"),
+    ],
+)
+def test_files(kind, reason, tmp_path):
+    path = tmp_path / "a.png"
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "loop":
+            path.symlink_to("a.png")
+        case "sparse":
+            path.touch()
+            os.truncate(path, 5 * 10**9)
+    with pytest.raises(BadImageError, match=rf"a\.png: {reason}"):
+        open_image(path)
+
+
+@fault("a cell without bytes and without a path", REFUSED)
+def test_empty_cell():
+    with pytest.raises(BadImageError, match="row 7: the image has neither bytes nor a path"):
+        open_image({"bytes": None, "path": None}, name="row 7")
+
+
+@fault("a PostScript file under an image's name, which Pillow hands to another program", "no program is started")
+def test_program(monkeypatch, tmp_path):
+    (tmp_path / "gs").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="utf-8")
+    (tmp_path / "gs").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)
+    eps = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
+    with pytest.raises(BadImageError, match=r"a\.png: not an image, or of another format than BMP, GIF, JPEG"):
+        open_image(eps, name="a.png")
+    assert not (tmp_path / "started").exists()
+
+
+@fault("an image that cannot be decoded is to be sent to a server", "it is refused before it is sent")
+def test_sent():
+    with pytest.raises(BadImageError, match=r"a\.png: the image is corrupt or truncated"):
+        encoded_image(encoded(noise(), "PNG")[:500], name="a.png")
+
+
+@fault("a picture of 10,000 frames", "its first frame alone is decoded")
+def test_frames():
+    frames = [Image.new("P", (2, 2), number % 256) for number in range(10_000)]
+    file = io.BytesIO()
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
+    assert open_image(file.getvalue()).size == (2, 2)
+
+
+@fault("a text chunk of 100 MB in a PNG of some kB", "it is not unpacked to memory without end")
+def test_text_chunk():
+    from PIL import PngImagePlugin
+
+    text = PngImagePlugin.PngInfo()
+    text.add_text("comment", "x" * 10**8, zip=True)
+    data = encoded(noise(), "PNG", pnginfo=text)
+    assert len(data) < 200_000
+    with pytest.raises(BadImageError, match="Decompressed data too large"):
+        open_image(data, name="a.png")
+
+
+@fault("a named pipe and a link to /dev/zero in a release's folder", "the fingerprint passes them over")
+def test_fingerprint(tmp_path):
+    (tmp_path / "a.json").write_text("[]")
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    before = folder_fingerprint(str(tmp_path))
+    (tmp_path / "a.json").write_text("[1]")
+    assert folder_fingerprint(str(tmp_path)) != before
+
+
+@fault("data of one's own are a named pipe", "one line says so, and nothing is read")
+def test_own_data(tmp_path):
+    os.mkfifo(tmp_path / "data.jsonl")
+    with pytest.raises(MissingFileError, match="it is a pipe or a device; expected a regular file"):
+        load_own(str(tmp_path / "data.jsonl"), "quality")
+
+
+@fault("a release's annotations are a link to /dev/zero", "one line says so, and nothing is read")
+def test_annotations(tmp_path):
+    (tmp_path / "a.json").symlink_to("/dev/zero")
+    with pytest.raises(BadAnnotationError, match=r"a\.json: cannot be read: it is a folder, a pipe or a device"):
+        read_json_rows(str(tmp_path / "a.json"))

@@ -1,0 +1,306 @@
+"""Leaderboard: entries that others hand in."""
+
+import datetime
+import json
+import os
+
+import pytest
+from pydantic import ValidationError
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.hub_cards.leaderboard import entries
+from eyechart.hub_cards.leaderboard.build import PAGE, build
+from eyechart.hub_cards.leaderboard.entries import Links
+from eyechart.metrics.scoring.choices.reading import extraction_shares
+from tests.faults.disk import full_disk
+from tests.faults.fault import fault, row
+from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, result_on, results_file
+
+NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
+PERCEPTION = board_named("q_bench/perception")
+REJECTED = "the entry is rejected with the reason; others stand"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Entries, of which one is as it should be."""
+    hand_in(tmp_path / "entries", "good", [result_on(PERCEPTION, "org/good")])
+    return tmp_path / "entries"
+
+
+@pytest.fixture
+def models(tmp_path, folder):
+    """Builds the Space, and gives the models on the board and the reasons of what was rejected, by entry."""
+
+    def run():
+        outcome = build(folder, tmp_path / "space", NOW)
+        board = json.loads((tmp_path / "space" / "results" / "boards" / "q_bench-perception.json").read_text())
+        assert all(len(reason) < 2000 for one in outcome.rejected for reason in one.reasons)
+        return {one["model"] for one in board["rows"]}, {one.entry: " ".join(one.reasons) for one in outcome.rejected}
+
+    return run
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def one(**changes):
+    """The text of a results file of one task, with changes of it."""
+    return json.dumps(results_file([result_on(PERCEPTION, "a", 0.4) | changes]))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        row("results of another schema", REJECTED, '{"schema": 2, "tasks": []}', "its schema is 2"),
+        row("results that are cut off", REJECTED, '{"schema": 1', "cannot be read as results"),
+        row("results that are no text", REJECTED, "\x00\xff", "cannot be read as results"),
+        row("results of 100,000 nested lists", REJECTED, "[" * 100_000, "cannot be read as results"),
+        row("a result without fields", REJECTED, '{"schema": 1, "environment": {}, "tasks": [{}]}', "field required"),
+        row("results without a task", REJECTED, json.dumps(results_file([])), "it holds no finished task"),
+        row("a task of 10,000 letters that no board has", REJECTED, one(task="x" * 10_000), "no board takes the task"),
+        row("a data set that its task has no board of", REJECTED, one(dataset="spaq"), "no board takes the data set"),
+        row("NaN for the score that ranks", REJECTED, one().replace("0.4,", "NaN,"), "which ranks, is undefined"),
+        row("1e999 for the score that ranks", REJECTED, one().replace("0.4,", "1e999,"), "which ranks, is undefined"),
+        row("a negative accuracy", REJECTED, one().replace("0.4,", "-0.5,"), "expected a number from 0 to 1"),
+        row("half of a character in a name", REJECTED, one(model="a\ud800"), "cannot be read as results"),
+    ],
+)
+def test_unusable_files(folder, models, content, reason):
+    hand_in(folder, "bad", []).write_text(content, encoding="latin-1")
+    found, rejected = models()
+    assert (found, list(rejected)) == ({"org/good"}, ["bad"])
+    assert reason in rejected["bad"]
+
+
+@pytest.mark.parametrize(
+    ("started", "reason"),
+    [
+        row("a run of the year 1 of a zone east of Greenwich", REJECTED, "0001-01-01T00:00:00+14:00", "expected a"),
+        row("a run that does not say when it began", REJECTED, None, "is None; expected a time with its zone"),
+        row("a run that began at no time", REJECTED, "yesterday", "environment.started is 'yesterday'"),
+        row("a run that began without a zone", REJECTED, "2026-05-01T12:00:00", "expected a time with its zone"),
+        row("a run of next year", REJECTED, "2027-01-01T00:00:00+00:00", "which is yet to come"),
+    ],
+)
+def test_times(folder, models, started, reason):
+    hand_in(folder, "bad", [result_on(PERCEPTION, "org/bad")], started)
+    found, rejected = models()
+    assert found == {"org/good"} and reason in rejected["bad"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "reason"),
+    [
+        row("a mean of shares that no share can have", REJECTED, "yes_no.mean", 1.5, "expected a number from 0 to 1"),
+        row(
+            "a mean that is not that of its parts", REJECTED, "yes_no.mean", 0.9, "expected the mean of yes and no, 0.5"
+        ),
+        row("shares that add up to less than 1", REJECTED, "extraction.exact", 0.5, "add up to 0.5; expected 1"),
+        row(
+            "shares of a part of the items that add up to more than 1",
+            REJECTED,
+            "by_question_type.how.extraction",
+            extraction_shares(["exact"]) | {"declared": 0.5},
+            "scores.by_question_type.how.extraction.exact",
+        ),
+        row("more items than the split has", REJECTED, "n", 10**6, "the board takes results on all 1,495 items"),
+    ],
+)
+def test_contradictions(folder, models, keys, value, reason):
+    bad = result_on(PERCEPTION, "org/bad")
+    put(bad["scores"], ("extraction",), extraction_shares(["exact"]))
+    put(bad["scores"], tuple(keys.split(".")), value)
+    hand_in(folder, "bad", [bad])
+    found, rejected = models()
+    assert found == {"org/good"} and reason in rejected["bad"], rejected
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        row("a name with a mark that turns it around", REJECTED, "a\u202eledom", "formatting mark (U+202E)"),
+        row("a name with blanks of no width", REJECTED, "zero\u200bwidth", "formatting mark (U+200B)"),
+        row("a name on two lines", REJECTED, "two\nlines", "a control character (U+000A)"),
+        row("a name with a line separator", REJECTED, "line\u2028s", "a line break (U+2028)"),
+        row("a name of a Hangul filler", REJECTED, "\u3164", "a blank that is no space (U+3164)"),
+        row("a name with a blank braille sign", REJECTED, "a\u2800", "a blank that is no space (U+2800)"),
+        row("a letter with 100 marks", REJECTED, "a" + "\u0301" * 100, "more than 3 marks on one letter (U+0301)"),
+        row("a name of 10,000 letters", REJECTED, "x" * 10_000, "a name of 10,000 characters; at most 160"),
+        row("no name", REJECTED, "", "expected a name"),
+        row("a name with blanks around it", REJECTED, " padded ", "expected a name without blanks around it"),
+        row("a character that Unicode does not have", REJECTED, "a\U000e0080", "no character (U+E0080)"),
+    ],
+)
+def test_names(folder, models, name, reason):
+    hand_in(folder, "bad", [result_on(PERCEPTION, name)])
+    found, rejected = models()
+    assert found == {"org/good"} and reason in rejected["bad"]
+    assert rejected["bad"].isascii() and rejected["bad"].isprintable() and len(rejected["bad"]) < 200
+
+
+@fault("a judge's name is invisible", REJECTED)
+def test_judges_name(folder, models):
+    bad = result_on(board_named("q_bench/description"), "org/bad")
+    bad["settings"]["judge"]["name"] = bad["scores"]["judge"] = "\u3164"
+    hand_in(folder, "bad", [bad])
+    assert "judge: model holds a blank that is no space" in models()[1]["bad"]
+
+
+@fault("names that are markup, paths or addresses", "they are text in the data, and lead nowhere")
+def test_names_as_text(folder, models, tmp_path):
+    names = [
+        "<script>alert(1)</script>",
+        "</script><img src=x onerror=alert(1)>",
+        "../../etc/passwd",
+        "org/..",
+        "a'\"`&",
+    ]
+    for place, name in enumerate(names):
+        hand_in(folder, f"{place}", [result_on(PERCEPTION, name)])
+    assert models() == ({"org/good", *names}, {})
+    board = json.loads((tmp_path / "space" / "results" / "boards" / "q_bench-perception.json").read_text())
+    assert all(one["model_url"] is None for one in board["rows"] if one["model"] != "org/good")
+    assert {path.name for path in (tmp_path / "space").iterdir()} == {*PAGE, "results"}
+
+
+@pytest.mark.parametrize(
+    ("links", "reason"),
+    [
+        row("a link that is a script", REJECTED, {"model_url": "javascript:alert(1)"}, "URL scheme should be 'https'"),
+        row("a link that holds a page", REJECTED, {"run_url": "data:text/html,<script>"}, "URL scheme should be"),
+        row("a link without encryption", REJECTED, {"run_url": "http://example.org"}, "URL scheme should be"),
+        row("a link of an unknown kind", REJECTED, {"name": "x"}, "name: Extra inputs"),
+        row("links that are no object", REJECTED, [], "the file: Input should be an object"),
+        row("links of 10 MB", REJECTED, {"run_url": "x" * 10_000_000}, "too large for two addresses"),
+    ],
+)
+def test_links(folder, models, links, reason):
+    path = hand_in(folder, "bad", [result_on(PERCEPTION, "a")])
+    (path.parent / "links.json").write_text(json.dumps(links))
+    found, rejected = models()
+    assert found == {"org/good"} and reason in rejected["bad"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        row("an address with a user's name", "it is refused", "https://huggingface.co@evil.example/"),
+        row("an address without a host", "it is refused", "https://"),
+        row("an address whose host is cut off", "it is refused", "https://["),
+        row("an address of over 500 characters", "it is refused", "https://example.org/" + "x" * 500),
+    ],
+)
+def test_addresses(url):
+    with pytest.raises(ValidationError):
+        Links(model_url=url)
+
+
+@pytest.mark.parametrize(
+    ("url", "published"),
+    [
+        row(
+            "an address with a mark that turns it",
+            "the mark is encoded",
+            "https://a.org/\u202e",
+            "https://a.org/%E2%80%AE",
+        ),
+        row("an address with a line break", "the break is dropped", "https://a.org/\n", "https://a.org/"),
+        row("an address in capitals", "it is published as usual", "HTTPS://A.ORG/", "https://a.org/"),
+    ],
+)
+def test_addresses_in_plain_form(url, published):
+    assert str(Links(model_url=url).model_url) == published
+
+
+@fault("results of 64 MB and more", "they are not read, and rejected")
+def test_huge_results(folder, models, monkeypatch):
+    monkeypatch.setattr(entries, "MAX_BYTES", 20_000)
+    hand_in(folder, "huge", [result_on(PERCEPTION, "a") | {"note": "x" * 20_000}])
+    found, rejected = models()
+    assert found == {"org/good"} and "an entry's has at most 20,000" in rejected["huge"]
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        row("predictions are a link to /dev/zero", REJECTED, "link", "no regular file; an entry holds no links"),
+        row("predictions are a named pipe", REJECTED, "pipe", "no regular file; an entry holds no links"),
+        row("predictions of 1 GB and more", REJECTED, "sparse", "1,000,000,001 bytes; an entry's has at most"),
+        row("predictions are no Parquet file", REJECTED, "text", "cannot be read as predictions"),
+    ],
+)
+def test_predictions(folder, models, make, reason):
+    place = hand_in(folder, "bad", [result_on(PERCEPTION, "org/bad")]).with_name("predictions.parquet")
+    match make:
+        case "link":
+            place.symlink_to("/dev/zero")
+        case "pipe":
+            os.mkfifo(place)
+        case "sparse":
+            place.touch()
+            os.truncate(place, 10**9 + 1)
+        case "text":
+            place.write_text("{}")
+    found, rejected = models()
+    assert found == {"org/good"} and reason in rejected["bad"]
+
+
+@fault("links among the entries, hidden folders, other files, a named pipe", "none of them is opened or followed")
+def test_other_files(folder, models):
+    hand_in(folder, ".git/hidden", [result_on(PERCEPTION, "org/hidden")])
+    hand_in(folder, "deep/run", [result_on(PERCEPTION, "org/run")])
+    hand_in(folder, "deep/run/q_bench", [])
+    (folder / "notes.txt").write_text("nothing")
+    outside = hand_in(folder.parent, "elsewhere", [result_on(PERCEPTION, "org/link")])
+    (folder / "linked").mkdir()
+    os.symlink(outside, folder / "linked" / "results.json")
+    os.symlink(outside.parent, folder / "links")
+    (folder / "pipe").mkdir()
+    os.mkfifo(folder / "pipe" / "results.json")
+    os.mkfifo(folder / "good" / "links.json")
+    assert models() == ({"org/good", "org/run"}, {})
+
+
+@fault("checking one entry fails in a way that nobody foresaw", REJECTED)
+def test_unforeseen(folder, models, monkeypatch):
+    hand_in(folder, "bad", [result_on(PERCEPTION, "org/bad")])
+
+    def fail(path, root):
+        if path.name == "bad":
+            raise ZeroDivisionError("division by zero")
+        return read(path, root)
+
+    read = entries.read_entry
+    monkeypatch.setattr("eyechart.hub_cards.leaderboard.build.read_entry", fail)
+    assert models() == ({"org/good"}, {"bad": "it cannot be checked: ZeroDivisionError: division by zero"})
+
+
+@fault("the disk is full while the Space is built", "the former Space is there, whole, and nothing beside it")
+def test_full_disk(folder, models, tmp_path):
+    models()
+    before = contents(tmp_path / "space")
+    hand_in(folder, "second", [result_on(PERCEPTION, "org/second")])
+    with full_disk(5000), pytest.raises(OSError, match="File too large"):
+        build(folder, tmp_path / "space", NOW)
+    assert contents(tmp_path / "space") == before
+
+
+@fault("--out names a folder that holds something else, or the entries", "it is refused, and what is there stays")
+def test_other_folders(folder, tmp_path):
+    taken, other = tmp_path / "taken", tmp_path / "other"
+    taken.mkdir()
+    (taken / "thesis.txt").write_text("years of work")
+    (other / "results").mkdir(parents=True)
+    (other / "results" / "index.json").write_text("{}")
+    for out, reason in (
+        (other, "holds something else than a leaderboard"),
+        (taken, "holds something else than a leaderboard"),
+        (taken / "thesis.txt", "is a file"),
+        (folder / "space", "lies among the entries"),
+        (folder, "lies among the entries"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            build(folder, out, NOW)
+    assert [path.name for path in taken.iterdir()] == ["thesis.txt"]

@@ -1,0 +1,148 @@
+"""Outputs: files that cannot be written, or not to their end."""
+
+import json
+import os
+import shutil
+import stat
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.whole import write_whole
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.report import write_report
+from eyechart.evaluators.results.results_file import collect
+from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.tasks import get_task
+from tests.evaluators.finished_task import evaluation
+from tests.evaluators.report.conftest import PERCEPTION
+from tests.faults.disk import full_disk
+from tests.faults.fault import fault
+
+RESULTS = 40_000
+"""Bytes in which the results of a small run have room, and its report has not."""
+
+
+@pytest.fixture(scope="module")
+def score(tmp_path_factory):
+    """Scores answers to three questions into a folder."""
+    rows = load_data(get_task("q_bench/perception"), is_mini=True).dataset.select(range(3))
+    file = tmp_path_factory.mktemp("score") / "answers.jsonl"
+    answers = zip(rows["id"], rows["answer"], strict=True)
+    file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in answers))
+    command = ["score", "q_bench/perception", "--mini", "--predictions", str(file), "--limit", "3", "--no-store"]
+    return lambda out: CliRunner().invoke(app, [*command, "--out", str(out)])
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A finished run in a folder of its own."""
+    folder = tmp_path / "run"
+    write_run(folder, collect([PERCEPTION], [], "2026-01-01T00:00:00+00:00"), [PERCEPTION])
+    return folder
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@fault("the disk is full when a run's results are written", "what was written before is kept, and nothing half-written")
+def test_results(run):
+    before = contents(run)
+    with full_disk(), pytest.raises(OSError, match="File too large"):
+        write_run(run, collect([evaluation()], [], "2026-01-02"), [evaluation()])
+    assert contents(run) == before
+
+
+@fault("the disk is full when a task's results are written", "the run ends with one line and exit code 1")
+def test_results_of_a_run(score, tmp_path):
+    done = score(tmp_path / "warm")
+    assert done.exit_code == 0, done.output
+    (tmp_path / "out").mkdir()
+    with full_disk(100):
+        done = score(tmp_path / "out")
+    assert (done.exit_code, contents(tmp_path / "out")) == (1, {})
+    assert f"eyechart: the results folder {tmp_path / 'out'} cannot be written: File too large; make" in done.stderr
+    assert "Traceback" not in done.output
+
+
+@fault("the disk is full when a run's report is written", "the results are kept; one line says so; exit code 1")
+def test_report_of_a_run(score, tmp_path):
+    with full_disk(RESULTS):
+        done = score(tmp_path / "out")
+    assert done.exit_code == 1
+    assert f"there is no report: the report in {tmp_path / 'out'} cannot be written: File too large" in done.stderr
+    assert f"Repeat it with `eyechart report {tmp_path / 'out'}`" in done.stderr
+    assert sorted(contents(tmp_path / "out")) == ["predictions.parquet", "results.json"]
+
+
+@fault("something else stands where a run's report is to be", "the run has not failed; one line says how to repeat it")
+def test_report_in_the_way(score, tmp_path):
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    done = score(tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert f"there is no report: the report in {tmp_path / 'out'} cannot be written: Is a directory" in done.stderr
+    assert f"Repeat it with `eyechart report {tmp_path / 'out'}`" in done.stderr
+    assert (tmp_path / "out" / "results.json").exists()
+
+
+@fault("the disk is full when a report is written anew", "the former page, figures and tables are all there")
+def test_former_report(run):
+    write_report([run])
+    before = contents(run)
+    with full_disk(RESULTS):
+        done = CliRunner().invoke(app, ["report", str(run)])
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    after = contents(run)
+    changed = [name for name in before if after.get(name) != before[name]]
+    assert (changed, after.keys() - before.keys()) == ([], set())
+
+
+@fault("the disk is full when a comparison is written", "the former file is there still; one line; exit code 1")
+def test_comparison(run, tmp_path):
+    shutil.copytree(run, tmp_path / "other")
+    (tmp_path / "a.json").write_text("former")
+    with full_disk(100):
+        done = CliRunner().invoke(
+            app, ["compare", str(run), str(tmp_path / "other"), "--out", str(tmp_path / "a.json")]
+        )
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert (tmp_path / "a.json").read_text() == "former"
+
+
+@fault("a file is written to a device", "it takes the text and is a device still")
+def test_device(tmp_path):
+    device = tmp_path / "null"
+    device.symlink_to("/dev/null")
+    write_whole(device, "text")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode) and device.is_symlink()
+
+
+@fault("a file is written where a link stands", "the file that it leads to is replaced, and the link stays")
+def test_link(tmp_path):
+    (tmp_path / "real").write_text("former")
+    (tmp_path / "link").symlink_to("real")
+    write_whole(tmp_path / "link", "new")
+    assert ((tmp_path / "real").read_text(), (tmp_path / "link").is_symlink()) == ("new", True)
+
+
+@fault("a folder stands where the predictions are to be", "the run ends with one line; the results are whole")
+def test_predictions_in_the_way(score, tmp_path):
+    (tmp_path / "predictions.parquet").mkdir()
+    done = score(tmp_path)
+    assert done.exit_code == 2
+    assert f"the results folder {tmp_path} cannot be written" in done.output and "Traceback" not in done.output
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
+
+
+@fault(
+    "the disk is full while a data set is exported", "one line; exit code 1; nothing is left in the place of the export"
+)
+def test_export(tmp_path):
+    mini.release("llvisionqa")
+    with full_disk(3000):
+        done = CliRunner().invoke(app, ["export", "llvisionqa", "--mini", "--out", str(tmp_path / "out")])
+    assert (done.exit_code, done.stderr.count("\n"), list(tmp_path.iterdir())) == (1, 1, [])
+    assert done.stderr.startswith("eyechart: a file cannot be written: File too large; make room on the disk")

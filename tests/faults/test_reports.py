@@ -1,0 +1,133 @@
+"""Outputs, reports: results and replies that others wrote, or that were edited."""
+
+import dataclasses
+import json
+import re
+from html import unescape
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.report import write_report
+from eyechart.evaluators.results.results_file import collect
+from eyechart.evaluators.runs.folder import write_run
+from tests.evaluators.report.conftest import PERCEPTION, Page, choice
+from tests.faults.fault import fault, row
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
+REFUSED = "the report is refused, and the file named"
+
+
+def write(folder, evaluation=PERCEPTION):
+    write_run(folder, collect([evaluation], [], "2026-01-01T00:00:00+00:00"), [evaluation])
+    return folder
+
+
+def page_of(folder, **options):
+    return Page(write_report([folder], **options).read_text(encoding="utf-8"))
+
+
+@fault("a model, its replies, settings and the data hold scripts and pictures", "the report shows them as text")
+def test_markup(tmp_path):
+    evaluation = dataclasses.replace(
+        PERCEPTION,
+        model=EVIL,
+        scores={**PERCEPTION.scores, "by_concern": {EVIL: PERCEPTION.scores["by_concern"]["other"]}},
+        settings={EVIL: EVIL, "data": {"source": EVIL, "is_mini": False}},
+        predictions=[choice(EVIL, EVIL, question=EVIL, options=[EVIL, "No"])],
+        left_out=[{"id": EVIL, "path": None, "reason": EVIL}],
+        warnings=[EVIL],
+        caveats=[EVIL],
+    )
+    page = page_of(write(tmp_path, evaluation))
+    assert page.open == []
+    assert [a.get("id") or a.get("type") for a in page.all("script")] == ["samples-data", None]
+    assert page.all("img") == []
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert page.holds(EVIL.strip())
+    (sample,) = page.samples["samples"]
+    assert sample["text"] == sample["id"] == sample["question"] == sample["options"][0] == EVIL
+
+
+@fault("a model's name holds a script", "the descriptions of figures hold it as text")
+def test_descriptions(tmp_path):
+    page = page_of(write(tmp_path, dataclasses.replace(PERCEPTION, model=EVIL)), files=False)
+    (description,) = re.findall(r"<desc [^>]*>(.*?)</desc>", page.text)
+    assert EVIL in unescape(description)
+    assert not re.search("<(script|img)", description)
+
+
+@fault("results were edited to name a task and a data set that lead up", "no file outside the run's folder is written")
+def test_names_that_lead_up(tmp_path):
+    file = write(tmp_path / "run") / "results.json"
+    raw = json.loads(file.read_text())
+    raw["tasks"][0].update(task="../../q_bench/perception", dataset="<b>/etc")
+    file.write_text(json.dumps(raw))
+    write_report([tmp_path / "run"])
+    assert {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")} == {"run"}
+    assert all(re.fullmatch(r"[\w.]+", path.name) for path in (tmp_path / "run" / "report_files").iterdir())
+
+
+@fault("a run's predictions are gone", "the report has the scores, and says that there are no samples")
+def test_missing_predictions(tmp_path):
+    (write(tmp_path) / "predictions.parquet").unlink()
+    page = page_of(tmp_path)
+    assert page.holds("75.00 %") and page.holds("no samples, as there are no predictions")
+
+
+@fault("a run's predictions are damaged", REFUSED)
+def test_damaged_predictions(tmp_path):
+    (write(tmp_path) / "predictions.parquet").write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(BadResultsError, match=r"predictions\.parquet: cannot be read as predictions"):
+        write_report([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        row(
+            "opinion scores are texts", REFUSED, "quality", ["high", "low"], "its column quality holds string; expected"
+        ),
+        row("options are numbers", REFUSED, "options", [1, 2], "its column options holds int64; expected list<"),
+        row("replies are lists", REFUSED, "text", [["A"], ["B"]], "its column text holds list<.*>; expected string"),
+        row("the ids are missing", REFUSED, "id", None, "has no id in some or all rows"),
+    ],
+)
+def test_other_types(tmp_path, column, values, reason):
+    file = write(tmp_path) / "predictions.parquet"
+    table = pyarrow.parquet.read_table(file).slice(0, 2).drop_columns(column)
+    if values is not None:
+        table = table.append_column(column, pyarrow.array(values))
+    pyarrow.parquet.write_table(table, file)
+    with pytest.raises(BadResultsError, match=rf"predictions\.parquet: {reason}"):
+        write_report([tmp_path])
+
+
+@fault("results of a later version of eyechart", "one line says which version reads them; exit code 1")
+def test_later_version(tmp_path):
+    file = write(tmp_path) / "results.json"
+    file.write_text(file.read_text().replace('"schema": 1', '"schema": 2'))
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "its schema is 2" in done.output and "Traceback" not in done.output
+
+
+@fault("the list of a report's files was edited to name others", "the next report removes its own files and no others")
+def test_edited_list(tmp_path):
+    files = write(tmp_path) / "report_files"
+    write_report([tmp_path])
+    (files / "own_notes.md").write_text("mine")
+    with (files / "written_by_eyechart.txt").open("a") as names:
+        names.write("../results.json\n..\n.\n\n\x00\nnever_there.svg\n")
+    write(tmp_path, dataclasses.replace(PERCEPTION, scores=None))
+    write_report([tmp_path])
+    assert [path.name for path in files.iterdir()] == ["own_notes.md"]
+    (files / "own_notes.md").unlink()
+    write(tmp_path)
+    write_report([tmp_path])
+    write_report([tmp_path], files=False)
+    assert not files.exists() and (tmp_path / "results.json").exists()
