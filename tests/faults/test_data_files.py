@@ -157,7 +157,7 @@ def test_missing_files(read, tmp_path):
     ],
 )
 def test_folders_in_place_of_files(read, tmp_path):
-    with pytest.raises(BadAnnotationError, match="cannot be read: Is a directory"):
+    with pytest.raises(BadAnnotationError, match="cannot be read: it is a folder"):
         read(str(tmp_path))
 
 
