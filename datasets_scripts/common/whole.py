@@ -99,7 +99,9 @@ def disk_error(error: BaseException) -> OutputError | None:
 
 
 def _full(what: str, error: OSError) -> str:
-    return f"{what} cannot be written: {error.strerror or error}; make room on the disk and repeat the command"
+    # Libraries put words of their own in the place of the system's.
+    reason = os.strerror(error.errno) if error.errno else error
+    return f"{what} cannot be written: {reason}; make room on the disk and repeat the command"
 
 
 def _remove_left(folder: Path) -> None:
