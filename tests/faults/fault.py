@@ -15,7 +15,7 @@ HEAD = """\
 # What was tried to break it
 
 {count} faults, each a test in `tests/faults`, with the outcome of the last run of CI, which writes this file
-(`pytest tests/faults --faults-table docs/faults.md`). A row is what is done and what must happen.
+(`pytest tests/faults --faults-table=docs/faults.md`). A row is what is done and what must happen.
 """
 
 
