@@ -230,7 +230,7 @@ def _evaluate(
     messages: Console,
     judge: "EndpointJudge | None",
 ) -> Evaluation:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Without a terminal nothing is animated: one line when a task begins and one when it ends.
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
         if judge is not None and evaluator.protocol.is_judged:
