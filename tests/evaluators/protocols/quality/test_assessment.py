@@ -87,6 +87,13 @@ def test_rows_without_a_score_are_private(photographs):
     assert [item["id"] for item in run.left_out] == ["p0"]
 
 
+@pytest.mark.parametrize("quality", [float("nan"), float("inf"), "4.2"])
+def test_an_opinion_score_that_is_no_number_is_refused_before_anything_is_asked(quality):
+    with pytest.raises(DataError, match="quality"):
+        get_task("q_bench/assessment").protocol.check({"quality": quality})
+    get_task("q_bench/assessment").protocol.check({"quality": None})
+
+
 def test_settings_name_prompt_prefill_and_words(photographs):
     run = evaluator(TASK).run(FunctionBackend(by_order()), LoadedData(photographs, "own", "given", "given"))
     assert run.settings["prefill"] == "The quality of the image is"
