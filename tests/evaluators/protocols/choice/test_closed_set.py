@@ -8,7 +8,7 @@ from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
-from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Response
+from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Request, Response, RowResponses
 from eyechart.evaluators.tasks import get_task
 
 
@@ -87,6 +87,16 @@ def test_shuffled_options_change_letters_and_no_score(questions):
     for seed in (None, 1, 2):
         found, _ = run(questions, lambda id, option: Loss(1.0 if option == good[id] else 2.0, 1), shuffle_seed=seed)
         assert found.scores["accuracy"] == 1.0
+
+
+def test_an_answer_file_has_the_release_s_letter_and_the_text_of_the_lowest_loss():
+    protocol = evaluator("q_bench/perception", settings={"inference": "closed-set"}).protocol
+    shown = ("Poor", "Good", "Fair")
+    losses = (Loss(3.0, 1), Loss(2.0, 1), Loss(1.0, 1))
+    request = Request("1", ("How?",), (), options=shown, continuations=shown)
+    row = {"id": "1", "options": ["Good", "Fair", "Poor"], "answer": ""}
+    answered = RowResponses(row, (Response(request, losses=losses),))
+    assert protocol.released_reply(answered) == "B. Fair"
 
 
 @pytest.mark.parametrize(
