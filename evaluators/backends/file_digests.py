@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.paths import eyechart_home
+from eyechart.datasets_scripts.common.whole import write_whole
 
 # Smaller files are hashed as fast as their SHA-256 is looked up.
 _SMALL = 4 * 2**20
@@ -63,7 +64,5 @@ def _content_digest(file: Path) -> str:
     if file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING:
         with contextlib.suppress(OSError):
             kept.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = kept.with_name(f"{kept.name}.{os.getpid()}")
-            unfinished.write_text(state + found, "ascii")
-            unfinished.replace(kept)
+            write_whole(kept, state + found)
     return found

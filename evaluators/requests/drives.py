@@ -13,7 +13,7 @@ _NETWORK = re.compile(
 
 
 def network_drive(folder: str | Path, mounts: Path | None = None) -> str:
-    """The type of the network file system that holds a folder, such as "nfs4"; "" where it is none or not known.
+    """The type of the network file system that holds a folder, such as "nfs4"; "" on local disks, or if unknown.
 
     Args:
         folder: It need not be there.

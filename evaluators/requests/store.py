@@ -146,7 +146,7 @@ class ResponseStore:
         """What is in the store, by model.
 
         Raises:
-            StoreError: The store cannot be read, or a name or time is none.
+            StoreError: The store cannot be read, or a name or time in it is not valid.
         """
         query = (
             "SELECT model, count(*), sum(length(value)), min(stored_at), max(stored_at) FROM responses "

@@ -46,7 +46,7 @@ class _Loader(yaml.SafeLoader):
         """The value of a node.
 
         Raises:
-            ConstructorError: It looks like a date or a number and is none, such as 2026-02-31.
+            ConstructorError: It looks like a date or a number and is not a valid one, such as 2026-02-31.
         """
         try:
             return super().construct_object(node, deep)

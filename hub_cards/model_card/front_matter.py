@@ -68,7 +68,7 @@ def with_results(
 def _load(metadata: str) -> dict[str, Any]:
     try:
         data = yaml.safe_load(metadata)
-    # Dates that are none, numbers of thousands of digits, and nesting without end are no YAML to PyYAML either.
+    # Impossible dates, numbers of thousands of digits, and nesting without end are no YAML to PyYAML either.
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"the card's metadata are no YAML: {error}") from error
     if data is not None and not isinstance(data, dict):

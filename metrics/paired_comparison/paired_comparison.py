@@ -76,7 +76,7 @@ Returns:
     aggregator, fit, resamples, seed, order_seed ("trueskill"), ridge ("mle_ridge"), pool_weights, undefined_pools
         (pools): The settings.
     items (`dict` of `list`, with `return_items`): For each pair `choice` and `reversed_choice`, "first" or "second" as
-        the pair was shown, or `None`; `step` and `reversed_step`, "exact", or why there is none; `consistent`, whether
+        the pair was shown, or `None`; `step` and `reversed_step`, "exact", or why not; `consistent`, whether
         both are the same image; `correct`, whether that is the one of higher quality, `None` where both are of equal
         quality.
     A score is nan, with a warning, where it is undefined: no consistent pair, equal references, no finite optimum.

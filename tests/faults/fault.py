@@ -72,7 +72,7 @@ def table(found: Mapping[tuple[str, str, str], str]) -> str:
 
 
 def check_rows(items: Iterable[pytest.Item]) -> None:
-    """Refuse a test of this folder without a row, and rows that are told twice."""
+    """Refuse a test of this folder without a row, and rows that appear twice."""
     seen: dict[tuple[str, ...], str] = {}
     for item in items:
         if "faults" not in item.path.parts:

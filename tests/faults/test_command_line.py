@@ -137,7 +137,7 @@ def test_judge(values, message):
     ("text", "message"),
     [
         row(
-            "a date that is none in a suite file", REFUSED, "name: 2026-02-31", "found 2026-02-31, which is not allowed"
+            "an impossible date in a suite file", REFUSED, "name: 2026-02-31", "found 2026-02-31, which is not allowed"
         ),
         row("a number of 5,000 digits in a suite file", REFUSED, "seed: " + "9" * 5000, "put a text into quotes"),
         row("a key that is a list", REFUSED, "? [a]\n: b", "found unhashable key"),
@@ -192,7 +192,7 @@ def test_task_files(tmp_path, text, message):
 @pytest.mark.parametrize(
     "metadata",
     [
-        row("a date that is none in a model's card", "one line says so", "date: 2026-02-31"),
+        row("an impossible date in a model's card", "one line says so", "date: 2026-02-31"),
         row("a number of 5,000 digits in a model's card", "one line says so", "size: " + "9" * 5000),
         row("lists nested 5,000 times in a model's card", "one line says so", "tags: " + "[" * 5000),
         row(

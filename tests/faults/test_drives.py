@@ -16,7 +16,7 @@ server:/export /home nfs4 rw,vers=4.2 0 0
 //share/data /mnt/team\\040data cifs rw 0 0
 user@host: /mnt/far fuse.sshfs rw 0 0
 tmpfs /mnt/far/quick tmpfs rw 0 0
-a line that is none
+a line of another form
 """
 
 

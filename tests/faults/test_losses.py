@@ -1,4 +1,4 @@
-"""Losses: log-probabilities of given texts that a server returns, and that are none."""
+"""Losses: log-probabilities of given texts that a server returns, and that cannot be."""
 
 import math
 

@@ -162,7 +162,7 @@ def test_an_address_that_is_wrong_with_v1_too_is_not_recommended(http, backend):
     "fault",
     [
         row("the money runs out (402)", "the run stops and says so", refusal(402)),
-        row("the quota runs out (429)", "it is told from being asked too often", refusal(429, code=NO_QUOTA)),
+        row("the quota runs out (429)", "it is not mistaken for being asked too often", refusal(429, code=NO_QUOTA)),
     ],
 )
 def test_want_of_money_is_told_from_being_asked_too_often(script, ask, fault):

@@ -72,7 +72,7 @@ def test_a_missing_workbook(tmp_path):
     [
         row("a workbook is empty", NAMED, b""),
         row("a workbook is a CSV file", NAMED, b"image,mos\n"),
-        row("a workbook begins like an archive and is none", NAMED, b"PK\x03\x04 rubbish"),
+        row("a workbook begins like an archive and is damaged", NAMED, b"PK\x03\x04 rubbish"),
     ],
 )
 def test_files_that_are_no_workbooks(content, tmp_path):

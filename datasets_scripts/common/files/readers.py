@@ -253,7 +253,7 @@ def _line_object(line: str) -> dict[str, Any]:
 
 
 def _row(item: object) -> dict[str, Any]:
-    """An item of a file as a row, or why it is none."""
+    """An item of a file as a row, or a `ROW_ERROR` that says why it cannot be one."""
     if not isinstance(item, dict):
         return {ROW_ERROR: f"expected a JSON object, found {_json_name(item)}"}
     return _first_doubled(item) or item

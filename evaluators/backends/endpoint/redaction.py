@@ -13,7 +13,7 @@ def redact(text: str, key: str) -> str:
 
     Args:
         text: What a server sent.
-        key: The API key; "" if there is none. Short words, as they are given to servers that want no key, are none.
+        key: The API key; "" if there is none. Short words, as servers that want no key are given, do not count.
 
     Examples:
         >>> redact("no such key: sk-abc123", "sk-abc123"), redact("The image is EMPTY.", "EMPTY")
