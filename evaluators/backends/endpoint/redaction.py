@@ -35,6 +35,9 @@ def redact_json(content: bytes, key: str) -> bytes:
         return content
     # Also where it is no JSON, or where the key is cut off with the rest of what an error shows.
     content = content.replace(key.encode(), MARK.encode())
+    if b"\\" not in content:
+        # Nothing is spelled by escapes, so that the key cannot be there in other bytes.
+        return content
     try:
         return to_json(_redacted(from_json(content), key), inf_nan_mode="constants")
     except ValueError:
