@@ -4,7 +4,18 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.metrics.scores import DIMENSIONS, FIT_PARAMETERS, INFINITY, NAMED, SCORES, ScoreSpec, Unit, value_at
+from eyechart.metrics.scores import (
+    DIMENSIONS,
+    FIT_PARAMETERS,
+    INFINITY,
+    INTERVALS,
+    NAMED,
+    SCORES,
+    ScoreSpec,
+    Unit,
+    value_at,
+)
+from eyechart.metrics.scoring.statistics.intervals import KINDS
 
 # Rounding, as in a Kendall correlation of 1.0000000000000002.
 _TOLERANCE = 1e-9
@@ -75,6 +86,8 @@ def _misfits(scores: Mapping[str, Any], where: str, prefix: str) -> Iterator[str
         place, key = f"{where}.{name}", f"{prefix}{name}"
         if not prefix and name.startswith("by_"):
             yield from _part_misfits(value, place)
+        elif key == INTERVALS:
+            yield from _kind_misfits(value, place)
         elif key in NAMED:
             yield from _named_misfits(value, place, NAMED[key][1])
         elif key in _MAPPINGS:
@@ -105,6 +118,20 @@ def _named_misfits(values: Any, place: str, high: float) -> Iterator[str]:
             yield from _named_misfits(value, f"{place}.{name}", high)
         elif not _is_within(value, 0.0, high):
             yield f"{place}.{name} is {value!r:.60}; expected a number from 0 to {high:g}"
+
+
+def _kind_misfits(found: Any, place: str) -> Iterator[str]:
+    """Those of what intervals rest on, by key of the score."""
+    if not isinstance(found, Mapping):
+        yield f"{place} is {found!r:.60}; expected an object"
+        return
+    for key, value in found.items():
+        if key not in _SPECS or _SPECS[key].interval is None:
+            yield f"{place} names {key!r:.60}; expected a score with an interval"
+        elif not isinstance(value, Mapping) or value.get("kind") not in KINDS:
+            yield f"{place}.{key} is {value!r:.60}; expected a kind, one of {', '.join(KINDS)}, and units"
+        elif type(value.get("units")) is not int or not 0 <= value["units"] <= sys.maxsize:
+            yield f"{place}.{key}.units is {value.get('units')!r:.60}; expected a whole number from 0 on"
 
 
 def _mapping_misfits(value: Any, place: str, key: str) -> Iterator[str]:

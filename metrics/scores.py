@@ -54,6 +54,8 @@ class ScoreSpec:
     """None where neither end is better."""
     interval: str | None = None
     """Key of its 95 % interval."""
+    no_interval: str = ""
+    """Why it has none, for one that the printed table shows."""
     chance: str | float | None = None
     """Its value for random answers, or the key of that value."""
     counts: tuple[str, ...] = ("n",)
@@ -106,12 +108,16 @@ _PERCENT: dict[str, Any] = {"unit": Unit.PERCENT, "high": 100.0}
 _POINTS: dict[str, Any] = {"unit": Unit.POINTS}
 
 
+_NOT_FITTED_AGAIN = "the logistic is not fitted again on every resample"
+_DESCRIBES = "it describes these replies, and estimates nothing beyond them"
+
+
 def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:
     """The same correlations, of images, in two modules."""
     shared: dict[str, Any] = {"modules": (module,), "unit": Unit.CORRELATION, "low": -1.0, "counts": (count,)}
     is_pairs = module == PAIRS
     return (
-        ScoreSpec("plcc_fitted", "PLCC, fitted", **shared, in_table=is_pairs),
+        ScoreSpec("plcc_fitted", "PLCC, fitted", **shared, no_interval=_NOT_FITTED_AGAIN, in_table=is_pairs),
         ScoreSpec("srcc", "SRCC", **shared, interval="srcc_ci95", chance=0.0, headline=not is_pairs),
         ScoreSpec("plcc", "PLCC", **shared, interval="plcc_ci95", chance=0.0),
         ScoreSpec("krcc", "KRCC", **shared, chance=0.0, in_table=False),
@@ -149,7 +155,9 @@ def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...
     return (
         *(ScoreSpec(f"{mapping}.{step}", f"{label} {how}", **shared) for step, how in steps.items()),
         *(
-            ScoreSpec(f"{mapping}.{reason}", f"{label} {how}", **shared, counts=(), above_zero=True)
+            ScoreSpec(
+                f"{mapping}.{reason}", f"{label} {how}", **shared, counts=(), no_interval=_DESCRIBES, above_zero=True
+            )
             for reason, how in unread.items()
         ),
     )
@@ -166,7 +174,15 @@ _PLACE: dict[str, Any] = {**_PAIR_SHARE, "higher_is_better": None}
 
 SCORES: tuple[ScoreSpec, ...] = (
     ScoreSpec("accuracy", "accuracy", (CHOICE,), interval="accuracy_ci95", chance="random_guess", headline=True),
-    ScoreSpec("yes_no.mean", "balanced yes/no accuracy", (CHOICE,), chance=0.5, counts=_SIDES, part_of="accuracy"),
+    ScoreSpec(
+        "yes_no.mean",
+        "balanced yes/no accuracy",
+        (CHOICE,),
+        interval="yes_no.mean_ci95",
+        chance=0.5,
+        counts=_SIDES,
+        part_of="accuracy",
+    ),
     ScoreSpec("yes_no.yes", "accuracy where the answer is yes", (CHOICE,), counts=_SIDES[:1], in_table=False),
     ScoreSpec("yes_no.no", "accuracy where the answer is no", (CHOICE,), counts=_SIDES[1:], in_table=False),
     ScoreSpec("yes_no.all", "accuracy where the answer is yes or no", (CHOICE,), counts=_SIDES, in_table=False),
@@ -216,7 +232,7 @@ SCORES: tuple[ScoreSpec, ...] = (
         chance=0.5,
         counts=("n_consistent",),
     ),
-    ScoreSpec("first_rate", "first-position preference", **_PLACE, chance=0.5),
+    ScoreSpec("first_rate", "first-position preference", **_PLACE, interval="first_rate_ci95", chance=0.5),
     ScoreSpec("second_rate", "second-position preference", **_PLACE, in_table=False),
     ScoreSpec("draw_rate", "no preference", **_PLACE, in_table=False),
     *_correlations(PAIRS, "n_images"),
@@ -265,6 +281,8 @@ NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
 """Mappings of names, such as letters or ids of images, to numbers: the modules that return them, and the highest number
 that there can be; 0 is the lowest."""
 
+INTERVALS = "intervals"
+"""No score: of each interval, by the key of its score, the `kind` and the number of independent `units` behind it."""
 FIT_PARAMETERS = "fit_parameters"
 """No score: b1, b2, ... of the logistic behind `plcc_fitted`, whose curve reports draw; None where there is no fit."""
 

@@ -1,12 +1,13 @@
 """Paired tests of what the items gave in two runs.
 
-Shares by McNemar's exact test, with a bootstrap interval of the difference; shares of pairs that have images in common
-by a dyadic test; a judge's scores and SRCC by a paired bootstrap; PLCC by Williams' test, with a bootstrap interval.
+Shares by McNemar's exact test, with a bootstrap interval of the difference; shares of questions that have images in
+common by a test over clusters, of pairs by a dyadic test; a judge's scores and SRCC by a paired bootstrap; PLCC by
+Williams' test, with a bootstrap interval.
 Holm's correction is over all tests of a comparison.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,13 +19,10 @@ from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_mean, bootstrap_plcc_pairs, part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
-from eyechart.metrics.scoring.statistics.intervals import (
-    bootstrap_mean,
-    bootstrap_plcc_pairs,
-    part_generator,
-    percentile_interval,
-)
+from eyechart.metrics.scoring.statistics.intervals import percentile_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
 from eyechart.metrics.scoring.statistics.significance import bootstrap_srcc_difference, holm, mcnemar, williams
 
 _Values = NDArray[np.float64]
@@ -92,7 +90,7 @@ def differences(
                 found.append(_judged_difference(empty, a, b, key, rng))
             else:
                 right, also = (np.array(values, dtype=bool) for values in (a, b))
-                found.append(_share_difference(empty, right, also, shared, first.images, rng))
+                found.append(_share_difference(empty, right, also, shared, first, rng))
         except ScoringError as error:
             found.append(replace(empty, note=str(error)))
     return found
@@ -110,17 +108,21 @@ def _share_difference(
     a: NDArray[np.bool_],
     b: NDArray[np.bool_],
     items: Sequence[str],
-    images: Mapping[str, tuple[str, str]],
+    scores: ItemScores,
     rng: np.random.Generator,
 ) -> Difference:
-    test = mcnemar(a, b)
+    test, images = mcnemar(a, b), scores.images
+    clusters = Clusters.of([scores.clusters.get(item) for item in items], len(items))
     if images:
         dyadic = dyadic_mean_difference(a, b, *zip(*(images[item] for item in items), strict=True))
         # Never smaller than if the pairs were independent; few images can make it so by chance.
         name, p_value, interval = "dyadic", max(dyadic.p_value, test.p_value), dyadic.interval
+    elif clusters.n_clusters < len(items):
+        clustered = clustered_mean_difference(a, b, clusters)
+        name, p_value, interval = "clustered", max(clustered.p_value, test.p_value), clustered.interval
     else:
-        interval = percentile_interval(bootstrap_mean(a.astype(float) - b.astype(float), rng))
-        name, p_value = "McNemar, exact", test.p_value
+        found = percentile_interval(bootstrap_mean(a.astype(float) - b.astype(float), rng), len(items))
+        name, p_value, interval = "McNemar, exact", test.p_value, (found.low, found.high)
     scale = spec(empty.key).high
     return replace(
         empty,
@@ -170,8 +172,8 @@ def _plcc_difference(
     replicates = bootstrap_plcc_pairs(a, b, human, rng)
     first, second = plcc(a, human), plcc(b, human)
     found = replace(empty, first=first, second=second, difference=first - second)
-    interval = percentile_interval(replicates[0] - replicates[1])
-    return replace(found, interval=interval, p_value=test.p_value, test="Williams")
+    interval = percentile_interval(replicates[0] - replicates[1], len(a))
+    return replace(found, interval=(interval.low, interval.high), p_value=test.p_value, test="Williams")
 
 
 _TESTS = {"srcc": _srcc_difference, "plcc": _plcc_difference}

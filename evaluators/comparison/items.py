@@ -28,6 +28,8 @@ class ItemScores:
     dimension, or what a correlation is computed of. Items without such a value are absent."""
     images: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The two images of each pair, which pairs share."""
+    clusters: Mapping[str, str | None] = field(default_factory=dict)
+    """What each item shares with others, such as its image; without items that share nothing that is known."""
     is_averaged: bool = False
     """Whether the results average the correlations of parts of the data."""
 
@@ -53,18 +55,18 @@ def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
 
 
 def _multiple_choice(rows: Sequence[Row], result: TaskResult) -> ItemScores:
-    return ItemScores(_right_texts(rows, "correct"), {"accuracy": _column(rows, "correct")})
+    return ItemScores(_right_texts(rows, "correct"), {"accuracy": _column(rows, "correct")}, clusters=_clusters(rows))
 
 
 def _circular(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     values = {"circular_accuracy": _column(rows, "circular_correct"), "vanilla_accuracy": _column(rows, "correct")}
-    return ItemScores(_right_texts(rows, "circular_correct"), values)
+    return ItemScores(_right_texts(rows, "circular_correct"), values, clusters=_clusters(rows))
 
 
 def _self_awareness(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     """Right answers and right refusals (QL-Bench, Sec. III-C)."""
     right = {item: outcome in _SELF_AWARE for item, outcome in _column(rows, "outcome").items()}
-    return ItemScores(_right_texts(rows, "outcome"), {"score_sa": right})
+    return ItemScores(_right_texts(rows, "outcome"), {"score_sa": right}, clusters=_clusters(rows))
 
 
 def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
@@ -109,6 +111,10 @@ _READERS = {
 
 def _column(rows: Iterable[Row], name: str) -> dict[str, Any]:
     return {row["id"]: row[name] for row in rows if row[name] is not None}
+
+
+def _clusters(rows: Iterable[Row]) -> dict[str, str | None]:
+    return {row["id"]: row["cluster"] for row in rows}
 
 
 def _right_texts(rows: Iterable[Row], scored_by: str) -> dict[str, str]:

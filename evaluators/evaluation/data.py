@@ -172,7 +172,7 @@ def _load_own(
         columns=own.columns,
         config=own.config,
         split=split,
-        needs=[*(name for name in task.protocol.columns if name not in _MADE), *task.groups],
+        needs=[name for name in (*task.protocol.columns, *task.groups, task.cluster) if name and name not in _MADE],
         needed_by=task.name,
         skip_missing=skip_missing,
         skip_bad=skip_bad,

@@ -19,11 +19,12 @@ from eyechart.evaluators.evaluation.caveats import (
     unmatched_caveat,
     unusable_caveat,
 )
+from eyechart.evaluators.evaluation.clusters import add_clusters
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.repeats import check_repeats, compare_repeats, sampling_caveat
 from eyechart.evaluators.evaluation.response_metadata import model_settings
 from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
-from eyechart.evaluators.protocols.protocol import Protocol, Scored
+from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.types import Backend, Row, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
@@ -76,6 +77,7 @@ def evaluate_rows(
     rows, malformed = _usable_rows(task, protocol, undecoded_rows(loaded.dataset, limit), backend.needs_images)
     if not rows:
         raise DataError("there are no rows to evaluate", path=loaded.source)
+    rows = add_clusters(rows, task)
     start = time.perf_counter()
     planned = protocol
     protocol, by_repeat, failed = ask_rows(protocol, backend, rows, skip_bad, progress, repeats)
@@ -256,6 +258,7 @@ def _records(protocol: Protocol, answered: Sequence[RowResponses], scored: Score
             "logits": None if response.logits is None else dict(response.logits),
             "upper_bound_words": list(response.upper_bound_words) or None,
             "groups": {name: str(row[name] or "") for name in protocol.groups if name in row},
+            "cluster": row.get(CLUSTER),
             **item,
         }
         for (row, response), item in zip(responses, scored.items, strict=True)

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.protocols.protocol import Protocol, Scored
+from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
 from eyechart.evaluators.requests.types import Backend, OutputType, RowResponses
 from eyechart.metrics.scores import specs_in
 from eyechart.metrics.scoring.choices.repeats import majority_vote, repeat_scores
@@ -91,8 +91,8 @@ def compare_repeats(
         "standard_deviation": {key: _deviation(numbers) for key, numbers in values.items()},
     }
     if protocol.kind == _CHOICES and (counted := list(_counted(protocol, answered, scored))):
-        right, voted = zip(*counted, strict=True)
-        found["choices"] = repeat_scores(right, voted, len(scored))
+        right, voted, clusters = zip(*counted, strict=True)
+        found["choices"] = repeat_scores(right, voted, len(scored), clusters)
     return {"repeats": found}
 
 
@@ -104,14 +104,14 @@ def _deviation(numbers: Sequence[float]) -> float:
 
 def _counted(
     protocol: Protocol, answered: Sequence[Sequence[RowResponses]], scored: Sequence[Scored]
-) -> Iterator[tuple[int, bool]]:
-    """For each item that every repeat scores: in how many it is right, and whether the majority's answer is."""
+) -> Iterator[tuple[int, bool, str | None]]:
+    """For each item that every repeat scores: in how many it is right, whether the vote is, and its cluster."""
     by_repeat = [_by_row(rows, one.items) for rows, one in zip(answered, scored, strict=True)]
     for number, one in enumerate(answered[0]):
         repeats = [items[number] for items in by_repeat]
         flags = [_is_right(items) for items in repeats]
         if not protocol.is_private(one.row) and None not in flags:
-            yield sum(map(bool, flags)), _is_vote_right(repeats)
+            yield sum(map(bool, flags)), _is_vote_right(repeats), one.row.get(CLUSTER)
 
 
 def _by_row(rows: Sequence[RowResponses], items: Sequence[_Item]) -> list[dict[str, _Item]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.choice.passes import MAIN
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
+from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, setting_fields
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, PRECOMPUTED, READ_NUMBER
 from eyechart.evaluators.requests.types import Loss, Request, Response, Row, RowResponses
 from eyechart.evaluators.results.results_file import TaskResult
@@ -97,6 +97,7 @@ def _rebuilt(rows: Sequence[Mapping[str, Any]], result: TaskResult) -> RowRespon
         **{name: first[name] for name in ("options", "answer", "refusal", "quality") if name in first},
         "description": first["reference"],
         "passes": _passes(rows),
+        CLUSTER: first.get("cluster"),
     }
     for name in ("first_id", "second_id", "first_quality", "second_quality", "pool"):
         if first[name] is not None:

@@ -6,7 +6,16 @@ from typing import Any, ClassVar, Literal
 from pydantic.dataclasses import dataclass
 
 from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol, Scored, columns_of, flat_items
+from eyechart.evaluators.protocols.protocol import (
+    CONFIG,
+    Count,
+    Definition,
+    Protocol,
+    Scored,
+    clusters_of,
+    columns_of,
+    flat_items,
+)
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
@@ -77,7 +86,8 @@ class Description(Protocol):
             [one.responses[0].item for one in public], *DIMENSIONS[self.template], "rounds", "empty_prediction"
         )
         settings = JudgeSettings(judge_name(lexical if self.judge is None else self.judge), self.rounds, seed=self.seed)
-        scores = description_scores(columns, self._groups(public) or None, settings, self.template)
+        clusters = clusters_of(one.row for one in public)
+        scores = description_scores(columns, self._groups(public) or None, settings, self.template, clusters)
         return Scored(flat_items(answered), scores)
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
@@ -86,6 +96,7 @@ class Description(Protocol):
             "predictions": [one.responses[0].text or "" for one in answered],
             "references": [one.row["description"] for one in answered],
             "groups": self._groups(answered) or None,
+            "clusters": clusters_of(one.row for one in answered),
             "judge": self.judge,
             "rounds": self.rounds,
             "template": self.template,

@@ -38,6 +38,7 @@ class PairedComparison(Protocol):
     name: ClassVar[str] = "paired_comparison"
     metric: ClassVar[str] = "paired_comparison"
     kind: ClassVar[str] = "pairs"
+    shares_images: ClassVar[bool] = False
     has_groups: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = (
         *("id", "images", "first_quality", "second_quality", "first_id", "second_id"),

@@ -5,7 +5,7 @@ which a task fixes (prompts, groups) or a run (seed, judge). `settings.py` lists
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -74,6 +74,8 @@ class Protocol(ABC):
     """Whether one text that was cut off makes the scores incomplete, as a judge sees it as it is."""
     has_groups: ClassVar[bool] = True
     """Whether its scores are broken down by groups."""
+    shares_images: ClassVar[bool] = True
+    """Whether several of its rows may be about the same image, for which intervals allow."""
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     """Settings other than `prompt` under which something else is asked, for tasks that have prompts for them."""
 
@@ -193,3 +195,12 @@ def columns_of(items: Sequence[Mapping[str, Any]], *names: str) -> dict[str, lis
 def flat_items(answered: Sequence[RowResponses]) -> list[dict[str, Any]]:
     """What was read from each response, in the order of the rows and of their responses."""
     return [dict(response.item) for one in answered for response in one.responses]
+
+
+CLUSTER = "_cluster"
+"""Key under which a run adds to a row what it shares with others: its image, or what a task file names."""
+
+
+def clusters_of(rows: Iterable[Row]) -> list[str | None]:
+    """What each row shares with others; None where that is not known."""
+    return [row.get(CLUSTER) for row in rows]

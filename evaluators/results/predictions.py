@@ -34,6 +34,8 @@ def predictions_schema() -> "Schema":
             # What a reasoning model wrote before its answer, and how the text ended.
             **dict.fromkeys(("reasoning", "finish_reason"), text),
             "groups": pyarrow.map_(text, text),
+            # What the row shares with others: its image, or what the task file names.
+            "cluster": text,
             "logits": pyarrow.map_(text, number),
             "upper_bound_words": pyarrow.list_(text),
             # Each option's loss over all its tokens, in nats, and how many these are.

@@ -81,6 +81,8 @@ class Task(Generic[P]):
     """How its questions are asked and scored, with the task's prompts and settings."""
     groups: tuple[str, ...] = ()
     """Columns to break the scores down by."""
+    cluster: str = ""
+    """Column of what rows share, such as a scene, so that answers depend on each other; "" is their image."""
     description: str = ""
     """One line, for the table of tasks."""
     paper: str = ""

@@ -58,6 +58,8 @@ class _File(BaseModel):
     prompt: str = Field(min_length=1)
     columns: dict[str, str | list[str]] = {}
     groups: list[str] = []
+    cluster: str = ""
+    """Column of what rows share; by default their image."""
     settings: dict[str, Any] = {}
     prefill: str = ""
     """How the reply begins, given to the model; for multiple choice and quality assessment."""
@@ -184,6 +186,7 @@ def _task(file: _File, folder: Path) -> Task:
         ),
         protocol=with_settings(protocol, file.settings, file.name),
         groups=tuple(file.groups),
+        cluster=file.cluster,
         description=file.description,
         paper=file.paper,
         note=file.note,
@@ -207,6 +210,8 @@ def _check_prompt(file: _File) -> None:
     if shows_options != (protocol.kind == "multiple choice"):
         wanted = "must show {options}" if not shows_options else "cannot show {options}, which its data do not have"
         raise UsageError(f"prompt: a prompt of {file.protocol} {wanted}")
+    if file.cluster and not protocol.shares_images:
+        raise UsageError(f"cluster: intervals of {file.protocol} allow for shared images without it; leave cluster out")
     if file.groups and not protocol.has_groups:
         raise UsageError(f"groups: {file.protocol} is broken down by the column 'pool' alone; leave groups out")
 

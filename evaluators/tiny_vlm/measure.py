@@ -26,7 +26,8 @@ from eyechart.evaluators.tiny_vlm.corpus import ask_ability
 from eyechart.evaluators.tiny_vlm.samples import HELD_OUT_SEED, Sample, draw_ability_sample, draw_pair, draw_samples
 from eyechart.metrics.scoring.choices.extraction import extract_choice
 from eyechart.metrics.scoring.quality.correlation import srcc
-from eyechart.metrics.scoring.statistics.intervals import bootstrap_correlations, percentile_interval, wilson_interval
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations
+from eyechart.metrics.scoring.statistics.intervals import percentile_interval, wilson_interval
 
 _Asked = tuple[Image.Image, dict[str, Any], str]
 """An image, question and options as a row has them, and the right option's text."""
@@ -193,8 +194,9 @@ def _quality(backend: Backend, n: int, part: int) -> Measure:
     predicted = np.array([answers[str(i)][good] - answers[str(i)][poor] for i in range(n)])
     known = -np.array([sample.level for sample in samples], dtype=float)
     replicates, _ = bootstrap_correlations(predicted, known, np.random.default_rng(0))
+    interval = percentile_interval(replicates, n)
     return Measure(
-        "SRCC of the softmax score with the known level", srcc(predicted, known), percentile_interval(replicates), n
+        "SRCC of the softmax score with the known level", srcc(predicted, known), (interval.low, interval.high), n
     )
 
 

@@ -52,6 +52,8 @@ Args:
         declares it.
     questions (`list` of `str`, optional): Question of each row; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
+    clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one
+        image depend on each other, and the intervals allow for that. Without it, rows count as independent.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
     judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that matches no option
         and so is wrong) or "q_bench_vote" (it votes right or wrong).
@@ -66,14 +68,15 @@ Args:
 
 Returns:
     accuracy (`float`): Share of right answers, from 0 to 1; higher is better.
-    accuracy_ci95 (`list` of two `float`): Its 95 % Wilson interval.
+    accuracy_ci95 (`list` of two `float`): Its 95 % interval.
     random_guess (`float`): Accuracy expected from guessing, the mean of 1 / number of options.
     n (`int`): Number of rows.
     yes_no (`dict`, where an answer is yes or no): Accuracy by answer, `yes` and `no`, their `mean`, balanced
-        accuracy, that on `all` of these rows, `n_yes` and `n_no`.
+        accuracy, `mean_ci95`, that on `all` of these rows, `n_yes` and `n_no`.
     extraction (`dict`): Shares of rows decided by `exact` matching, as `declared` answers, by the `judge`, at `random`,
         and `unmatched` ones, and of the last `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
+    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Rows it gave no usable reply to in any round.
@@ -127,6 +130,7 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         finish_reasons: Sequence[str | None] | None = None,
         questions: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
+        clusters: Sequence[Any] | None = None,
         judge: Judge | None = None,
         judge_template: str = "mmbench_choice",
         rounds: int = 5,
@@ -136,7 +140,7 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         extraction: Extraction = "declared",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        columns = {"questions": questions, "groups": groups, "finish_reasons": finish_reasons}
+        columns = {"questions": questions, "groups": groups, "clusters": clusters, "finish_reasons": finish_reasons}
         check_gathered(self.num_process, list(self.features), **columns)
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
@@ -151,5 +155,5 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
             judge=judge,
             finish_reasons=finish_reasons,
         )
-        scores = choice_scores(items, references, choices, checked, settings)
+        scores = choice_scores(items, references, choices, checked, settings, clusters)
         return scores | ({"items": items} if return_items else {})

@@ -57,6 +57,8 @@ Args:
     questions (`list` of `str`, optional): Question of each pass; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per pass, the same in all passes of a
         question; adds `by_<group name>`.
+    clusters (`list`, optional): What each pass shares with others, such as the name of its image: answers about one
+        image depend on each other, and the intervals allow for that. Without it, questions count as independent.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
     judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that matches no option
         and so is wrong) or "q_bench_vote" (it votes right or wrong).
@@ -71,9 +73,9 @@ Args:
 
 Returns:
     circular_accuracy (`float`): Share of questions that are right in every pass, from 0 to 1; higher is better.
-    circular_ci95 (`list` of two `float`): Its 95 % Wilson interval.
+    circular_ci95 (`list` of two `float`): Its 95 % interval.
     vanilla_accuracy (`float`): Share of questions that are right in rotation 0, of those where it was asked.
-    vanilla_ci95 (`list` of two `float`): Its 95 % Wilson interval.
+    vanilla_ci95 (`list` of two `float`): Its 95 % interval.
     random_guess (`float`): Circular accuracy expected from guessing: the mean over the questions of the product over
         their passes of 1/options, so N^-N for N passes of N options.
     n_questions (`int`): Questions in `circular_accuracy`; in a group also as `n`.
@@ -84,6 +86,7 @@ Returns:
         `random`, and `unmatched` ones, and of the last `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
     distribution_over (`str`): What the two cover: "all passes", or "rotation 0" where passes are missing.
+    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Passes the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Passes it gave no usable reply to in any round.
@@ -145,6 +148,7 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         finish_reasons: Sequence[str | None] | None = None,
         questions: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
+        clusters: Sequence[Any] | None = None,
         judge: Judge | None = None,
         judge_template: str = "mmbench_choice",
         rounds: int = 5,
@@ -154,7 +158,7 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         missing: str = "error",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        columns = {"questions": questions, "groups": groups, "finish_reasons": finish_reasons}
+        columns = {"questions": questions, "groups": groups, "clusters": clusters, "finish_reasons": finish_reasons}
         check_gathered(self.num_process, list(self.features), pass_counts=pass_counts, **columns)
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
@@ -176,5 +180,5 @@ class CircularEval(CheckedColumns, evaluate.Metric):
             judge=judge,
             finish_reasons=finish_reasons,
         )
-        scores = circular_scores(items, passes, references, choices, checked, missing, settings)
+        scores = circular_scores(items, passes, references, choices, checked, missing, settings, clusters)
         return scores | ({"items": items} if return_items else {})

@@ -42,6 +42,8 @@ Args:
     references (`list` of `str`): Correct answers; "" where it is private, and the row is left out and counted.
     questions (`list` of `str`): Question of each row.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
+    clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one
+        image depend on each other, and the intervals allow for that. Without it, rows count as independent.
     judge (callable, optional): `judge(messages, n)` returning n replies. Default: the `lexical` baseline.
     rounds (`int`): Replies asked of the judge per row, mean pooled. Default 1, as in the paper.
     resamples (`int`): Bootstrap resamples of the interval of `mean_score`. Default 1000.
@@ -50,16 +52,17 @@ Args:
 
 Returns:
     mean_score (`float`): Mean judge score over all pairs of a row and a usable round, from 1 to 5; higher is better.
-    mean_score_ci95 (`list` of two `float`): Its 95 % percentile bootstrap interval over rows.
+    mean_score_ci95 (`list` of two `float`): Its 95 % interval.
     score_distribution (`dict`): Share of each score, "1" to "5".
     exact_match (`float`): Share of answers that are the correct one up to case, blanks and Markdown around it, and
         final punctuation, from 0 to 1; higher is better. No judge is involved.
-    exact_match_ci95 (`list` of two `float`): Its 95 % Wilson interval.
+    exact_match_ci95 (`list` of two `float`): Its 95 % interval.
     n (`int`): Number of rows with a correct answer.
     n_scored (`int`): Rows with a usable round.
     failed_rounds (`int`): Rounds without a reply of the expected form.
     empty_predictions (`int`): Empty answers among the `n`.
     without_reference (`int`): Rows left out because they have no correct answer.
+    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same for each value of the group.
     judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "eyechart", as the
         paper prints none.
@@ -107,16 +110,17 @@ class JudgeAnswer(CheckedColumns, evaluate.Metric):
         references: Sequence[str],
         questions: Sequence[str],
         groups: Mapping[str, Sequence[Any]] | None = None,
+        clusters: Sequence[Any] | None = None,
         judge: Judge | None = None,
         rounds: int = 1,
         resamples: int = 1000,
         seed: int = 0,
         return_items: bool = False,
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), groups=groups)
+        check_gathered(self.num_process, list(self.features), groups=groups, clusters=clusters)
         judge = lexical if judge is None else judge
         settings = JudgeSettings(judge_name(judge), rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
         items = read_answers(predictions, references, questions, judge, rounds)
-        scores = answer_scores(items, checked, settings)
+        scores = answer_scores(items, checked, settings, clusters)
         return scores | ({"items": items} if return_items else {})

@@ -47,6 +47,8 @@ Args:
     predictions (`list` of `str`): Descriptions; "" for a failed or empty response, which gets 0 in every dimension.
     references (`list` of `str`): Golden descriptions; "" where it is private, and the row is left out and counted.
     groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
+    clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one
+        image depend on each other, and the intervals allow for that. Without it, rows count as independent.
     judge (callable, optional): `judge(messages, n)` returning n replies. Default: the `lexical` baseline.
     rounds (`int`): Replies asked of the judge per image and dimension. Default 5.
     template (`str`): "q_bench" (default, the published wording) or "aesbench" (a wording of our own).
@@ -60,12 +62,13 @@ Returns:
         `p0`, `p1`, `p2`, the frequencies of the three scores; `n`, images with a usable round; `failed_rounds`.
     sum (`float`): Sum of the three scores, from 0 to 6.
     mean (`float`): Their mean, from 0 to 2; AesBench's overall score.
-    sum_ci95, mean_ci95 (`list` of two `float`): 95 % percentile bootstrap intervals over images.
+    sum_ci95, mean_ci95 (`list` of two `float`): Their 95 % intervals.
     n (`int`): Number of images with a golden description.
     failed_rounds (`int`): Rounds without a reply of the expected form, over all dimensions.
     unscored (`int`): Images without a usable round in some dimension.
     empty_predictions (`int`): Empty descriptions among the `n`.
     without_reference (`int`): Rows left out because they have no golden description.
+    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same for each value of the group.
     judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "published" or
         "eyechart".
@@ -112,6 +115,7 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         predictions: Sequence[str],
         references: Sequence[str],
         groups: Mapping[str, Sequence[Any]] | None = None,
+        clusters: Sequence[Any] | None = None,
         judge: Judge | None = None,
         rounds: int = 5,
         template: str = "q_bench",
@@ -119,10 +123,10 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         seed: int = 0,
         return_items: bool = False,
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), groups=groups)
+        check_gathered(self.num_process, list(self.features), groups=groups, clusters=clusters)
         judge = lexical if judge is None else judge
         settings = JudgeSettings(judge_name(judge), rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
         items = read_descriptions(predictions, references, judge, rounds, template)
-        scores = description_scores(items, checked, settings, template)
+        scores = description_scores(items, checked, settings, template, clusters)
         return scores | ({"items": items} if return_items else {})

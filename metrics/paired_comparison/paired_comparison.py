@@ -61,15 +61,17 @@ Returns:
     consistency (`float`): Share of pairs whose two replies prefer the same image, from 0 to 1; higher is better.
     accuracy_consistent, accuracy_all (`float`): Share of right pairs among the consistent ones (the paper's Eq. 4) and
         among all (its tables), from 0 to 1; higher is better. Pairs of equal quality are left out.
-    consistency_ci95, accuracy_consistent_ci95, accuracy_all_ci95 (`list` of two `float`): Their 95 % Wilson intervals.
-    first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the first image, the second, or none.
+    consistency_ci95, accuracy_consistent_ci95, accuracy_all_ci95 (`list` of two `float`): Their 95 % intervals.
+    first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the first image, the second, or none;
+        `first_rate_ci95` is the 95 % interval of the first.
+    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     extraction (`dict`): Shares of replies that prefer an image (`exact`), that prefer none (`unmatched`), and of these
         `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`; the other steps of choices are 0.
     unmatched, equal_quality, n_consistent, n_pairs, n_images (`int`): Pairs with a reply that prefers none, pairs of
         equal quality, consistent pairs, pairs, and images.
     srcc, plcc, krcc (`float`): Correlations of the images' scores with references, from -1 to 1; higher is better.
     plcc_fitted (`float`): The paper's rho: PLCC after the fit, with the sign of `plcc`.
-    srcc_ci95, plcc_ci95 (`list` of two `float`): 95 % percentile bootstrap intervals over images.
+    srcc_ci95, plcc_ci95 (`list` of two `float`): Their 95 % intervals.
     scores (`dict`): Image id to score, from 0 to 100; with pools, pool id to such a dict.
     n_pools, n_undefined_pools (`int`), by_pool (`dict`, with pools): Number of pools, of those without SRCC or PLCC,
         and the same scores for each pool.

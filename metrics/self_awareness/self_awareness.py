@@ -53,6 +53,8 @@ Args:
         begins with it or declares it.
     questions (`list` of `str`, optional): Text of each question; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per question; adds `by_<group name>`.
+    clusters (`list`, optional): What each question shares with others, such as the name of its image: answers about one
+        image depend on each other, and the intervals allow for that. Without it, questions count as independent.
     judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
     judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that names no option)
         or "q_bench_vote" (it votes right or wrong, so it never finds a refusal).
@@ -75,7 +77,7 @@ Returns:
     answer_accuracy (`float`): Right answers as a share of the questions not refused, from 0 to 1; higher is better.
         nan, with a warning, where every question is refused.
     score_cc_ci95, score_rc_ci95, score_sa_ci95, answer_rate_ci95, answer_accuracy_ci95 (`list` of two `float`): Their
-        95 % Wilson intervals.
+        95 % intervals.
     random_guess (`float`): Answer accuracy expected from guessing without refusing, the mean of 1 / number of other
         options.
     n, n_refused (`int`): Number of questions, and of those refused.
@@ -86,6 +88,7 @@ Returns:
     forced_extraction (`dict`, where a question is refused): The same of the forced replies to the refused questions.
     choice_distribution (`dict`): Shares of each letter among `predicted` (first replies, with "none") and `correct`
         choices.
+    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and its unusable ones.
     judge_unscored (`int`, with a judge): Replies about which it said nothing usable in any round.
@@ -150,6 +153,7 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         forced_finish_reasons: Sequence[str | None] | None = None,
         questions: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
+        clusters: Sequence[Any] | None = None,
         judge: Judge | None = None,
         judge_template: str = "mmbench_choice",
         rounds: int = 5,
@@ -160,7 +164,9 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         return_items: bool = False,
     ) -> dict[str, Any]:
         ends = {"finish_reasons": finish_reasons, "forced_finish_reasons": forced_finish_reasons}
-        check_gathered(self.num_process, list(self.features), questions=questions, groups=groups, **ends)
+        check_gathered(
+            self.num_process, list(self.features), questions=questions, groups=groups, clusters=clusters, **ends
+        )
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
@@ -178,5 +184,5 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
             finish_reasons=finish_reasons,
             forced_finish_reasons=forced_finish_reasons,
         )
-        scores = self_awareness_scores(items, references, choices, checked, settings, unreadable_forced)
+        scores = self_awareness_scores(items, references, choices, checked, settings, unreadable_forced, clusters)
         return scores | ({"items": items} if return_items else {})

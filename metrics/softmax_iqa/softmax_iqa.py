@@ -57,10 +57,11 @@ Args:
 Returns:
     srcc, plcc, krcc (`float`): Spearman, Pearson and Kendall correlation, from -1 to 1; higher is better.
     plcc_fitted, rmse_fitted (`float`): Pearson correlation (with the sign of `plcc`) and error after the fit.
-    srcc_ci95, plcc_ci95 (`list` of two `float`): 95 % percentile bootstrap intervals over images.
+    srcc_ci95, plcc_ci95 (`list` of two `float`): Their 95 % intervals.
     fit_parameters (`list` of `float`): b1, b2, ... of the fitted logistic, no score; None where there is no fit, and
         for the means of `average_over`. "logistic4" is b2 + (b1 - b2) / (1 + exp(-(x - b3) / |b4|)).
     n (`int`): Number of images.
+    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same for each value of the group.
     temperature, strategy, ties ("logits" only), fit, average_over, resamples, seed: The settings.
     items (`dict` of `list`, with `return_items`): For each image `quality_score` and `rank_score`, which is in the same

@@ -33,6 +33,7 @@ from eyechart.evaluators.protocols.protocol import (
     PromptFunction,
     Protocol,
     Scored,
+    clusters_of,
     columns_of,
     flat_items,
 )
@@ -245,6 +246,7 @@ class CircularEval(Protocol):
             "questions": [one.question for one in asked],
             "finish_reasons": [response.finish_reason for _, response in passes],
             "groups": known_groups([row for row, _ in passes], self.groups) or None,
+            "clusters": clusters_of(row for row, _ in passes),
             **module_settings(self._extraction(), self.judge),
             "missing": self._missing,
         }
@@ -274,6 +276,7 @@ class CircularEval(Protocol):
             inputs["groups"],
             self._missing,
             self._extraction(),
+            inputs["clusters"],
         )
         return scores, dict(zip(ids, columns["circular_correct"], strict=True))
 
@@ -287,7 +290,8 @@ class CircularEval(Protocol):
             rows = [one.row for one in answered]
             columns = columns_of([_of_open(one).item for one in answered], *_GRADE_COLUMNS)
             judge = JudgeSettings(judge_name(self._grader), self.rounds, seed=self.seed)
-            found[GRADES] = answer_scores(columns, known_groups(rows, self.groups) or None, judge)
+            groups = known_groups(rows, self.groups) or None
+            found[GRADES] = answer_scores(columns, groups, judge, clusters_of(rows))
         return found
 
     @property

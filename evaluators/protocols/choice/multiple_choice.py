@@ -26,6 +26,7 @@ from eyechart.evaluators.protocols.protocol import (
     Protocol,
     Scored,
     Seed,
+    clusters_of,
     columns_of,
     flat_items,
 )
@@ -183,6 +184,7 @@ class MultipleChoice(Protocol):
             "questions": [one.row["question"] for one in answered],
             "finish_reasons": [one.responses[0].finish_reason for one in answered],
             "groups": self._groups(answered) or None,
+            "clusters": clusters_of(one.row for one in answered),
             **module_settings(self._extraction(), None if self.is_closed_set else self.judge),
             "judge_reads": self.judge_reads,
         }
@@ -202,7 +204,8 @@ class MultipleChoice(Protocol):
     def _scores(self, answered: Sequence[RowResponses], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         columns = columns_of(items, *CHOICE_COLUMNS, "answer", "options")
         references, choices = columns.pop("answer"), columns.pop("options")
-        return choice_scores(columns, references, choices, self._groups(answered), self._extraction())
+        clusters = clusters_of(one.row for one in answered)
+        return choice_scores(columns, references, choices, self._groups(answered), self._extraction(), clusters)
 
     def _items_by(self, loss: str, answered: Sequence[RowResponses]) -> list[dict[str, Any]]:
         items = [dict(one.responses[0].item) for one in answered]

@@ -18,7 +18,16 @@ from eyechart.evaluators.protocols.choice.questions import (
     right_letter,
     shown_options,
 )
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Protocol, Scored, Seed, columns_of, flat_items
+from eyechart.evaluators.protocols.protocol import (
+    CONFIG,
+    Count,
+    Protocol,
+    Scored,
+    Seed,
+    clusters_of,
+    columns_of,
+    flat_items,
+)
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -118,7 +127,13 @@ class SelfAwareness(Protocol):
         references, choices = inputs["references"], inputs["choices"]
         columns = self._read_forced(public, inputs)
         scores = self_awareness_scores(
-            columns, references, choices, inputs["groups"], self._extraction(), self.unreadable_forced
+            columns,
+            references,
+            choices,
+            inputs["groups"],
+            self._extraction(),
+            self.unreadable_forced,
+            inputs["clusters"],
         )
         forced = {
             one.row["id"]: {name: columns[name][number] for name in _FORCED_COLUMNS}
@@ -145,6 +160,7 @@ class SelfAwareness(Protocol):
             "finish_reasons": [one.responses[0].finish_reason for one in answered],
             "forced_finish_reasons": [forced and forced.finish_reason for forced in map(_forced, answered)],
             "groups": known_groups([one.row for one in answered], self.groups) or None,
+            "clusters": clusters_of(one.row for one in answered),
             **module_settings(self._extraction(), self.judge),
             "unreadable_forced": self.unreadable_forced,
         }

@@ -51,6 +51,7 @@ class QualityAssessment(Protocol):
     name: ClassVar[str] = "quality_assessment"
     metric: ClassVar[str] = "softmax_iqa"
     kind: ClassVar[str] = "quality"
+    shares_images: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "quality")
 
     prefill: Definition[str] = ""

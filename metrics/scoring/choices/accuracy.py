@@ -12,14 +12,15 @@ from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares
 from eyechart.metrics.scoring.choices.text import comparison_key
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, map_groups
 from eyechart.metrics.scoring.items import ItemColumns
-from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals
+from eyechart.metrics.scoring.statistics.shares import Clusters, balanced_interval, share_interval
 
 NO_LETTER = "none"
 
@@ -35,7 +36,7 @@ def random_guess(n_options: Sequence[int]) -> float:
     return float(np.mean(1.0 / np.asarray(n_options, dtype=np.float64)))
 
 
-def yes_no_scores(correct: ArrayLike, answers: Sequence[str]) -> dict[str, float | int] | None:
+def yes_no_scores(correct: ArrayLike, answers: Sequence[str]) -> dict[str, Any] | None:
     """Accuracy on yes-answered and on no-answered rows, on all of them, and the mean of the two (Table 8).
 
     Args:
@@ -95,6 +96,7 @@ def choice_scores(
     choices: Sequence[Sequence[str]],
     groups: Mapping[str, Sequence[str]] | None = None,
     settings: ExtractionSettings | None = None,
+    clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
     """All that `choice_accuracy` returns, overall and by group.
 
@@ -104,6 +106,7 @@ def choice_scores(
         choices: Option texts of each row.
         groups: Group name to one value per row.
         settings: Those with which the items were read.
+        clusters: What each row shares with others, such as its image; None if rows are independent.
 
     Returns:
         The scores as plain Python, with `by_<group name>` for each group, and the settings. `yes_no` is there where an
@@ -117,30 +120,45 @@ def choice_scores(
     """
     check_lengths(references=references, choices=choices, correct=items["correct"])
     settings = settings or ExtractionSettings()
-    scores = _scores_of(range(len(references)), items, references, choices)
+    shared = Clusters.of(clusters, len(references))
+
+    def part(_: str, rows: Sequence[int]) -> dict[str, Any]:
+        return _scores_of(rows, items, references, choices, shared)
+
+    scores = part("overall", range(len(references)))
     if "yes_no" in scores and not (scores["yes_no"]["n_yes"] and scores["yes_no"]["n_no"]):
         warnings.warn(
             "yes_no: only one of the two answers occurs, so the other's accuracy and the mean are nan",
             UndefinedScoreWarning,
             stacklevel=2,
         )
-    by_group = map_groups(groups or {}, lambda part, rows: _scores_of(rows, items, references, choices))
+    by_group = map_groups(groups or {}, part)
     for values in by_group.values():
-        for part in values.values():
-            if "yes_no" in part and not (part["yes_no"]["n_yes"] and part["yes_no"]["n_no"]):
-                del part["yes_no"]
+        for found in values.values():
+            if "yes_no" in found and not (found["yes_no"]["n_yes"] and found["yes_no"]["n_no"]):
+                del found["yes_no"], found["intervals"]["yes_no.mean"]
     return scores | by_group | settings.applying(items["judge_failed_rounds"])
 
 
 def _scores_of(
-    rows: Sequence[int], items: ItemColumns, references: Sequence[str], choices: Sequence[Sequence[str]]
+    rows: Sequence[int],
+    items: ItemColumns,
+    references: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    clusters: Clusters,
 ) -> dict[str, Any]:
     n, flags = len(rows), [items["correct"][row] for row in rows]
     answers = [choices[row][ascii_uppercase.index(references[row])] for row in rows]
+    shared = clusters.select(rows)
+    found = listed_intervals({"accuracy": share_interval(flags, shared)})
     yes_no = yes_no_scores(flags, answers)
+    if yes_no is not None:
+        interval = _balanced(np.array(flags, dtype=bool), answers, shared)
+        yes_no["mean_ci95"] = [interval.low, interval.high]
+        found["intervals"]["yes_no.mean"] = interval.described()
     return {
         "accuracy": sum(flags) / n,
-        "accuracy_ci95": list(wilson_interval(sum(flags), n)),
+        **found,
         "random_guess": random_guess([len(choices[row]) for row in rows]),
         "n": n,
         **({} if yes_no is None else {"yes_no": yes_no}),
@@ -151,3 +169,10 @@ def _scores_of(
             max(len(choices[row]) for row in rows),
         ),
     }
+
+
+def _balanced(flags: NDArray[np.bool_], answers: Sequence[str], clusters: Clusters) -> Interval:
+    """Interval of the mean of the accuracies where the answer is yes and where it is no."""
+    keys = np.array([comparison_key(answer) for answer in answers])
+    yes, no = (np.flatnonzero(keys == answer) for answer in ("yes", "no"))
+    return balanced_interval(flags[yes], flags[no], clusters.select(yes), clusters.select(no))

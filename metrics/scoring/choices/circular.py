@@ -25,7 +25,8 @@ from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
 from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals
+from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 MISSING = ("error", "drop")
 
@@ -150,6 +151,7 @@ def circular_scores(
     groups: Mapping[str, Sequence[str]] | None = None,
     missing: str = "error",
     settings: ExtractionSettings | None = None,
+    clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
     """All that `circular_eval` returns, overall and by group.
 
@@ -161,6 +163,8 @@ def circular_scores(
         groups: Group name to one value per row, as `check_question_groups` has passed them.
         missing: What became of incomplete questions, "error" or "drop"; for the result.
         settings: Those with which the items were read.
+        clusters: What the question of each row shares with others, such as its image; None if questions are
+            independent. The passes of a question are one item.
 
     Returns:
         The scores as plain Python, with `by_<group name>` for each group, and the settings.
@@ -178,6 +182,7 @@ def circular_scores(
     first = np.zeros(len(passes.of_row), dtype=bool)
     first[passes.first_rows] = True
     complete = bool(passes.n_passes.sum() == len(passes.of_row))
+    shared = Clusters.of(clusters, len(references)) if clusters is not None else Clusters(passes.of_row)
     letters, steps, correct = (
         np.array(column, dtype=object) for column in (items["choice"], items["step"], references)
     )
@@ -188,10 +193,10 @@ def circular_scores(
         # All rows of a question are in the same part.
         numbers = passes.of_row[of_part[first[of_part]]]
         scored = numbers[~np.isnan(outcomes[numbers])]
+        of_scored = shared.select(passes.first_rows[scored])
         listed = of_part if complete else unrotated
         scores = {
-            **_share(where, "circular", outcomes[scored]),
-            **_share(where, "vanilla", right[unrotated]),
+            **_shares(where, (outcomes[scored], right[unrotated]), (of_scored, shared.select(unrotated))),
             "random_guess": float(np.mean(passes.chance[scored])) if len(scored) else float("nan"),
             "n_questions": len(scored),
             "n_vanilla": len(unrotated),
@@ -211,14 +216,19 @@ def circular_scores(
     return whole | map_groups(groups or {}, part) | {"missing": missing} | applying
 
 
-def _share(where: str, name: str, right: NDArray[Any]) -> dict[str, Any]:
-    """Share of right answers with its interval; both nan, with a warning, where there is none."""
-    if not len(right):
-        none = "every question was dropped" if name == "circular" else "no question has its rotation 0"
-        message = f"{where}: {name}_accuracy and {name}_ci95 are nan, as {none}"
-        warnings.warn(message, UndefinedScoreWarning, stacklevel=5)
-        return {f"{name}_accuracy": float("nan"), f"{name}_ci95": [float("nan")] * 2}
-    return {
-        f"{name}_accuracy": float(right.mean()),
-        f"{name}_ci95": list(wilson_interval(int(right.sum()), len(right))),
-    }
+def _shares(
+    where: str, right: tuple[NDArray[Any], NDArray[Any]], clusters: tuple[Clusters, Clusters]
+) -> dict[str, Any]:
+    """CircularEval's and VanillaEval's shares of right answers with their intervals; nan, with a warning, of none."""
+    scores: dict[str, float] = {}
+    intervals: dict[str, Interval] = {}
+    nothing = "every question was dropped", "no question has its rotation 0"
+    for name, flags, shared, why in zip(("circular", "vanilla"), right, clusters, nothing, strict=True):
+        if not len(flags):
+            message = f"{where}: {name}_accuracy and {name}_ci95 are nan, as {why}"
+            warnings.warn(message, UndefinedScoreWarning, stacklevel=5)
+        scores[f"{name}_accuracy"] = float(flags.mean()) if len(flags) else float("nan")
+        intervals[name] = share_interval(flags, shared)
+    listed = listed_intervals(intervals)
+    listed["intervals"] = {f"{name}_accuracy": about for name, about in listed["intervals"].items()}
+    return scores | listed

@@ -36,7 +36,7 @@ from eyechart.metrics.scoring.judging.replies import (
 )
 from eyechart.metrics.scoring.judging.texts import check_texts
 from eyechart.metrics.scoring.reasoning import split_reasoning
-from eyechart.metrics.scoring.statistics.intervals import check_seed
+from eyechart.metrics.scoring.statistics.bootstrap import check_seed
 
 STEPS = ("exact", "declared", "judge", "random")
 """What decides a row; where nothing does, its step is one of `UNREAD`."""

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
-from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals
+from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 _Answer = TypeVar("_Answer", bound=Hashable)
 
@@ -57,16 +58,20 @@ def majority_vote(answers: Sequence[_Answer | None]) -> _Answer | None:
     return found[0][0] if found else None
 
 
-def repeat_scores(right: Sequence[int], voted: Sequence[bool], repeats: int) -> dict[str, Any]:
-    """pass@K and the accuracy of the majority vote over items, each with the Wilson interval of a share.
+def repeat_scores(
+    right: Sequence[int], voted: Sequence[bool], repeats: int, clusters: Sequence[str | None] | None = None
+) -> dict[str, Any]:
+    """pass@K and the accuracy of the majority vote over items, each with the interval of a share.
 
     Args:
         right: In how many repeats each item is right, shape (n,).
         voted: Whether what most of its replies say is right, shape (n,).
         repeats: K, the number of repeats.
+        clusters: What each item shares with others; None if they are independent.
 
     Returns:
-        `pass_at_k` and `majority_vote` in [0, 1], higher is better; `pass_at_k_ci95` and `majority_vote_ci95`; `n`.
+        `pass_at_k` and `majority_vote` in [0, 1], higher is better; `pass_at_k_ci95` and `majority_vote_ci95`, and
+        `intervals`, their kinds; `n`.
 
     Raises:
         InputError: There are no items, or the lengths differ.
@@ -77,11 +82,12 @@ def repeat_scores(right: Sequence[int], voted: Sequence[bool], repeats: int) -> 
         (0.5, 0.25, 4)
     """
     n = check_lengths(right=right, voted=voted)
-    any_right = sum(pass_at_k(count, repeats, repeats) for count in right)
+    shared = Clusters.of(clusters, n)
+    any_right = [pass_at_k(count, repeats, repeats) for count in right]
+    intervals = {"pass_at_k": share_interval(any_right, shared), "majority_vote": share_interval(voted, shared)}
     return {
-        "pass_at_k": any_right / n,
-        "pass_at_k_ci95": list(wilson_interval(int(any_right), n)),
+        "pass_at_k": sum(any_right) / n,
         "majority_vote": sum(voted) / n,
-        "majority_vote_ci95": list(wilson_interval(sum(voted), n)),
+        **listed_intervals(intervals),
         "n": n,
     }

@@ -12,10 +12,12 @@ leaves open:
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution, random_guess
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares, read_choices
@@ -23,7 +25,8 @@ from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, check_letter, check_member, map_groups
 from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals
+from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 UNREADABLE_FORCED = ("apart", "wrong")
 OUTCOMES = ("right answer", "wrong answer", "right refusal", "wrong refusal", "unreadable")
@@ -188,6 +191,7 @@ def self_awareness_scores(
     groups: Mapping[str, Sequence[str]] | None = None,
     settings: ExtractionSettings | None = None,
     unreadable_forced: str = "apart",
+    clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
     """All that `self_awareness` returns, overall and by group.
 
@@ -198,6 +202,7 @@ def self_awareness_scores(
         groups: Group name to one value per question.
         settings: Those with which the items were read.
         unreadable_forced: As for `read_forced`; for the result.
+        clusters: What each question shares with others, such as its image; None if questions are independent.
 
     Returns:
         The scores as plain Python, with `by_<group name>` for each group, and the settings. `forced_extraction` is
@@ -211,14 +216,18 @@ def self_awareness_scores(
     """
     check_lengths(references=references, choices=choices, outcome=items["outcome"])
     settings = settings or ExtractionSettings()
+    shared = Clusters.of(clusters, len(references))
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         refused = [row for row in rows if items["forced_step"][row] is not None]
         if len(refused) == len(rows):
             message = f"{where}: answer_accuracy and answer_accuracy_ci95 are nan, as every question was refused"
             warnings.warn(message, UndefinedScoreWarning, stacklevel=4)
-        outcomes = Counter(items["outcome"][row] for row in rows)
-        shares = awareness_shares(len(rows), len(refused), outcomes["right answer"], outcomes["right refusal"])
+        shares = awareness_shares(
+            [items["forced_step"][row] is not None for row in rows],
+            [items["outcome"][row] for row in rows],
+            shared.select(rows),
+        )
         steps = {"forced_extraction": extraction_shares([items["forced_step"][row] for row in refused])}
         return {
             **shares,
@@ -245,45 +254,48 @@ def self_awareness_scores(
     return part("overall", range(len(references))) | map_groups(groups or {}, part) | applying
 
 
-def awareness_shares(n: int, n_refused: int, right: int, rightly_refused: int) -> dict[str, float | list[float]]:
-    """Self-awareness of n questions, with 95 % Wilson intervals.
+def awareness_shares(refused: ArrayLike, outcomes: Sequence[str], clusters: Clusters | None = None) -> dict[str, Any]:
+    """Self-awareness of n questions, with 95 % intervals.
 
     Args:
-        n: Number of questions, at least 1.
-        n_refused: Number of those that were refused.
-        right: Number of those whose first reply is right, at most n - n_refused.
-        rightly_refused: Number of the refused ones whose forced reply is wrong.
+        refused: Whether each question was refused, shape (n,).
+        outcomes: What became of each, one of `OUTCOMES`.
+        clusters: Which questions belong together; None if they are independent.
 
     Returns:
         In percent, 100 is best: `score_cc`, the right answers (Eq. 1), `score_rc`, the questions that were rightly
         refused (Eq. 2), and `score_sa`, their sum (Eq. 4). In [0, 1]: `answer_accuracy`, the right answers as a share
         of the questions not refused (Eq. 5; 1 is best, nan where all were refused), and `answer_rate`, the share of
-        the questions not refused (Eq. 6; a high one is no merit by itself). Each with its interval, `<name>_ci95`.
+        the questions not refused (Eq. 6; a high one is no merit by itself). Each with its interval, `<name>_ci95`;
+        and `intervals`, their kinds.
 
     Raises:
-        InputError: The counts do not fit together.
+        InputError: The lengths differ, or there are none.
 
     Examples:
-        >>> found = awareness_shares(n=8, n_refused=4, right=3, rightly_refused=1)
+        >>> outcomes = ["right answer"] * 3 + ["wrong answer", "right refusal"] + ["wrong refusal"] * 3
+        >>> found = awareness_shares([False] * 4 + [True] * 4, outcomes)
         >>> found["score_cc"], found["score_rc"], found["score_sa"], found["answer_rate"], found["answer_accuracy"]
         (37.5, 12.5, 50.0, 0.5, 0.75)
     """
-    answered = n - n_refused
-    if n < 1 or not (0 <= right <= answered and 0 <= rightly_refused <= n_refused):
-        raise InputError(
-            f"n={n}, n_refused={n_refused}, right={right}, rightly_refused={rightly_refused}; needed: n >= 1, "
-            "0 <= right <= n - n_refused and 0 <= rightly_refused <= n_refused"
+    n = check_lengths(refused=np.asarray(refused), outcomes=outcomes)
+    clusters = clusters or Clusters(np.arange(n))
+    answered = ~np.asarray(refused, dtype=bool)
+    found = np.array(outcomes)
+    right, rightly_refused = found == OUTCOMES[0], found == OUTCOMES[2]
+    counted = {"score_cc": right, "score_rc": rightly_refused, "score_sa": right | rightly_refused}
+    shares = {**counted, "answer_rate": answered, "answer_accuracy": right[answered]}
+    intervals = {
+        name: share_interval(flags, clusters.select(answered) if name == "answer_accuracy" else clusters).scaled(
+            100 if name in counted else 1
         )
-    counted = {"score_cc": right, "score_rc": rightly_refused, "score_sa": right + rightly_refused}
-    percent = {name: 100 * count / n for name, count in counted.items()}
-    ends = {name: [100 * end for end in wilson_interval(count, n)] for name, count in counted.items()}
+        for name, flags in shares.items()
+    }
     return {
-        **percent,
-        "answer_rate": answered / n,
-        "answer_accuracy": right / answered if answered else float("nan"),
-        **{f"{name}_ci95": interval for name, interval in ends.items()},
-        "answer_rate_ci95": list(wilson_interval(answered, n)),
-        "answer_accuracy_ci95": list(wilson_interval(right, answered)) if answered else [float("nan")] * 2,
+        **{name: 100 * int(flags.sum()) / n for name, flags in counted.items()},
+        "answer_rate": int(answered.sum()) / n,
+        "answer_accuracy": int(right[answered].sum()) / int(answered.sum()) if answered.any() else float("nan"),
+        **listed_intervals(intervals),
     }
 
 

@@ -32,7 +32,9 @@ from eyechart.metrics.scoring.judging.rounds import (
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.reasoning import split_reasoning
-from eyechart.metrics.scoring.statistics.intervals import interval_or_nan, part_generator, wilson_interval
+from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals, percentile_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 TEMPLATE = "mmbench_marking"
 SCALE = (1, 2, 3, 4, 5)
@@ -91,7 +93,10 @@ def read_answers(
 
 
 def answer_scores(
-    items: ItemColumns, groups: Mapping[str, Sequence[str]] | None, settings: JudgeSettings
+    items: ItemColumns,
+    groups: Mapping[str, Sequence[str]] | None,
+    settings: JudgeSettings,
+    clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
     """All that `judge_answer` returns, overall and by group.
 
@@ -99,6 +104,7 @@ def answer_scores(
         items: Of n answers, from `read_answers`.
         groups: Group name to one value per question.
         settings: The judge's name and rounds, and the bootstrap.
+        clusters: What each question shares with others, such as its image; None if they are independent.
 
     Returns:
         `mean_score` in [1, 5], higher is better, `mean_score_ci95`, `score_distribution` (score to share),
@@ -122,8 +128,10 @@ def answer_scores(
     judged = [items["rounds"][row][0] for row in rows]
     exact, empty = ([items[name][row] for row in rows] for name in ("exact_match", "empty_prediction"))
 
+    shared = Clusters.of(clusters, len(items["rounds"])).select(rows)
+
     def part(where: str, of: Sequence[int]) -> dict[str, Any]:
-        return _part(where, judged, exact, empty, of, settings)
+        return _part(where, judged, exact, empty, of, settings, shared.select(of))
 
     kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
     whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
@@ -142,6 +150,7 @@ def _part(
     empty: Sequence[bool],
     rows: Sequence[int],
     settings: JudgeSettings,
+    clusters: Clusters,
 ) -> dict[str, Any]:
     """Scores of the answers in `rows`; `where` names them in warnings."""
     items, matched = [judged[row] for row in rows], [exact[row] for row in rows]
@@ -150,13 +159,16 @@ def _part(
     except UndefinedScoreError as error:
         warnings.warn(f"{where}: nan for mean_score: {error}", UndefinedScoreWarning, stacklevel=6)
         frequencies = dict.fromkeys(SCALE, float("nan"))
-    replicates = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where))
+    replicates, units = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where), clusters)
+    intervals = {
+        "mean_score": percentile_interval(replicates[:, 0], units),
+        "exact_match": share_interval(matched, clusters),
+    }
     return {
         "mean_score": mean_of_frequencies(frequencies),
-        "mean_score_ci95": interval_or_nan(replicates[:, 0]),
+        **listed_intervals(intervals),
         "score_distribution": {str(score): share for score, share in frequencies.items()},
         "exact_match": float(np.mean(matched)),
-        "exact_match_ci95": list(wilson_interval(sum(matched), len(matched))),
         "n": len(rows),
         "n_scored": sum(map(is_scored, items)),
         "failed_rounds": count_failed(items),

@@ -32,7 +32,9 @@ from eyechart.metrics.scoring.judging.rounds import (
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.reasoning import split_reasoning
-from eyechart.metrics.scoring.statistics.intervals import interval_or_nan, part_generator
+from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, percentile_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 SCALE = (0, 1, 2)
 DIMENSIONS = {
@@ -89,6 +91,7 @@ def description_scores(
     groups: Mapping[str, Sequence[str]] | None,
     settings: JudgeSettings,
     template: str = "q_bench",
+    clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
     """All that `judge_description` returns, overall and by group.
 
@@ -97,6 +100,7 @@ def description_scores(
         groups: Group name to one value per image.
         settings: The judge's name and rounds, and the bootstrap.
         template: "q_bench" or "aesbench".
+        clusters: What each row shares with others, such as its image; None if they are independent.
 
     Returns:
         For each dimension `score` in [0, 2], higher is better, `score_ci95`, `p0`, `p1`, `p2` in [0, 1], `n` and
@@ -121,8 +125,10 @@ def description_scores(
     judged = {name: [items["rounds"][row][place] for row in rows] for place, name in enumerate(names)}
     empty = [items["empty_prediction"][row] for row in rows]
 
+    shared = Clusters.of(clusters, len(items["rounds"])).select(rows)
+
     def part(where: str, of: Sequence[int]) -> dict[str, Any]:
-        return _part(where, judged, empty, of, settings)
+        return _part(where, judged, empty, of, settings, shared.select(of))
 
     kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
     whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
@@ -153,25 +159,28 @@ def _part(
     empty: Sequence[bool],
     rows: Sequence[int],
     settings: JudgeSettings,
+    clusters: Clusters,
 ) -> dict[str, Any]:
     """Scores of the images in `rows`; `where` names them in warnings."""
     columns = {dimension: [scores[row] for row in rows] for dimension, scores in judged.items()}
-    replicates = bootstrap_scores(list(columns.values()), settings.resamples, part_generator(settings.seed, where))
-    found: dict[str, Any] = {
-        dimension: _dimension(items, interval_or_nan(values))
-        for (dimension, items), values in zip(columns.items(), replicates.T, strict=True)
+    rng = part_generator(settings.seed, where)
+    replicates, units = bootstrap_scores(list(columns.values()), settings.resamples, rng, clusters)
+    intervals = {
+        dimension: percentile_interval(values, units) for dimension, values in zip(columns, replicates.T, strict=True)
     }
+    found: dict[str, Any] = {dimension: _dimension(items, intervals[dimension]) for dimension, items in columns.items()}
     undefined = [dimension for dimension in columns if np.isnan(found[dimension]["score"])]
     if undefined:
         message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
         warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
     total = float("nan") if undefined else summed_score(list(columns.values()), SCALE)
-    sums = replicates.sum(axis=1)
+    summed = percentile_interval(replicates.sum(axis=1), units)
+    listed = listed_intervals({"sum": summed, "mean": summed.scaled(1 / len(columns))})
+    listed["intervals"] |= {f"{dimension}.score": interval.described() for dimension, interval in intervals.items()}
     return found | {
         "sum": total,
-        "sum_ci95": interval_or_nan(sums),
         "mean": total / len(columns),
-        "mean_ci95": interval_or_nan(sums / len(columns)),
+        **listed,
         "n": len(rows),
         "failed_rounds": sum(map(count_failed, columns.values())),
         "unscored": sum(not all(map(is_scored, of_row)) for of_row in zip(*columns.values(), strict=True)),
@@ -179,7 +188,7 @@ def _part(
     }
 
 
-def _dimension(items: Sequence[Rounds], interval: list[float]) -> dict[str, Any]:
+def _dimension(items: Sequence[Rounds], interval: Interval) -> dict[str, Any]:
     """Scores of one dimension."""
     try:
         frequencies = score_frequencies(items, SCALE)
@@ -187,7 +196,7 @@ def _dimension(items: Sequence[Rounds], interval: list[float]) -> dict[str, Any]
         frequencies = dict.fromkeys(SCALE, float("nan"))
     return {
         "score": mean_of_frequencies(frequencies),
-        "score_ci95": interval,
+        "score_ci95": [interval.low, interval.high],
         **{f"p{score}": share for score, share in frequencies.items()},
         "n": sum(map(is_scored, items)),
         "failed_rounds": count_failed(items),

@@ -15,7 +15,8 @@ from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_count
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge, ask_all, check_judge, parse_score
-from eyechart.metrics.scoring.statistics.intervals import RESAMPLES, bootstrap_ratios, check_seed
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_ratios, check_seed
+from eyechart.metrics.scoring.statistics.shares import Clusters
 from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
 
 Rounds = Sequence[int | None]
@@ -157,20 +158,27 @@ def is_scored(rounds: Rounds) -> bool:
     return any(score is not None for score in rounds)
 
 
-def bootstrap_scores(columns: Sequence[Sequence[Rounds]], resamples: int, rng: np.random.Generator) -> FloatArray:
+def bootstrap_scores(
+    columns: Sequence[Sequence[Rounds]], resamples: int, rng: np.random.Generator, clusters: Clusters | None = None
+) -> tuple[FloatArray, int]:
     """Bootstrap replicates of mean scores, over items, because the rounds of one item are not independent.
 
     Args:
         columns: For each of k questions to the judge, the scores of the same n items in each round.
         resamples: Number of resamples.
         rng: Source of the draws.
+        clusters: Which items belong together and are resampled together; None if they are independent.
 
     Returns:
-        Replicates, shape (resamples, k), each row on one resample; nan where it holds no score.
+        Replicates, shape (resamples, k), each row on one resample; nan where it holds no score. And the number of
+        units that were resampled: items or clusters.
     """
     sums = [[sum(score for score in rounds if score is not None) for rounds in items] for items in columns]
     counts = [[sum(score is not None for score in rounds) for rounds in items] for items in columns]
-    return bootstrap_ratios(np.transpose(sums), np.transpose(counts), rng, resamples)
+    numbers = np.arange(len(columns[0])) if clusters is None else np.unique(clusters.numbers, return_inverse=True)[1]
+    units = 1 + int(numbers.max(initial=-1))
+    above, below = (np.array([np.bincount(numbers, of, units) for of in side]).T for side in (sums, counts))
+    return bootstrap_ratios(above, below, rng, resamples), units
 
 
 def bootstrap_difference(
@@ -197,7 +205,7 @@ def bootstrap_difference(
         >>> bootstrap_difference([[[2], [1, 1]]], [[[0], [0, 1]]], (0, 1, 2), np.random.default_rng(0)).difference
         1.0
     """
-    replicates = bootstrap_scores([*first, *second], resamples, rng)
+    replicates, _ = bootstrap_scores([*first, *second], resamples, rng)
     gaps = replicates[:, : len(first)].sum(axis=1) - replicates[:, len(first) :].sum(axis=1)
     difference = summed_score(first, scale) - summed_score(second, scale)
     return paired_bootstrap(difference, gaps, len(first[0]))

@@ -13,7 +13,7 @@ from scipy.special import erfcx
 
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.pair_ranking.comparisons import check_outcomes
-from eyechart.metrics.scoring.statistics.intervals import check_seed
+from eyechart.metrics.scoring.statistics.bootstrap import check_seed
 
 MU = 25.0
 SIGMA = 25.0 / 3

@@ -9,8 +9,10 @@ Protocol: 2AFC, Sec. II-C (https://arxiv.org/abs/2402.01162). Departures:
   prints q(x) >= q(y), which makes the order of such a pair decide.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,8 @@ from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, WinnerArray
 from eyechart.metrics.scoring.pairs.replies import read_preference
-from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 
 SHARES = ("consistency", "accuracy_consistent", "accuracy_all")
 
@@ -121,11 +124,12 @@ def winners(items: ItemColumns) -> WinnerArray:
     return np.where(consistent, np.where(is_first, FIRST, SECOND), NONE).astype(np.int8)
 
 
-def preference_scores(items: ItemColumns) -> dict[str, float | int | list[float]]:
+def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
     """Consistency, accuracy and position bias.
 
     Args:
         items: Of n pairs, from `read_pairs`.
+        pairs: The pairs, some of which may have an image in common.
 
     Returns:
         `consistency`: share of pairs whose two replies prefer the same image (Eq. 3), in [0, 1]; 1 is best.
@@ -133,7 +137,7 @@ def preference_scores(items: ItemColumns) -> dict[str, float | int | list[float]
         quality (Eq. 4), in [0, 1]; 1 is best; nan where there is no such pair.
         `accuracy_all`: the same pairs as a share of all pairs of unequal quality, as in the paper's tables; nan where
         all pairs are of equal quality.
-        Each with its 95 % Wilson interval, `<name>_ci95`.
+        Each with its 95 % interval, `<name>_ci95`, and its kind in `intervals`; so has `first_rate`.
         `first_rate`, `second_rate`, `draw_rate`: shares of the 2 n replies that prefer the image shown first, the one
         shown second, and none. A model without a position bias has equal rates of the first two.
         `unmatched`: number of pairs with a reply that prefers none. `equal_quality`: number of pairs of equal quality.
@@ -142,28 +146,37 @@ def preference_scores(items: ItemColumns) -> dict[str, float | int | list[float]
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
         >>> pairs = check_pairs(list("abcd"), list("efgh"), [3, 1, 1, 2], [1, 2, 0, 2])
-        >>> found = preference_scores(read_pairs(["A", "A", "B", "A"], ["B", "A", "A", ""], pairs))
+        >>> found = preference_scores(read_pairs(["A", "A", "B", "A"], ["B", "A", "A", ""], pairs), pairs)
         >>> found["consistency"], found["accuracy_consistent"], round(found["accuracy_all"], 3), found["equal_quality"]
         (0.5, 0.5, 0.333, 1)
         >>> found["first_rate"], found["second_rate"], found["draw_rate"], found["unmatched"]
         (0.625, 0.25, 0.125, 1)
     """
-    pairs = list(zip(*(items[name] for name in ("choice", "reversed_choice", "consistent", "correct")), strict=True))
-    replies = Counter(choice for pair in pairs for choice in pair[:2])
-    n, n_consistent = len(pairs), sum(consistent for _, _, consistent, _ in pairs)
-    unequal = [(consistent, correct) for _, _, consistent, correct in pairs if correct is not None]
-    n_right = sum(correct for _, correct in unequal)
-    counted = (n_consistent, n), (n_right, sum(consistent for consistent, _ in unequal)), (n_right, len(unequal))
-    scores: dict[str, float | int | list[float]] = {}
-    for name, (part, whole) in zip(SHARES, counted, strict=True):
-        scores[name] = part / whole if whole else float("nan")
-        scores[f"{name}_ci95"] = list(wilson_interval(part, whole)) if whole else [float("nan")] * 2
-    return scores | {
-        "first_rate": replies["first"] / (2 * n),
-        "second_rate": replies["second"] / (2 * n),
-        "draw_rate": replies[None] / (2 * n),
-        "unmatched": sum(None in pair[:2] for pair in pairs),
+    columns = (items[name] for name in ("choice", "reversed_choice", "consistent", "correct"))
+    choice, reversed_choice, consistent, correct = map(list, columns)
+    n, places = len(choice), Counter([*choice, *reversed_choice])
+    unequal = [row for row in range(n) if correct[row] is not None]
+    agreed = [row for row in unequal if consistent[row]]
+    counted = {
+        "consistency": (range(n), consistent),
+        "accuracy_consistent": (agreed, [correct[row] for row in agreed]),
+        "accuracy_all": (unequal, [correct[row] for row in unequal]),
+        "first_rate": (range(n), [seen.count("first") / 2 for seen in zip(choice, reversed_choice, strict=True)]),
+    }
+    intervals = {
+        name: dyadic_share_interval(
+            values, [pairs.first_ids[row] for row in rows], [pairs.second_ids[row] for row in rows]
+        )
+        for name, (rows, values) in counted.items()
+    }
+    return {
+        **{name: sum(counted[name][1]) / len(counted[name][1]) if counted[name][1] else math.nan for name in SHARES},
+        "first_rate": places["first"] / (2 * n),
+        "second_rate": places["second"] / (2 * n),
+        "draw_rate": places[None] / (2 * n),
+        **listed_intervals(intervals),
+        "unmatched": sum(None in seen for seen in zip(choice, reversed_choice, strict=True)),
         "equal_quality": n - len(unequal),
-        "n_consistent": n_consistent,
+        "n_consistent": sum(consistent),
         "n_pairs": n,
     }

@@ -121,32 +121,41 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
         if pairs.pool_ids is None and getattr(settings, name) != getattr(PairSettings, name):
             raise InputError(f"{name} is {getattr(settings, name)!r}; it needs pool_ids")
     pools = split_pools(pairs)
-    whole, winner = _replies(items), winners(items)
+    whole, winner = _replies(items, pairs), winners(items)
     ranked = {pool: _rank(pool, members, winner[list(members.rows)], settings) for pool, members in pools.items()}
     _warn(whole, ranked, settings)
     if pairs.pool_ids is None:
         ((scores, found),) = ranked.values()
-        of_images = {**found.listed(CORRELATIONS), "n_images": found.n, "scores": scores}
-        return whole | of_images | settings.applying(pools=False)
+        of_images = {"n_images": found.n, "scores": scores}
+        return _joined(whole, found) | of_images | settings.applying(pools=False)
     parts = [found for _, found in ranked.values()]
     undefined = [found for found in parts if np.isnan([found.scores["srcc"], found.scores["plcc"]]).any()]
     return {
-        **whole,
-        **_average(parts, settings).listed(CORRELATIONS),
+        **_joined(whole, _average(parts, settings)),
         "n_images": sum(found.n for found in parts),
         "n_pools": len(pools),
         "n_undefined_pools": len(undefined),
         "scores": {pool: scores for pool, (scores, _) in ranked.items()},
         "by_pool": {
-            pool: _replies(select_rows(items, members.rows)) | found.listed(CORRELATIONS) | {"n_images": found.n}
+            pool: _joined(_replies(select_rows(items, members.rows), pairs.select(members.rows)), found)
+            | {"n_images": found.n}
             for (pool, members), found in zip(pools.items(), parts, strict=True)
         },
         **settings.applying(pools=True),
     }
 
 
-def _replies(items: ItemColumns) -> dict[str, Any]:
-    return {**preference_scores(items), "extraction": extraction_shares([*items["step"], *items["reversed_step"]])}
+def _replies(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
+    return {
+        **preference_scores(items, pairs),
+        "extraction": extraction_shares([*items["step"], *items["reversed_step"]]),
+    }
+
+
+def _joined(replies: Mapping[str, Any], found: Correlations) -> dict[str, Any]:
+    """Scores of replies and correlations, with the intervals of both."""
+    listed = found.listed(CORRELATIONS)
+    return {**replies, **listed, "intervals": {**replies["intervals"], **listed["intervals"]}}
 
 
 def _rank(name: str, pool: Pool, winner: WinnerArray, settings: PairSettings) -> _Ranked:

@@ -25,7 +25,8 @@ from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.quality import correlation
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled, PoolingSettings
-from eyechart.metrics.scoring.statistics.intervals import bootstrap_correlations, interval_or_nan, part_generator
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, part_generator
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals, percentile_interval
 
 SCORES = ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted")
 SMALL_SAMPLE = 30
@@ -86,8 +87,8 @@ class Correlations:
 
     def listed(self, names: Sequence[str] = SCORES) -> dict[str, Any]:
         """Scores with their intervals, for results."""
-        srcc, plcc = map(interval_or_nan, self.replicates)
-        return {**{name: self.scores[name] for name in names}, "srcc_ci95": srcc, "plcc_ci95": plcc}
+        srcc, plcc = (percentile_interval(side, self.n) for side in self.replicates)
+        return {**{name: self.scores[name] for name in names}, **listed_intervals({"srcc": srcc, "plcc": plcc})}
 
 
 def quality_scores(

@@ -1,21 +1,79 @@
-"""A test on pairs that share images: answers about one image depend on each other, and so are no independent items.
+"""Shares of pairs that have images in common: answers about one image depend on each other.
 
 Source: Aronow, Samii and Assenova, "Cluster-Robust Variance Estimation for Dyadic Data", Political Analysis, 2015, for
 the mean (a regression on a constant): products of residuals count wherever two pairs have an image in common. Their
 factor for few units, n / (n - 1), and Student's t with n - 1 degrees of freedom are used, n being the number of images.
+Shares have Wilson's interval at the effective number of pairs, as in `shares`. Below `FEW_CLUSTERS` images, and where
+all pairs are right or all wrong, there are as many items as half the images: with effects of the images alone, the mean
+of any number of pairs is no surer than that.
+
+Coverage by simulation: `docs/coverage.md`.
 """
 
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.stats import t as student
+from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.errors import UndefinedScoreError
-from eyechart.metrics.scoring.inputs import check_lengths, check_numbers
-from eyechart.metrics.scoring.statistics.intervals import LEVEL
-from eyechart.metrics.scoring.statistics.significance import PairedTest
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
+from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_of_share
+from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS
+from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
+
+_IndexArray = NDArray[np.int64]
+
+
+def dyadic_share_interval(right: ArrayLike, first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]) -> Interval:
+    """Interval of a share of pairs of images.
+
+    Args:
+        right: What each pair counts, in [0, 1], shape (n,): whether it is right, or the share of its replies that are.
+        first_ids: An image of each pair, length n.
+        second_ids: The other one, length n.
+
+    Returns:
+        Its ends in [0, 1]; of the kind "none" where there are no pairs. Its units are images.
+
+    Examples:
+        >>> images = [(i, j) for i in range(50) for j in range(i)]
+        >>> dyadic_share_interval([i % 3 > 0 for i, j in images], *zip(*images)).rounded()
+        (0.5054, 0.7969)
+    """
+    values = check_numbers("right", np.asarray(right, dtype=np.float64))
+    first, second, n_images = _numbered(first_ids, second_ids)
+    if not len(values):
+        return Interval.undefined(0)
+    share = float(values.mean())
+    if n_images < FEW_CLUSTERS or share in (0.0, 1.0):
+        return Interval(*wilson_of_share(share, min(len(values), n_images / 2)), "dyadic-by-image", n_images)
+    effective = share * (1 - share) / dyadic_variance(values, first, second)
+    return Interval(*wilson_of_share(share, effective, student(n_images)), "dyadic", n_images)
+
+
+def dyadic_variance(values: FloatArray, first: _IndexArray, second: _IndexArray) -> float:
+    """Variance of a mean over pairs of images, which may share images.
+
+    It is no smaller than that of independent pairs: its estimate can be, and even negative, by chance.
+
+    Args:
+        values: Shape (n,).
+        first: Number of an image of each pair, from 0 on, shape (n,).
+        second: Number of the other one, shape (n,).
+
+    Examples:
+        >>> dyadic_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 2, 2]), np.array([1, 3, 1, 3]))
+        0.08333333333333333
+    """
+    n_images = 1 + int(max(first.max(), second.max()))
+    residuals = values - values.mean()
+    by_image = np.bincount(first, residuals, n_images) + np.bincount(second, residuals, n_images)
+    _, pair = np.unique(np.minimum(first, second) * n_images + np.maximum(first, second), return_inverse=True)
+    by_pair = np.bincount(pair, residuals)
+    # Two answers about the same pair have both images in common, and so are in two of the first squares.
+    shared = float(np.einsum("i,i", by_image, by_image) - np.einsum("i,i", by_pair, by_pair))
+    independent = float(np.einsum("i,i", residuals, residuals))
+    return max(shared * n_images / (n_images - 1), independent) / len(values) ** 2
 
 
 def dyadic_mean_difference(
@@ -23,8 +81,7 @@ def dyadic_mean_difference(
 ) -> PairedTest:
     """The difference of two means over pairs of images, which may share images.
 
-    The variance is no smaller than that of independent pairs: its estimate can be, and even negative, by chance. The
-    p-value is 0 where all pairs differ alike, of which a variance says nothing.
+    The p-value is 0 where all pairs differ alike, of which a variance says nothing.
 
     Args:
         first: What the first model got for each pair, shape (n,); 0 and 1 for wrong and right.
@@ -45,22 +102,17 @@ def dyadic_mean_difference(
     """
     one, other = check_numbers("first", first), check_numbers("second", second)
     n = check_lengths(first=one, second=other, first_ids=first_ids, second_ids=second_ids)
-    n_images = len({*first_ids, *second_ids})
+    numbers, others, n_images = _numbered(first_ids, second_ids)
     if n_images < 3:
         raise UndefinedScoreError(f"a test over pairs needs at least 3 images; there are {n_images}")
     differences = one - other
-    mean = float(np.mean(differences))
-    by_image: defaultdict[Hashable, float] = defaultdict(float)
-    by_pair: defaultdict[frozenset[Hashable], float] = defaultdict(float)
-    for residual, *pair in zip((differences - mean).tolist(), first_ids, second_ids, strict=True):
-        for image in set(pair):
-            by_image[image] += residual
-        by_pair[frozenset(pair)] += residual
-    # Two answers about the same pair have both images in common, and so are in two of the first squares.
-    shared = sum(value**2 for value in by_image.values()) - sum(v**2 for p, v in by_pair.items() if len(p) == 2)
-    independent = float(np.sum((differences - mean) ** 2))
-    deviation = np.sqrt(max(shared * n_images / (n_images - 1), independent)) / n
-    freedom = n_images - 1
-    margin = float(deviation * student.ppf((1 + LEVEL) / 2, freedom))
-    p_value = 1.0 if mean == 0 else 0.0 if deviation == 0 else float(2 * student.sf(abs(mean) / deviation, freedom))
-    return PairedTest(mean, p_value, n, (mean - margin, mean + margin))
+    mean, deviation = float(np.mean(differences)), dyadic_variance(differences, numbers, others) ** 0.5
+    return student_test(mean, deviation, n, n_images)
+
+
+def _numbered(first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]) -> tuple[_IndexArray, _IndexArray, int]:
+    """The images of both sides as numbers, and how many there are."""
+    number: dict[Hashable, int] = {}
+    sides = [[number.setdefault(image, len(number)) for image in side] for side in (first_ids, second_ids)]
+    first, second = (np.array(side, dtype=np.int64) for side in sides)
+    return first, second, len(number)

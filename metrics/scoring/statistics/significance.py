@@ -16,12 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
-from scipy.stats import t as student
+from scipy.stats import t as student_t
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.statistics.intervals import RESAMPLES, bootstrap_srcc_pairs, percentile_interval
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_srcc_pairs
+from eyechart.metrics.scoring.statistics.intervals import percentile_interval, student
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,26 @@ class PairedTest:
     n: int
     interval: tuple[float, float] = (math.nan, math.nan)
     statistic: float = math.nan
+
+
+def student_test(mean: float, deviation: float, n: int, units: int) -> PairedTest:
+    """The test of a mean difference from its standard deviation, with one degree of freedom less than units.
+
+    Args:
+        mean: The difference.
+        deviation: Its standard deviation; where that is 0, of a difference other than 0, the p-value is 0.
+        n: Number of items.
+        units: Number of independent units, at least 2.
+
+    Examples:
+        >>> found = student_test(0.1, 0.05, n=100, units=50)
+        >>> round(found.p_value, 3), [round(end, 3) for end in found.interval]
+        (0.051, [-0.0, 0.2])
+    """
+    margin = deviation * student(units)
+    certain = 1.0 if mean == 0 else 0.0
+    p_value = float(2 * student_t.sf(abs(mean) / deviation, units - 1)) if deviation else certain
+    return PairedTest(mean, p_value, n, (mean - margin, mean + margin))
 
 
 def mcnemar(first_correct: ArrayLike, second_correct: ArrayLike) -> PairedTest:
@@ -121,7 +142,7 @@ def williams_from_correlations(r_first: float, r_second: float, r_between: float
     mean = (r_first + r_second) / 2
     spread = 2 * (n - 1) / (n - 3) * determinant + mean**2 * (1 - r_between) ** 3
     statistic = (r_first - r_second) * np.sqrt((n - 1) * (1 + r_between) / spread)
-    p_value = float(2 * student.sf(abs(statistic), n - 3))
+    p_value = float(2 * student_t.sf(abs(statistic), n - 3))
     return PairedTest(r_first - r_second, p_value, n, statistic=float(statistic))
 
 
@@ -185,7 +206,10 @@ def paired_bootstrap(difference: float, replicates: FloatArray, n: int) -> Paire
         >>> paired_bootstrap(0.6, np.array([0.5, 0.6, 0.7]), n=5).p_value
         0.5
     """
-    return PairedTest(difference, _two_sided(replicates), n, percentile_interval(replicates))
+    if np.isnan(replicates).all():
+        raise UndefinedScoreError("the score is undefined on every resample")
+    interval = percentile_interval(replicates, n)
+    return PairedTest(difference, _two_sided(replicates), n, (interval.low, interval.high))
 
 
 def _two_sided(differences: FloatArray) -> float:

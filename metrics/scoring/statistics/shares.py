@@ -1,0 +1,188 @@
+"""95 % intervals of shares whose items may have something in common, such as questions about the same image.
+
+Answers about one image depend on each other, so n of them say less than n answers about n images. The variance of their
+share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; Miller, "Adding Error Bars to Evals",
+arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. The share's variance as of independent items,
+divided by it, gives an effective number of items (Kish), at which Wilson's interval is taken with Student's t of G - 1
+degrees of freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998). Below `FEW_CLUSTERS`
+an estimated variance is too unsure: there, and where all items are right or all wrong, every cluster counts as one
+item, which is as wide as it can have to be.
+
+Coverage by simulation: `docs/coverage.md`.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
+from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
+
+FEW_CLUSTERS = 40
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Which items belong together.
+
+    Attributes:
+        numbers: The cluster of each item, shape (n,), as whole numbers from 0 on.
+        are_known: False where that could not be read, and every item counts as a cluster.
+    """
+
+    numbers: NDArray[np.int64]
+    are_known: bool = True
+
+    @classmethod
+    def of(cls, names: Sequence[Hashable | None] | None, n: int) -> "Clusters":
+        """Clusters from a name for each item.
+
+        Args:
+            names: Shape (n,), None where an item's cluster is not known; None if all items are independent.
+            n: Number of items.
+
+        Raises:
+            InputError: There are not n names.
+
+        Examples:
+            >>> Clusters.of(["cat", "dog", "cat"], 3).numbers.tolist()
+            [0, 1, 0]
+        """
+        if names is None:
+            return cls(np.arange(n))
+        check_lengths(predictions=range(n), clusters=names)
+        number: dict[Hashable, int] = {}
+        found = [number.setdefault((row,) if name is None else name, len(number)) for row, name in enumerate(names)]
+        return cls(np.array(found, dtype=np.int64), are_known=any(name is not None for name in names))
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of different clusters."""
+        return len(np.unique(self.numbers))
+
+    def select(self, rows: ArrayLike) -> "Clusters":
+        """Those of some items."""
+        return Clusters(self.numbers[np.asarray(rows)], self.are_known)
+
+
+def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interval:
+    """Interval of the share of right answers.
+
+    Args:
+        right: Whether each item is right, shape (n,).
+        clusters: Which items belong together; None if they are independent.
+
+    Returns:
+        Its ends in [0, 1]; of the kind "wilson" where no two items share a cluster, and "none" where there are no
+        items.
+
+    Examples:
+        >>> share_interval([True] * 8 + [False] * 2).rounded()
+        (0.4902, 0.9433)
+        >>> share_interval([True] * 8 + [False] * 2, Clusters.of(["a", "b"] * 5, 10)).rounded()
+        (0.2231, 0.9824)
+    """
+    values = check_numbers("right", np.asarray(right, dtype=np.float64))
+    n = len(values)
+    if n == 0:
+        return Interval.undefined(0)
+    clusters = clusters or Clusters(np.arange(n))
+    n_clusters = clusters.n_clusters
+    if n_clusters == n:
+        kind = "wilson" if clusters.are_known else "wilson-unread"
+        return Interval(*wilson_interval(round(values.sum()), n), kind, n)
+    share = float(values.mean())
+    if n_clusters < FEW_CLUSTERS or share in (0.0, 1.0):
+        return Interval(*wilson_of_share(share, n_clusters), "wilson-by-cluster", n_clusters)
+    effective = share * (1 - share) / clustered_variance(values, clusters.numbers)
+    return Interval(*wilson_of_share(share, effective, student(n_clusters)), "wilson-clustered", n_clusters)
+
+
+def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> float:
+    """Cluster-robust variance of a mean, CR1: squares of the clusters' sums of residuals, times G / (G - 1).
+
+    Args:
+        values: Shape (n,).
+        clusters: The cluster of each, shape (n,), at least two different ones.
+
+    Examples:
+        >>> clustered_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1]))
+        0.25
+    """
+    sums = np.bincount(clusters, weights=values - values.mean())
+    n_clusters = len(np.unique(clusters))
+    return float(np.einsum("i,i", sums, sums) * n_clusters / (n_clusters - 1) / len(values) ** 2)
+
+
+def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, of_second: Clusters) -> Interval:
+    """Interval of the mean of two shares of different items, such as balanced accuracy.
+
+    The distances of the shares' own ends are combined, with the correlation that common clusters give them (Zou and
+    Donner, Statistics in Medicine, 2008, Eq. 6).
+
+    Args:
+        first: Whether each item of the first share is right, shape (n,).
+        second: The same of the second, shape (m,).
+        of_first: Clusters of the first items.
+        of_second: Those of the second, in the same numbers.
+
+    Examples:
+        >>> own = Clusters.of(None, 8)
+        >>> balanced_interval([True] * 6 + [False] * 2, [True] * 8, own, Clusters(own.numbers + 8)).rounded()
+        (0.6398, 0.9643)
+    """
+    clusters = of_first, of_second
+    sides = [np.asarray(side, dtype=np.float64) for side in (first, second)]
+    units = len({*clusters[0].numbers.tolist(), *clusters[1].numbers.tolist()})
+    if not all(len(side) for side in sides):
+        return Interval.undefined(units)
+    one, other = (share_interval(side, own) for side, own in zip(sides, clusters, strict=True))
+    shares = [float(side.mean()) for side in sides]
+    size = 1 + max(int(own.numbers.max()) for own in clusters)
+    sums = [
+        np.bincount(own.numbers, weights=side - share, minlength=size)
+        for side, share, own in zip(sides, shares, clusters, strict=True)
+    ]
+    spread = math.sqrt(float(sums[0] @ sums[0]) * float(sums[1] @ sums[1]))
+    correlation = float(sums[0] @ sums[1]) / spread if spread else 0.0
+    middle = sum(shares) / 2
+
+    def reach(one: float, other: float) -> float:
+        return math.sqrt(max(one**2 + other**2 + 2 * correlation * one * other, 0.0)) / 2
+
+    low = middle - reach(shares[0] - one.low, shares[1] - other.low)
+    high = middle + reach(one.high - shares[0], other.high - shares[1])
+    return Interval(low, high, "mean-of-two", units)
+
+
+def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters) -> PairedTest:
+    """The difference of two models' means over items that belong to clusters, by Student's t.
+
+    The p-value is 0 where all items differ alike, of which a variance says nothing.
+
+    Args:
+        first: What the first model got for each item, shape (n,); 0 and 1 for wrong and right.
+        second: What the second one got, shape (n,).
+        clusters: Which items belong together.
+
+    Raises:
+        InputError: The lengths differ, there are no items, or a value is not finite.
+        UndefinedScoreError: There are fewer than 3 clusters.
+
+    Examples:
+        >>> clusters = Clusters.of([number // 2 for number in range(40)], 40)
+        >>> found = clustered_mean_difference([1] * 30 + [0] * 10, [0] * 40, clusters)
+        >>> found.difference, [round(end, 3) for end in found.interval]
+        (0.75, [0.542, 0.958])
+    """
+    one, other = check_numbers("first", first), check_numbers("second", second)
+    n = check_lengths(first=one, second=other, clusters=clusters.numbers)
+    if clusters.n_clusters < 3:
+        raise UndefinedScoreError(f"a test over clusters needs at least 3 of them; there are {clusters.n_clusters}")
+    deviation = math.sqrt(clustered_variance(one - other, clusters.numbers))
+    return student_test(float(np.mean(one - other)), deviation, n, clusters.n_clusters)
