@@ -20,10 +20,10 @@ KINDS: Mapping[str, str] = {
     "wilson-unread": "Wilson score interval; images were not read, so questions that share one count as independent",
     "wilson-clustered": "Wilson score interval at the effective number of items, from a cluster-robust variance",
     "wilson-by-cluster": "Wilson score interval in which every cluster counts as one item, as clusters are few, or all "
-    "items are right, or all are wrong",
+    "have the same share",
     "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
     "dyadic-by-image": "Wilson score interval in which two images count as one item, as images are few, or all pairs "
-    "are right, or all are wrong",
+    "count alike",
     "mean-of-two": "intervals of two shares, combined",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
     "constant": "no interval: all resamples give the same, which says nothing of how sure it is",

@@ -5,7 +5,7 @@ share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; M
 arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. The share's variance as of independent items,
 divided by it, gives an effective number of items (Kish), at which Wilson's interval is taken with Student's t of G - 1
 degrees of freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998). Below `FEW_CLUSTERS`
-an estimated variance is too unsure: there, and where all items are right or all wrong, every cluster counts as one
+an estimated variance is too unsure: there, and where all clusters have the same share, every cluster counts as one
 item, which is as wide as it can have to be.
 
 Coverage by simulation: `docs/coverage.md`.
@@ -97,9 +97,9 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
         kind = "wilson" if clusters.are_known else "wilson-unread"
         return Interval(*wilson_interval(round(values.sum()), n), kind, n)
     share = float(values.mean())
-    if n_clusters < FEW_CLUSTERS or share in (0.0, 1.0):
+    if n_clusters < FEW_CLUSTERS or not (variance := clustered_variance(values, clusters.numbers)):
         return Interval(*wilson_of_share(share, n_clusters), "wilson-by-cluster", n_clusters)
-    effective = share * (1 - share) / clustered_variance(values, clusters.numbers)
+    effective = share * (1 - share) / variance
     return Interval(*wilson_of_share(share, effective, student(n_clusters)), "wilson-clustered", n_clusters)
 
 
