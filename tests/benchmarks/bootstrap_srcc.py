@@ -13,11 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from eyechart.metrics.scoring.statistics.intervals import (
-    bootstrap_correlations,
-    bootstrap_srcc_pairs,
-    percentile_interval,
-)
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_srcc_pairs
+from eyechart.metrics.scoring.statistics.intervals import percentile_interval
 
 RESAMPLES = 1000
 SCIPY_RESAMPLES = 50

@@ -1,0 +1,228 @@
+"""How often nominal 95 % intervals cover the truth, on simulated runs.
+
+`python -m tests.benchmarks.coverage --out docs/coverage.md` writes the table; 2,000 runs of every row take about half
+an hour on two cores. Each row draws its data from a model whose true score is known (by a formula, or as the mean over
+many draws), and counts the runs whose interval holds it. Seeds are fixed, so that the table can be made again. With
+2,000 runs, the share of an interval that covers 95 % is itself known to about 1 point.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import expit, ndtr
+
+from eyechart.metrics.scoring.pair_ranking import map_scores
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_ratios
+from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, percentile_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters, balanced_interval, share_interval
+
+RUNS = 2000
+NOMINAL = (0.93, 0.97)
+_DRAWS = 4_000_000
+"""For a true score that no formula gives."""
+
+Draw = Callable[..., Interval]
+"""Takes a generator and a row's settings; returns the interval of one simulated run."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table."""
+
+    family: str
+    setting: str
+    draw: Draw
+    truth: float
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+def coverage(row: Row, runs: int, seed: int) -> tuple[float, float, float]:
+    """Share of the runs with an interval that it covers the truth in, its mean width, and the share without one."""
+    rng = np.random.default_rng(seed)
+    found = [row.draw(rng, **row.arguments) for _ in range(runs)]
+    defined = [one for one in found if one.low == one.low]
+    if not defined:
+        return float("nan"), float("nan"), 1.0
+    hits = np.mean([one.low <= row.truth <= one.high for one in defined])
+    return float(hits), float(np.mean([one.high - one.low for one in defined])), 1 - len(defined) / runs
+
+
+def independent(rng: Generator, n: int, share: float) -> Interval:
+    """n questions about n images."""
+    return share_interval(rng.random(n) < share)
+
+
+def sharing(rng: Generator, images: int, questions: int, correlation: float, share: float) -> Interval:
+    """Questions about the same image, whose chance to be right is drawn for each image from a beta distribution."""
+    if correlation:
+        size = 1 / correlation - 1
+        chance = rng.beta(share * size, (1 - share) * size, images)
+    else:
+        chance = np.full(images, share)
+    right = rng.random((images, questions)) < chance[:, None]
+    numbers = np.repeat(np.arange(images), questions)
+    return share_interval(right.ravel(), Clusters(numbers))
+
+
+def balanced(rng: Generator, images: int, correlation: float) -> Interval:
+    """A yes and a no question about each image."""
+    size = 1 / correlation - 1
+    chance = rng.beta(0.7 * size, 0.3 * size, images)
+    yes, no = (rng.random((2, images)) < np.stack([chance, chance])).tolist()
+    numbers = Clusters(np.arange(images))
+    return balanced_interval(yes, no, numbers, numbers)
+
+
+def rounds_of_pairs(rng: Generator, images: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """2AFC's pairs: in each round, every image meets one other."""
+    orders = [rng.permutation(images)[: images // 2 * 2] for _ in range(rounds)]
+    return np.concatenate([one[::2] for one in orders]), np.concatenate([one[1::2] for one in orders])
+
+
+def dyadic(rng: Generator, images: int, rounds: int, deviation: float) -> Interval:
+    """Pairs whose log-odds to be right are 1 and the effects of both images."""
+    first, second = rounds_of_pairs(rng, images, rounds)
+    effect = deviation * rng.normal(size=images)
+    right = rng.random(len(first)) < expit(1 + effect[first] + effect[second])
+    return dyadic_share_interval(right, first.tolist(), second.tolist())
+
+
+def correlated(rng: Generator, n: int, correlation: float, score: str) -> Interval:
+    """SRCC or PLCC of normal scores."""
+    x, noise = rng.normal(size=(2, n))
+    y = correlation * x + np.sqrt(1 - correlation**2) * noise
+    srcc, plcc = bootstrap_correlations(x, y, rng)
+    return percentile_interval(srcc if score == "SRCC" else plcc, n)
+
+
+def _ranked(rng: Generator, images: int, rounds: int, correlation: float, sharpness: float) -> tuple[Any, Any]:
+    """Opinion scores, and MAP scores from comparisons by a model that sees quality with errors."""
+    quality, error = rng.normal(size=(2, images))
+    seen = correlation * quality + np.sqrt(1 - correlation**2) * error
+    first, second = rounds_of_pairs(rng, images, rounds)
+    first_wins = rng.random(len(first)) < ndtr(sharpness * (seen[first] - seen[second]))
+    scores = map_scores(np.where(first_wins, first, second), np.where(first_wins, second, first), images)
+    return scores, quality
+
+
+def ranked(rng: Generator, images: int, rounds: int, correlation: float, sharpness: float) -> Interval:
+    """SRCC of images that were ranked by MAP from their pairs; each image is resampled with its MAP score."""
+    scores, quality = _ranked(rng, images, rounds, correlation, sharpness)
+    return percentile_interval(bootstrap_correlations(scores, quality, rng)[0], images)
+
+
+def judged(rng: Generator, images: int, texts: int, probabilities: tuple[float, ...]) -> Interval:
+    """The mean of a judge's scores 0 to 2 in five rounds; texts about one image share its level half of the time."""
+    level = rng.choice(3, p=probabilities, size=images)[:, None]
+    own = rng.choice(3, p=probabilities, size=(images, texts))
+    score = np.where(rng.random((images, texts)) < 0.5, level, own)[..., None]
+    noisy = np.where(
+        rng.random((images, texts, 5)) < 0.8, score, rng.choice(3, p=probabilities, size=(images, texts, 5))
+    )
+    sums = noisy.sum(axis=(1, 2), dtype=float)[:, None]
+    return percentile_interval(bootstrap_ratios(sums, np.full_like(sums, 5 * texts), rng)[:, 0], images)
+
+
+def rows() -> Iterator[Row]:
+    """The table's rows."""
+    for n in (30, 100, 1000):
+        for share in (0.5, 0.7, 0.9):
+            yield Row(
+                "Wilson, independent questions", f"n {n}, share {share}", independent, share, {"n": n, "share": share}
+            )
+    for images in (60, 300):
+        for questions in (1, 3, 10):
+            for correlation in (0.0, 0.3, 0.7):
+                about = {"images": images, "questions": questions, "correlation": correlation, "share": 0.7}
+                setting = f"{images} images, {questions} questions each, correlation {correlation}"
+                yield Row("Wilson, questions that share images", setting, sharing, 0.7, about)
+    for images in (60, 300):
+        about = {"images": images, "correlation": 0.3}
+        yield Row("Balanced yes/no accuracy", f"{images} images, correlation 0.3", balanced, 0.7, about)
+    for images in (60, 160, 1000):
+        for rounds in (4, 12):
+            for deviation in (0, 1, 2):
+                about = {"images": images, "rounds": rounds, "deviation": deviation}
+                setting = f"{images} images, {rounds} rounds, effects of sd {deviation}"
+                yield Row("Dyadic, accuracy of pairs", setting, dyadic, _true_share(deviation), about)
+    for n in (60, 300, 3000):
+        for correlation in (0.5, 0.9):
+            true = {"SRCC": 6 / np.pi * np.arcsin(correlation / 2), "PLCC": correlation}
+            for score, truth in true.items():
+                about = {"n": n, "correlation": correlation, "score": score}
+                yield Row(f"Bootstrap, {score}", f"n {n}, correlation {correlation}", correlated, float(truth), about)
+    for images in (60, 160):
+        for correlation, sharpness in ((0.5, 1.0), (0.9, 2.0)):
+            about = {"images": images, "rounds": 12, "correlation": correlation, "sharpness": sharpness}
+            truth = _true_ranking(**about)
+            setting = f"{images} images, 12 rounds, true SRCC {truth:.2f}"
+            yield Row("Bootstrap, SRCC of MAP scores", setting, ranked, truth, about)
+    for images in (60, 300):
+        for texts in (1, 3):
+            probabilities = (0.2, 0.4, 0.4)
+            about = {"images": images, "texts": texts, "probabilities": probabilities}
+            yield Row("Bootstrap, judged texts", f"{images} images, {texts} texts each", judged, 1.2, about)
+
+
+def _true_share(deviation: float) -> float:
+    effects = np.sqrt(2) * deviation * np.random.default_rng(0).normal(size=_DRAWS)
+    return float(expit(1 + effects).mean())
+
+
+def _true_ranking(**about: Any) -> float:
+    """The mean SRCC over many runs of as many images and rounds: what such a run estimates."""
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(1)
+    return float(np.mean([spearmanr(*_ranked(rng, **about)).statistic for _ in range(4000)]))
+
+
+def _table(found: list[tuple[Row, tuple[float, float, float]]], runs: int) -> Iterator[str]:
+    low, high = NOMINAL
+    missed = sum(not low <= shares[0] <= high for _, shares in found)
+    yield "# Coverage of 95 % intervals"
+    yield ""
+    yield "Written by `python -m tests.benchmarks.coverage --out docs/coverage.md`, where the models of the data stand."
+    yield f"Each row counts {runs:,} simulated runs. Good intervals cover the true score in 93 to 97 % of them: "
+    yield f"{len(found) - missed} of {len(found)} rows do."
+    yield ""
+    yield "| interval | data | covers | mean width | |"
+    yield "|---|---|---:|---:|---|"
+    for row, (share, width, without) in found:
+        mark = "" if low <= share <= high else "too narrow" if share < low else "wider than needed"
+        none = f"none in {100 * without:.1f} %" if without else ""
+        notes = ", ".join(note for note in (mark, none) if note)
+        yield f"| {row.family} | {row.setting} | {100 * share:.1f} % | {width:.3f} | {notes} |"
+
+
+def main() -> None:
+    """Print or write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=RUNS, help="simulated runs of each row")
+    parser.add_argument("--only", default="", help="rows whose family begins with this")
+    parser.add_argument("--out", type=Path, help="file to write in place of printing")
+    given = parser.parse_args()
+    chosen = [row for row in rows() if row.family.startswith(given.only)]
+    found = []
+    with ProcessPoolExecutor() as pool:
+        futures = [pool.submit(coverage, row, given.runs, seed) for seed, row in enumerate(chosen)]
+        for row, future in zip(chosen, futures, strict=True):
+            found.append((row, future.result()))
+            print(row.family, "|", row.setting, "|", *(f"{value:.3f}" for value in found[-1][1]), file=sys.stderr)
+    text = "\n".join(_table(found, given.runs)) + "\n"
+    if given.out is None:
+        print(text)
+    else:
+        given.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
