@@ -1,9 +1,9 @@
-"""`eyechart compare`: whether two runs differ."""
+"""`eyechart compare`: whether runs differ, and their order."""
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,46 +12,105 @@ from eyechart.evaluators.runs.console import cell, checked, console, print_line
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from eyechart.evaluators.comparison.compare import Comparison
+    from eyechart.evaluators.comparison.compare import Comparison, ManyRuns
     from eyechart.evaluators.comparison.differences import Difference
 
 _SHOWN = 5
 """Ids shown of items that flipped."""
-_COUNTING = ("McNemar, exact", "dyadic")
+_COUNTING = ("McNemar, exact", "clustered", "dyadic")
 """Tests of items that are right or wrong, and so can flip."""
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="Folder of a finished run, A.")],
-    second: Annotated[Path, typer.Argument(help="Folder of another run, B.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="A B...", help="Folders of two finished runs, A and B, or of more.")
+    ],
     task: Annotated[list[str] | None, typer.Option(help="Compare only this task. Repeatable.")] = None,
-    common: Annotated[bool, typer.Option("--common", help="Compare only the items that both runs have.")] = False,
+    common: Annotated[bool, typer.Option("--common", help="Compare only the items that two runs both have.")] = False,
     allow: Annotated[
         list[str] | None, typer.Option(metavar="SETTING", help="Compare although this setting differs. Repeatable.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the comparison: .json, or .csv with the items that flipped."),
+        typer.Option(
+            metavar="FILE", help="Write the comparison: .json, or .csv with the items that flipped between two runs."
+        ),
     ] = None,
 ) -> None:
-    """Test item by item whether two runs differ, adjusted for the number of tests.
+    """Test item by item whether runs differ, adjusted for the number of tests.
 
-    Differences are A (the first run) less B (the second). The exit code is 1 if a task cannot be compared.
+    Differences are A (the first run) less B (the second). Three or more runs are ranked by each task's headline, and
+    each two are tested: runs share a place unless a test tells them apart. The exit code is 1 if a task cannot be
+    compared.
     """
 
-    def work() -> "Comparison":
-        from eyechart.evaluators.comparison.compare import compare as compare_runs
+    def work() -> "Comparison | ManyRuns":
+        from eyechart.evaluators.comparison.compare import compare as compare_two
+        from eyechart.evaluators.comparison.compare import compare_many
         from eyechart.evaluators.comparison.files import write_comparison
 
-        found = compare_runs(first, second, task or [], common=common, allowed=allow or [], seed=seed)
+        given: Any = {"common": common, "allowed": allow or [], "seed": seed}
+        found: Comparison | ManyRuns
+        if len(runs) == 2:
+            found = compare_two(runs[0], runs[1], task or [], **given)
+        else:
+            found = compare_many(runs, task or [], **given)
         if out is not None:
             write_comparison(found, out)
         return found
 
-    from eyechart.evaluators.comparison.causes import describe_causes
+    from eyechart.evaluators.comparison.compare import ManyRuns
 
     found = checked(work)
+    if isinstance(found, ManyRuns):
+        _say_many(found)
+        pairs = found.pairs
+    else:
+        _say_two(found)
+        pairs = (found,)
+    if any(refused.can_be_allowed for pair in pairs for refused in pair.refused):
+        _say("--allow SETTING compares although a setting differs; the difference then includes its effect.")
+    if out is not None:
+        _say(f"Written to {out}")
+    if any(pair.refused for pair in pairs):
+        raise typer.Exit(1)
+
+
+def _say_many(found: "ManyRuns") -> None:
+    from rich.table import Table
+
+    for ranking in found.rankings:
+        table = Table(title=cell(f"{ranking.task} on {ranking.dataset} ({ranking.split})"), title_justify="left")
+        table.add_column("place", justify="right")
+        table.add_column("run")
+        for name in (ranking.score, *(f"rank {rank + 1}" for rank in range(len(found.runs)))):
+            table.add_column(name, justify="right", no_wrap=True)
+        for run in ranking.runs:
+            tied = "=" if sum(other.place == run.place for other in ranking.runs) > 1 else ""
+            chances = (f"{100 * chance:.0f} %" for chance in run.probabilities)
+            table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score), *chances)
+        console().print(table)
+    if found.rankings:
+        _say("place: runs share one unless a paired test (Holm-adjusted p < 0.05) tells them apart")
+        _say("rank 1, 2, ...: how often the run has this rank when the items are drawn again")
+    for pair in found.pairs:
+        if pair.differences:
+            console().print(_table(pair))
+    tests = [one for pair in found.pairs for one in pair.differences if not math.isnan(one.p_value)]
+    _say(f"p (Holm): Holm-adjusted ({len(tests)} tests); flips: correct only in A / correct only in B")
+    for pair in found.pairs:
+        _say_notes(pair.differences)
+        for refused in pair.refused:
+            reasons = "; ".join(refused.reasons)
+            _say(f"not compared: {pair.first} with {pair.second}: {refused.title}: {reasons}")
+        if pair.only_in_one:
+            _say(f"only in one of {pair.first} and {pair.second}: {', '.join(pair.only_in_one)}")
+
+
+def _say_two(found: "Comparison") -> None:
+    from eyechart.evaluators.comparison.causes import describe_causes
+
     if found.differences:
         console().print(_table(found))
         tests = sum(not math.isnan(one.p_value) for one in found.differences)
@@ -66,12 +125,6 @@ def compare(
         _say(f"only in one run: {', '.join(found.only_in_one)}")
     for refused in found.refused:
         _say(f"not compared: {refused.title}: {'; '.join(refused.reasons)}")
-    if any(refused.can_be_allowed for refused in found.refused):
-        _say("--allow SETTING compares although a setting differs; the difference then includes its effect.")
-    if out is not None:
-        _say(f"Written to {out}")
-    if found.refused:
-        raise typer.Exit(1)
 
 
 def _table(found: "Comparison") -> "Table":
@@ -123,6 +176,12 @@ def _say_flips(one: "Difference") -> None:
 
 def _say(text: str) -> None:
     print_line(console(), text)
+
+
+def _shown(key: str, value: float) -> str:
+    from eyechart.metrics.scores import spec
+
+    return spec(key).shown(value)
 
 
 def _signed(one: "Difference", value: float) -> str:

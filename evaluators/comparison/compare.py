@@ -1,13 +1,17 @@
-"""Two runs, task by task."""
+"""Two runs or more, task by task."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
 from pathlib import Path
+
+import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.comparison.causes import Causes, find_causes
 from eyechart.evaluators.comparison.differences import Difference, corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores
+from eyechart.evaluators.comparison.ranking import Ranking, rank_runs
 from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
@@ -38,6 +42,17 @@ class Comparison:
     """By the title of a task, what a difference goes with, where more than the model differs."""
 
 
+@dataclass(frozen=True)
+class ManyRuns:
+    """What several runs differ in."""
+
+    runs: tuple[str, ...]
+    """What they are called."""
+    pairs: tuple[Comparison, ...]
+    """Each two of them; p-values are corrected over all."""
+    rankings: tuple[Ranking, ...]
+
+
 def compare(
     first: str | Path,
     second: str | Path,
@@ -65,6 +80,14 @@ def compare(
         DataError: A run cannot be read.
     """
     one, other = read_runs([first, second])
+    found = _compare_runs(one, other, tasks, common, allowed, seed)
+    return replace(found, differences=tuple(corrected(found.differences)))
+
+
+def _compare_runs(
+    one: Run, other: Run, tasks: Sequence[str], common: bool, allowed: Collection[str], seed: int
+) -> Comparison:
+    """What two runs differ in, without a correction for the number of tests."""
     keys = [key for key in one.tasks if key in other.tasks and key.dataset != AVERAGE]
     known = dict.fromkeys(key.task for key in (*one.tasks, *other.tasks))
     for name in tasks:
@@ -96,11 +119,68 @@ def compare(
     return Comparison(
         one.label,
         other.label,
-        tuple(corrected(found)),
+        tuple(found),
         tuple(refused),
         tuple(alone),
         {title: cause for title, cause in causes.items() if cause is not None},
     )
+
+
+def compare_many(
+    folders: Sequence[str | Path],
+    tasks: Sequence[str] = (),
+    *,
+    common: bool = False,
+    allowed: Collection[str] = (),
+    seed: int = 0,
+) -> ManyRuns:
+    """Compare each two of several runs, and rank all.
+
+    Args:
+        folders: Folders of finished runs, two or more.
+        tasks: As for `compare`, as are the rest.
+        common: Compare the items that both have, where they do not have the same.
+        allowed: Names of settings that may differ.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        The comparison of each two, corrected over all of them, and a ranking by the headline of each task that all runs
+        have and that can be compared.
+
+    Raises:
+        UsageError: As for `compare`; or there are fewer than two runs.
+        DataError: A run cannot be read.
+    """
+    if len(folders) < 2:
+        raise UsageError("one run is given; name two or more to compare")
+    runs = read_runs(folders)
+    pairs = [_compare_runs(one, other, tasks, common, allowed, seed) for one, other in combinations(runs, 2)]
+    adjusted = iter(corrected([one for pair in pairs for one in pair.differences]))
+    pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
+    return ManyRuns(tuple(run.label for run in runs), tuple(pairs), tuple(_rankings(runs, pairs, seed)))
+
+
+def _rankings(runs: Sequence[Run], pairs: Sequence[Comparison], seed: int) -> Iterator[Ranking]:
+    """By the headline of each task of which every two runs were compared."""
+    for key, result in runs[0].tasks.items():
+        headline = result.headline_spec()
+        place = (key.task, key.dataset, key.split)
+        tests = [
+            one
+            for pair in pairs
+            for one in pair.differences
+            if headline is not None and (one.task, one.dataset, one.split, one.key) == (*place, headline.key)
+        ]
+        if headline is None or len(tests) < len(pairs):
+            continue
+        labels = [run.label for run in runs]
+        p_values = np.ones((len(runs), len(runs)))
+        scores: dict[int, float] = {}
+        for (i, j), one in zip(combinations(range(len(runs)), 2), tests, strict=True):
+            p_values[i, j] = p_values[j, i] = one.p_holm
+            scores |= {i: one.first, j: one.second}
+        items = [_items(run, key) for run in runs]
+        yield rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, items, seed)
 
 
 def _compare_task(

@@ -7,7 +7,7 @@ Holm's correction is over all tests of a comparison.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,17 +18,28 @@ from eyechart.metrics.scores import Unit, spec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
+from eyechart.metrics.scoring.pairs.scores import mean_over_pools
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_mean, bootstrap_plcc_pairs, part_generator
+from eyechart.metrics.scoring.statistics.bootstrap import (
+    bootstrap_correlations,
+    bootstrap_mean,
+    bootstrap_plcc_pairs,
+    part_generator,
+)
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
 from eyechart.metrics.scoring.statistics.intervals import percentile_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
-from eyechart.metrics.scoring.statistics.significance import bootstrap_srcc_difference, holm, mcnemar, williams
+from eyechart.metrics.scoring.statistics.significance import (
+    bootstrap_srcc_difference,
+    holm,
+    mcnemar,
+    paired_bootstrap,
+    williams,
+)
 
 _Values = NDArray[np.float64]
 _Rounds = Sequence[Rounds]
 """Of one item, for each dimension."""
-_NOT_RANKINGS = "the rankings and their correlations are not compared"
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ def differences(
                 found.append(_share_difference(empty, right, also, shared, first, rng))
         except ScoringError as error:
             found.append(replace(empty, note=str(error)))
-    return found
+    return found + list(_ranking_differences(place, first, second, seed))
 
 
 def corrected(found: Sequence[Difference]) -> list[Difference]:
@@ -134,8 +145,51 @@ def _share_difference(
         test=name,
         only_first=tuple(item for item, x, y in zip(items, a, b, strict=True) if x and not y),
         only_second=tuple(item for item, x, y in zip(items, a, b, strict=True) if y and not x),
-        note=_NOT_RANKINGS if images else "",
     )
+
+
+def _ranking_differences(
+    place: tuple[str, str, str], first: ItemScores, second: ItemScores, seed: int
+) -> Iterator[Difference]:
+    """Of the correlations of images that were ranked from pairs; each pool is resampled by itself."""
+    pools = [pool for pool in first.ranked if second.ranked.get(pool, {}).keys() == first.ranked[pool].keys()]
+    sizes = [len(first.ranked[pool]) for pool in pools]
+    for key in _TESTS if pools else ():
+        columns = [
+            np.array([ranking_replicates(key, pool, one.ranked[pool], place, seed) for pool in pools])
+            for one in (first, second)
+        ]
+        (one, *replicates), (other, *others) = (
+            mean_over_pools(rows, sizes, first.pooling).tolist() for rows in columns
+        )
+        empty = Difference(*place, key, spec(key).label, sum(sizes), first=one, second=other, difference=one - other)
+        try:
+            test = paired_bootstrap(one - other, np.subtract(replicates, others), sum(sizes))
+            yield replace(empty, interval=test.interval, p_value=test.p_value, test="paired bootstrap over images")
+        except ScoringError as error:
+            yield replace(empty, note=str(error))
+
+
+def ranking_replicates(
+    key: str, pool: str, images: Mapping[str, tuple[float, float]], place: tuple[str, str, str], seed: int
+) -> list[float]:
+    """A correlation of a pool's images with their quality, then its bootstrap replicates, nan where undefined.
+
+    Args:
+        key: "srcc" or "plcc".
+        pool: The pool's name, by which resamples are drawn: the same ones for every run.
+        images: Score and human quality of each image.
+        place: Task, data set and split.
+        seed: Seed of the bootstrap.
+    """
+    scores, quality = zip(*(images[name] for name in sorted(images)), strict=True)
+    compute, side = {"srcc": (srcc, 0), "plcc": (plcc, 1)}[key]
+    try:
+        value = compute(scores, quality)
+    except ScoringError:
+        value = math.nan
+    rng = part_generator(seed, "/".join((*place, pool)))
+    return [value, *bootstrap_correlations(scores, quality, rng)[side].tolist()]
 
 
 def _judged_difference(

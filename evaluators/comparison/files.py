@@ -5,25 +5,28 @@ import io
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
-from eyechart.evaluators.comparison.compare import Comparison
+from eyechart.evaluators.comparison.compare import Comparison, ManyRuns
 from eyechart.evaluators.requests.values import without_nan
 
 _COLUMNS = ("task", "dataset", "split", "score", "id", "correct_in")
 
 
-def write_comparison(found: Comparison, path: Path) -> None:
+def write_comparison(found: Comparison | ManyRuns, path: Path) -> None:
     """Write a comparison; the file's ending says how.
 
     Raises:
-        UsageError: The ending is neither .json nor .csv, or the file cannot be written.
+        UsageError: The ending is neither .json nor .csv, or .csv for more than two runs, or the file cannot be written.
         OutputError: The disk is full.
     """
     writers = {".json": _json, ".csv": _csv}
     if path.suffix not in writers:
         raise UsageError(f"--out {path}: the ending must be one of {', '.join(writers)}")
+    if path.suffix == ".csv" and isinstance(found, ManyRuns):
+        raise UsageError(f"--out {path}: .csv lists items that flip between two runs; write .json for more")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, writers[path.suffix](found))
@@ -31,11 +34,11 @@ def write_comparison(found: Comparison, path: Path) -> None:
         raise unwritable(f"--out {path}", error) from error
 
 
-def _json(found: Comparison) -> str:
+def _json(found: Comparison | ManyRuns) -> str:
     return json.dumps(without_nan(asdict(found)), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _csv(found: Comparison) -> str:
+def _csv(found: Any) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)

@@ -11,6 +11,7 @@ from eyechart.evaluators.results.finished_runs import Answers
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+from eyechart.metrics.scoring.pairs.scores import PairSettings
 
 Row = Mapping[str, Any]
 _SELF_AWARE = (OUTCOMES[0], OUTCOMES[2])
@@ -30,6 +31,10 @@ class ItemScores:
     """The two images of each pair, which pairs share."""
     clusters: Mapping[str, str | None] = field(default_factory=dict)
     """What each item shares with others, such as its image; without items that share nothing that is known."""
+    ranked: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
+    """Of pairs: the score and the human quality of each image, by pool and image."""
+    pooling: PairSettings = field(default_factory=PairSettings)
+    """Of pairs: how correlations are averaged over pools."""
     is_averaged: bool = False
     """Whether the results average the correlations of parts of the data."""
 
@@ -73,9 +78,27 @@ def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     """Consistent, and consistent and right (2AFC, Eq. 3 and the tables); the pool `mixed` only where it is alone."""
     own = [row for row in rows if row["pool"] != MIXED_POOL] or rows
     images = {row["id"]: (row["first_id"], row["second_id"]) for row in own if row["consistent"] is not None}
-    return ItemScores(
-        images, {"consistency": _column(own, "consistent"), "accuracy_all": _column(own, "correct")}, images
+    values = {"consistency": _column(own, "consistent"), "accuracy_all": _column(own, "correct")}
+    weights, undefined = (
+        result.settings.get(name, getattr(PairSettings, name)) for name in ("pool_weights", "undefined_pools")
     )
+    pooling = PairSettings(pool_weights=weights, undefined_pools=undefined)
+    return ItemScores(images, values, images, ranked=_ranked(own, result), pooling=pooling)
+
+
+def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tuple[float, float]]]:
+    """The images' scores, as the result has them, with their quality; pools without a ranking are left out."""
+    quality: dict[str, dict[str, float]] = {}
+    for row in rows:
+        for side in ("first", "second"):
+            quality.setdefault(row["pool"] or "", {})[row[f"{side}_id"]] = row[f"{side}_quality"]
+    found = (result.scores or {}).get("scores") or {}
+    by_pool = found if any(isinstance(value, Mapping) for value in found.values()) else {"": found}
+    return {
+        pool: {image: (score, quality[pool][image]) for image, score in scores.items()}
+        for pool, scores in by_pool.items()
+        if scores and pool in quality and scores.keys() <= quality[pool].keys() and None not in scores.values()
+    }
 
 
 def _descriptions(rows: Sequence[Row], result: TaskResult) -> ItemScores:

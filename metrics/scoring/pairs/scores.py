@@ -186,17 +186,17 @@ def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], sett
         >>> pool_means([{"srcc": 0.5}, {"srcc": 0.8}, {"srcc": float("nan")}], [30, 160, 5], PairSettings())
         {'srcc': 0.65}
     """
-    return {name: float(_mean([[part[name]] for part in scores], sizes, settings)[0]) for name in scores[0]}
+    return {name: float(mean_over_pools([[part[name]] for part in scores], sizes, settings)[0]) for name in scores[0]}
 
 
 def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
     """Means over pools; every pool is resampled by itself."""
     sizes = [part.n for part in parts]
-    srcc, plcc = (_mean([part.replicates[side] for part in parts], sizes, settings) for side in (0, 1))
+    srcc, plcc = (mean_over_pools([part.replicates[side] for part in parts], sizes, settings) for side in (0, 1))
     return Correlations(pool_means([part.scores for part in parts], sizes, settings), (srcc, plcc), sum(sizes), {})
 
 
-def _mean(rows: ArrayLike, sizes: Sequence[int], settings: PairSettings) -> FloatArray:
+def mean_over_pools(rows: ArrayLike, sizes: Sequence[int], settings: PairSettings) -> FloatArray:
     """Means of columns, shape (n_pools, k) to (k,), in which nan is left out or 0; nan where a column is all nan."""
     values = np.asarray(rows, dtype=np.float64)
     if settings.undefined_pools == "zero":

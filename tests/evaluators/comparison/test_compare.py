@@ -173,7 +173,7 @@ def test_pairs(compared: Any) -> None:
 
     consistent, right = compared([run("1", "0", "-", "e")], [run("1", "1", "-", "x")]).differences
     assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("p3",))
-    assert "rankings and their correlations are not compared" in consistent.note
+    assert consistent.note == ""
     assert (right.first, right.second, right.n, right.only_second) == (1 / 3, 2 / 3, 3, ("p1",))
     # The one pair that both have is of equal quality, of which neither image is the right one.
     consistent, right = compared([run("1", "e")], [run("e", "1", first=1)], common=True).differences
@@ -214,7 +214,8 @@ def reply(messages: Any, words: Sequence[str] | None = None) -> Any:
         ("q_bench/description", ["sum"]),
         ("aes_bench/interpretation", ["mean"]),
         ("q_bench/assessment", ["srcc"]),
-        ("two_afc/fine_mos", ["consistency", "accuracy_all"]),
+        ("two_afc/fine_mos", ["consistency", "accuracy_all", "srcc", "plcc"]),
+        ("two_afc/coarse", ["srcc", "plcc"]),
     ],
 )
 def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: str, scores: list[str]) -> None:

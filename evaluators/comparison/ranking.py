@@ -1,0 +1,100 @@
+"""The order of several runs by one score of a task, as far as paired tests tell them apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.metrics.scores import Unit, spec
+from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_correlations, part_generator
+from eyechart.metrics.scoring.statistics.ranking import dyadic_replicates, places, rank_probabilities, share_replicates
+from eyechart.metrics.scoring.statistics.shares import Clusters
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """The place of one run."""
+
+    run: str
+    score: float
+    place: int
+    """One more than the number of runs that are better beyond chance; several runs may share it."""
+    probabilities: tuple[float, ...]
+    """Of rank 1, 2, ... over bootstrap resamples of the items."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Runs by the headline of one task, the best first."""
+
+    task: str
+    dataset: str
+    split: str
+    key: str
+    score: str
+    """Label of the score."""
+    n: int
+    """Items that all runs have."""
+    runs: tuple[RankedRun, ...]
+
+
+def rank_runs(
+    place: tuple[str, str, str],
+    names: Sequence[str],
+    key: str,
+    scores: Sequence[float],
+    p_values: FloatArray,
+    items: Sequence[ItemScores],
+    seed: int,
+) -> Ranking:
+    """Rank runs.
+
+    Args:
+        place: Task, data set and split.
+        names: What the runs are called, k of them.
+        key: The score's key in the table of scores.
+        scores: Of the runs, on the items that all have.
+        p_values: Of the paired tests of each two runs, corrected, shape (k, k).
+        items: What the items gave in each run.
+        seed: Seed of the bootstrap.
+    """
+    shared = sorted(set.intersection(*(set(one.values[key]) for one in items)))
+    replicates = _replicates(key, items, shared, part_generator(seed, "/".join((*place, key))))
+    chances = rank_probabilities(replicates)
+    runs = [
+        RankedRun(name, score, at, tuple(chance))
+        for name, score, at, chance in zip(names, scores, places(scores, p_values), chances.tolist(), strict=True)
+    ]
+    runs.sort(key=lambda run: (run.place, -run.score))
+    return Ranking(*place, key, spec(key).label, len(shared), tuple(runs))
+
+
+def _replicates(key: str, items: Sequence[ItemScores], shared: Sequence[str], rng: np.random.Generator) -> FloatArray:
+    """Of the runs' scores on the same resamples of items, clusters or images."""
+    first = items[0]
+    columns = [[one.values[key][item] for item in shared] for one in items]
+    # The same state for every run draws the same resamples.
+    state = rng.bit_generator.state
+
+    def again() -> np.random.Generator:
+        rng.bit_generator.state = state
+        return rng
+
+    if spec(key).unit is Unit.CORRELATION:
+        human = [first.references[item] for item in shared]
+        side = ("srcc", "plcc").index(key)
+        return np.stack([bootstrap_correlations(column, human, again())[side] for column in columns])
+    if spec(key).unit is Unit.POINTS:
+        judged = [list(zip(*column, strict=True)) for column in columns]
+        return np.stack([bootstrap_scores(one, RESAMPLES, again())[0].sum(axis=1) for one in judged])
+    values = np.array(columns, dtype=np.float64)
+    if first.images:
+        number: dict[str, int] = {}
+        pairs = [[number.setdefault(image, len(number)) for image in first.images[item]] for item in shared]
+        one, other = np.array(pairs, dtype=np.int64).T
+        return dyadic_replicates(values, one, other, rng)
+    clusters = Clusters.of([first.clusters.get(item) for item in shared], len(shared))
+    return share_replicates(values, clusters.numbers, rng)

@@ -1,0 +1,111 @@
+"""Rankings of models that answered the same items: places by paired tests, and how sure each rank is.
+
+Two models share a place unless a paired test tells them apart; overlapping intervals say nothing of that, as both
+models met the same items (Schenker and Gentleman, The American Statistician, 2001). The probability of a rank is the
+share of bootstrap resamples in which a model has it.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES
+from eyechart.metrics.scoring.statistics.resampling import resampled_counts
+
+SIGNIFICANCE = 0.05
+"""p-values below this tell two models apart."""
+_IndexArray = NDArray[np.int64]
+
+
+def places(scores: ArrayLike, p_values: ArrayLike) -> list[int]:
+    """The place of each model: one more than the number of models that are better than it beyond chance.
+
+    Args:
+        scores: Shape (k,), higher is better.
+        p_values: Of the difference of each two models, corrected for their number, shape (k, k), symmetric; nan where
+            there is no test, which tells nothing apart.
+
+    Examples:
+        >>> p_values = [[1, 0.2, 0.01], [0.2, 1, 0.3], [0.01, 0.3, 1]]
+        >>> places([0.8, 0.7, 0.6], p_values)
+        [1, 1, 2]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    better = (values[:, None] > values[None, :]) & (np.asarray(p_values, dtype=np.float64) < SIGNIFICANCE)
+    return [1 + int(count) for count in better.sum(axis=0)]
+
+
+def rank_probabilities(replicates: FloatArray) -> FloatArray:
+    """How often each model has each rank; models with equal scores in a resample share the better rank.
+
+    Args:
+        replicates: Bootstrap replicates of the models' scores, each column of one resample, shape (k, resamples);
+            columns with nan are left out.
+
+    Returns:
+        Shape (k, k): in row i and column r, the probability that model i has rank r + 1. Each row sums to 1; nan where
+        no resample is defined.
+
+    Examples:
+        >>> rank_probabilities(np.array([[0.6, 0.7, 0.5, 0.9], [0.5, 0.6, 0.6, 0.8]])).tolist()
+        [[0.75, 0.25], [0.25, 0.75]]
+    """
+    k = len(replicates)
+    defined = replicates[:, ~np.isnan(replicates).any(axis=0)]
+    if not defined.shape[1]:
+        return np.full((k, k), np.nan)
+    found = rankdata(-defined, method="min", axis=0)
+    return np.stack([(found == rank).mean(axis=1) for rank in range(1, k + 1)], axis=1)
+
+
+def share_replicates(
+    values: FloatArray, clusters: _IndexArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> FloatArray:
+    """Bootstrap replicates of several models' means over the same items, whole clusters being drawn.
+
+    Args:
+        values: What each model got for each item, shape (k, n).
+        clusters: The cluster of each item, shape (n,), from 0 on.
+        rng: Source of the draws.
+        resamples: Number of resamples.
+
+    Returns:
+        Shape (k, resamples).
+    """
+    sizes = np.bincount(clusters).astype(np.float64)
+    sums = np.stack([np.bincount(clusters, weights=row) for row in values])
+    return _weighted(lambda counts: (sums @ counts, float(sizes @ counts)), len(sizes), rng, resamples)
+
+
+def dyadic_replicates(
+    values: FloatArray, first: _IndexArray, second: _IndexArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> FloatArray:
+    """The same over pairs of images, images being drawn: a pair counts as often as both of its images were drawn.
+
+    Args:
+        values: What each model got for each pair, shape (k, n).
+        first: Number of an image of each pair, shape (n,).
+        second: Number of the other one, shape (n,).
+        rng: Source of the draws.
+        resamples: Number of resamples.
+
+    Returns:
+        Shape (k, resamples); nan where a resample holds no pair.
+    """
+
+    def score(counts: FloatArray) -> tuple[FloatArray, float]:
+        weights = counts[first] * counts[second]
+        return values @ weights, float(weights.sum())
+
+    return _weighted(score, 1 + int(max(first.max(), second.max())), rng, resamples)
+
+
+def _weighted(
+    score: Callable[[FloatArray], tuple[FloatArray, float]], n: int, rng: np.random.Generator, resamples: int
+) -> FloatArray:
+    """Quotients of weighted sums and weights of every resample of n units, in columns."""
+    found = [score(counts) for counts in resampled_counts(n, rng, resamples)]
+    return np.stack([above / below if below else np.full_like(above, np.nan) for above, below in found], axis=1)

@@ -1,0 +1,150 @@
+"""Rankings of several runs whose answers are made up."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.comparison.compare import compare, compare_many
+from eyechart.metrics.scoring.pair_ranking import rescale
+from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
+from tests.evaluators.finished_runs import answer, evaluated, write
+
+RIGHT = {"good": "1" * 90 + "0" * 10, "also": "1" * 88 + "0" * 12, "poor": "1" * 40 + "0" * 60}
+"""Right and wrong answers of three models: of the first two, two items differ."""
+
+
+def folders(root: Path, runs: dict[str, Any]) -> list[Path]:
+    return [write(root / name, [run]) for name, run in runs.items()]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> list[Path]:
+    return folders(tmp_path, {name: choices(marks, model=name) for name, marks in RIGHT.items()})
+
+
+def test_runs_share_a_place_unless_a_test_tells_them_apart(three: list[Path]) -> None:
+    (ranking,) = compare_many(three).rankings
+    assert [(run.run, run.place, run.score) for run in ranking.runs] == [
+        ("good", 1, 0.9),
+        ("also", 1, 0.88),
+        ("poor", 3, 0.4),
+    ]
+    assert (ranking.key, ranking.n) == ("accuracy", 100)
+    best, second, last = (run.probabilities for run in ranking.runs)
+    # "also" is first as well where neither of the two items that only "good" has right is drawn: (98 / 100)^100.
+    assert best == pytest.approx((1, 0, 0)) and last == pytest.approx((0, 0, 1))
+    assert second[0] == pytest.approx(0.98**100, abs=0.03) and sum(second) == pytest.approx(1)
+
+
+def test_p_values_are_adjusted_over_all_pairs(three: list[Path]) -> None:
+    found = compare_many(three)
+    raw = [stats.binomtest(2, 2).pvalue, stats.binomtest(50, 50).pvalue, stats.binomtest(48, 48).pvalue]
+    tests = [one for pair in found.pairs for one in pair.differences]
+    assert [one.p_value for one in tests] == pytest.approx(raw)
+    assert [one.p_holm for one in tests] == pytest.approx([raw[0], 3 * raw[1], 2 * raw[2]])
+    assert [(pair.first, pair.second) for pair in found.pairs] == [("good", "also"), ("good", "poor"), ("also", "poor")]
+
+
+def test_questions_about_one_image_are_drawn_together(tmp_path: Path) -> None:
+    runs = {}
+    for name, marks in {"a": "1110" * 30, "b": "1011" * 30, "c": "0" * 120}.items():
+        runs[name] = choices(marks, model=name)
+        for place, row in enumerate(runs[name].predictions):
+            row["cluster"] = f"image {place // 4}"
+    found = compare_many(folders(tmp_path, runs))
+    assert {one.test for pair in found.pairs for one in pair.differences} == {"clustered"}
+    (ranking,) = found.rankings
+    # Within each image both have three right, so that they are equal in every resample of images.
+    assert [run.probabilities for run in ranking.runs] == [(1, 0, 0), (1, 0, 0), (0, 0, 1)]
+
+
+def test_qualities_by_their_correlation(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    human = np.arange(80.0)
+    runs = {
+        name: qualities(np.column_stack([human + rng.normal(0, noise, 80), np.zeros(80)]).tolist(), human, model=name)
+        for name, noise in (("poor", 300), ("good", 5), ("also", 6))
+    }
+    (ranking,) = compare_many(folders(tmp_path, runs)).rankings
+    assert ranking.key == "srcc" and [run.run for run in ranking.runs][2] == "poor"
+    assert [run.place for run in ranking.runs] == [1, 1, 3]
+    assert ranking.runs[2].probabilities == pytest.approx((0, 0, 1), abs=0.01)
+
+
+def test_judged_texts(tmp_path: Path) -> None:
+    scores = {"a": [[[2]] * 3] * 40, "b": [[[1]] * 3] * 40, "c": [[[0], [1], [1]]] * 40}
+    runs = {name: descriptions(rounds) for name, rounds in scores.items()}
+    (ranking,) = compare_many(folders(tmp_path, runs)).rankings
+    assert [(run.place, run.score) for run in ranking.runs] == [(1, 6.0), (2, 3.0), (3, 2.0)]
+
+
+def paired(scores: dict[str, float], **fields: Any) -> Any:
+    """Pairs of neighbours among images whose quality is their number, ranked with these scores."""
+    names = sorted(scores, key=lambda name: int(name[1:]))
+    rows = [
+        answer(
+            f"p{number}",
+            first_id=one,
+            second_id=other,
+            first_quality=float(one[1:]),
+            second_quality=float(other[1:]),
+            consistent=True,
+            correct=scores[one] < scores[other],
+        )
+        for number, (one, other) in enumerate(itertools.pairwise(names))
+    ]
+    made = {"accuracy_all": 0.5, "scores": scores, "n_images": len(scores)}
+    settings = {"protocol": "paired_comparison"}
+    return evaluated(
+        "two_afc/coarse", "two_afc", "test", **{"predictions": rows, "scores": made, "settings": settings, **fields}
+    )
+
+
+def test_rankings_from_pairs_are_compared_by_their_correlations(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    quality = np.arange(60.0)
+    noisy = {name: rescale(quality + rng.normal(0, noise, 60)) for name, noise in (("a", 4), ("b", 60))}
+    runs = {name: paired({f"i{k}": float(v) for k, v in enumerate(values)}) for name, values in noisy.items()}
+    found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
+    for key, statistic in (("srcc", stats.spearmanr), ("plcc", stats.pearsonr)):
+        one, other = (statistic(values, quality).statistic for values in noisy.values())
+        assert (found[key].first, found[key].second, found[key].n) == (pytest.approx(one), pytest.approx(other), 60)
+        assert found[key].interval[0] > 0 and found[key].p_value < 0.01
+        assert found[key].test == "paired bootstrap over images"
+
+
+def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    done = CliRunner().invoke(app, ["compare", *map(str, three), "--out", str(out)], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert any("1=" in line and "good" in line and "90.00 %" in line for line in lines)
+    assert any("│     3 │" in line and "poor" in line and "100 %" in line for line in lines)
+    assert "A: also; B: poor" in done.output and "Holm-adjusted (3 tests)" in done.output
+    written = json.loads(out.read_text())
+    assert [run["run"] for run in written["rankings"][0]["runs"]] == ["good", "also", "poor"]
+    assert len(written["pairs"]) == 3
+
+
+def test_bad_input(three: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="one run is given; name two or more"):
+        compare_many(three[:1])
+    done = CliRunner().invoke(app, ["compare", *map(str, three), "--out", str(tmp_path / "found.csv")])
+    assert done.exit_code == 2 and "write .json for more" in done.output.replace("\n", " ")
+    with pytest.raises(UsageError, match="given twice"):
+        compare_many([*three, three[0]])
+
+
+def test_a_run_on_other_items_is_not_ranked(tmp_path: Path) -> None:
+    runs = {name: choices(marks, model=name) for name, marks in RIGHT.items()}
+    runs["other"] = choices("1" * 50, first=50, model="other")
+    found = compare_many(folders(tmp_path, runs))
+    assert not found.rankings and sum(bool(pair.refused) for pair in found.pairs) == 3
