@@ -15,6 +15,7 @@ from eyechart.evaluators.commands import leaderboard, store, text_to_score
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.compare import compare
 from eyechart.evaluators.commands.export import export
+from eyechart.evaluators.commands.plan import plan
 from eyechart.evaluators.commands.publish import publish
 from eyechart.evaluators.commands.report import report
 from eyechart.evaluators.commands.run import run
@@ -29,6 +30,7 @@ app.command("tasks", cls=Command)(list_tasks)
 app.command("export", cls=Command)(export)
 app.command("report", cls=Command)(report)
 app.command("compare", cls=Command)(compare)
+app.command("plan", cls=Command)(plan)
 app.command("publish", cls=Command)(publish)
 app.command("submit", cls=Command)(submit)
 app.add_typer(leaderboard.app, name="leaderboard")

@@ -89,10 +89,7 @@ def _compare_runs(
 ) -> Comparison:
     """What two runs differ in, without a correction for the number of tests."""
     keys = [key for key in one.tasks if key in other.tasks and key.dataset != AVERAGE]
-    known = dict.fromkeys(key.task for key in (*one.tasks, *other.tasks))
-    for name in tasks:
-        if name not in known:
-            raise unknown_name("task in these runs", name, known)
+    check_tasks((one, other), tasks)
     settings = setting_names([*one.results.tasks, *other.results.tasks])
     for name in allowed:
         if name not in settings:
@@ -179,8 +176,20 @@ def _rankings(runs: Sequence[Run], pairs: Sequence[Comparison], seed: int) -> It
         for (i, j), one in zip(combinations(range(len(runs)), 2), tests, strict=True):
             p_values[i, j] = p_values[j, i] = one.p_holm
             scores |= {i: one.first, j: one.second}
-        items = [_items(run, key) for run in runs]
+        items = [items_of(run, key) for run in runs]
         yield rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, items, seed)
+
+
+def check_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> None:
+    """Refuse names of tasks that no run has.
+
+    Raises:
+        UsageError: There is such a name.
+    """
+    known = dict.fromkeys(key.task for run in runs for key in run.tasks)
+    for name in tasks:
+        if name not in known:
+            raise unknown_name("task in these runs", name, known)
 
 
 def _compare_task(
@@ -194,7 +203,7 @@ def _compare_task(
     if reasons:
         return Refused(key.title, tuple(reasons), True)
     try:
-        first, second = _items(one, key), _items(other, key)
+        first, second = items_of(one, key), items_of(other, key)
     except DataError as error:
         return Refused(key.title, (error.reason,), False)
     shared = sorted(first.references.keys() & second.references.keys())
@@ -210,7 +219,12 @@ def _compare_task(
     return differences((key.task, key.dataset, key.split), first, second, shared, seed)
 
 
-def _items(run: Run, key: TaskKey) -> ItemScores:
+def items_of(run: Run, key: TaskKey) -> ItemScores:
+    """What the items of a task gave in a run.
+
+    Raises:
+        DataError: It has no predictions, or several results share them.
+    """
     answers = run.answers(key)
     if answers is None:
         several = "the run has it several times" if key._replace(repeat=1) in run.tasks else "there are no predictions"

@@ -62,7 +62,7 @@ def rank_runs(
         seed: Seed of the bootstrap.
     """
     shared = sorted(set.intersection(*(set(one.values[key]) for one in items)))
-    replicates = _replicates(key, items, shared, part_generator(seed, "/".join((*place, key))))
+    replicates = score_replicates(key, items, shared, part_generator(seed, "/".join((*place, key))))
     chances = rank_probabilities(replicates)
     runs = [
         RankedRun(name, score, at, tuple(chance))
@@ -72,8 +72,20 @@ def rank_runs(
     return Ranking(*place, key, spec(key).label, len(shared), tuple(runs))
 
 
-def _replicates(key: str, items: Sequence[ItemScores], shared: Sequence[str], rng: np.random.Generator) -> FloatArray:
-    """Of the runs' scores on the same resamples of items, clusters or images."""
+def score_replicates(
+    key: str, items: Sequence[ItemScores], shared: Sequence[str], rng: np.random.Generator
+) -> FloatArray:
+    """Bootstrap replicates of the runs' scores on the same resamples of items, clusters or images.
+
+    Args:
+        key: The score's key in the table of scores.
+        items: What the items gave in each run.
+        shared: The items that all have.
+        rng: Source of the draws.
+
+    Returns:
+        Shape (number of runs, resamples).
+    """
     first = items[0]
     columns = [[one.values[key][item] for item in shared] for one in items]
     # The same state for every run draws the same resamples.

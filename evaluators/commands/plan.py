@@ -1,0 +1,71 @@
+"""`eyechart plan`: how many items show a difference between two models."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eyechart.evaluators.runs.console import cell, checked, console, print_line
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.comparison.planning import Plan
+
+
+def plan(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="A [B]", help="Folders of two finished runs, or of one with --difference.")
+    ],
+    task: Annotated[list[str] | None, typer.Option(help="Plan only this task. Repeatable.")] = None,
+    difference: Annotated[
+        float | None,
+        typer.Option(help="The true difference to be shown, such as 0.02 for 2 %. Default: that of the two runs."),
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", help="Number of items. Default: those of the runs.")] = None,
+    power: Annotated[float, typer.Option(help="The chance to find the difference.")] = 0.8,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+) -> None:
+    """How many items show a difference, and which difference they show, by the paired tests of `eyechart compare`.
+
+    Two runs tell how often models like these are right on the same items. With one run, the other model is supposed to
+    be right independently of it, so that fewer items will do where models agree.
+    """
+
+    def work() -> "list[Plan]":
+        from eyechart.evaluators.comparison.planning import plan_runs
+
+        return plan_runs(runs, task or [], difference=difference, n=n, power=power, seed=seed)
+
+    from rich.table import Table
+
+    from eyechart.metrics.scores import spec
+
+    found = checked(work)
+    table = Table(title=f"What a paired test at the 5 % level finds with power {100 * power:g} %", title_justify="left")
+    for name in ("task", "data", "score"):
+        table.add_column(name)
+    for name in ("items", "they show", "difference", "its power", "items for it"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in found:
+        shown = spec(one.key).shown
+        table.add_row(
+            cell(one.task),
+            cell(f"{one.dataset} ({one.split})"),
+            cell(one.score),
+            f"{one.at:,}",
+            "nothing" if one.detectable is None else shown(one.detectable),
+            shown(abs(one.difference)),
+            f"{100 * one.power:.0f} %",
+            "none" if one.difference == 0 else "over 10,000,000" if one.needed is None else f"{one.needed:,}",
+        )
+    console().print(table)
+    _say("they show: the smallest true difference that so many items show with this power")
+    if len(runs) == 1:
+        _say("one run: the other model is supposed to be right independently of it")
+    for one in found:
+        if one.units < one.n:
+            kind = "images" if one.key in ("consistency", "accuracy_all") else "images or clusters"
+            _say(f"{one.task} on {one.dataset}: {one.n:,} items about {one.units:,} {kind}; more are to be like them")
+
+
+def _say(text: str) -> None:
+    print_line(console(), text)

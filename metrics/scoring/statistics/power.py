@@ -1,0 +1,146 @@
+"""How many items show a difference between two models that answer the same ones, and which difference n items show.
+
+The power of McNemar's exact test is exact: over the number of items that tell the models apart, binomial, and over who
+is right on them (Duffy, "Asymptotic and exact power for the McNemar test", Biometrics, 1984). Where items belong to
+clusters, or pairs share images, and for correlations and judged scores, it is that of Student's t with a noncentral
+distribution, at a variance that shrinks as 1 / n: the further items are like those there are, with as many in a
+cluster.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom, nct
+from scipy.stats import t as student_t
+
+from eyechart.metrics.scoring.errors import InputError
+
+POWER = 0.8
+LEVEL = 0.05
+_MOST_ITEMS = 10_000_000
+# Standard deviations that no test misses; SciPy's noncentral t is nan much further out.
+_CERTAIN = 30.0
+
+
+@dataclass(frozen=True)
+class PairedDesign:
+    """What is known of two models' answers to the same n items.
+
+    Attributes:
+        n: Number of items.
+        units: Number of independent units among them: items, clusters, or images.
+        variance: Of one item's difference, for a mean; n times that of the whole score's, for a correlation.
+        discordant: Share of the items on which one of the two is right alone, for shares; nan for other scores.
+        design_effect: Variance of the mean difference, divided by that of independent items.
+    """
+
+    n: int
+    units: int
+    variance: float
+    discordant: float = math.nan
+    design_effect: float = 1.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether McNemar's exact test is what compares them."""
+        return self.discordant == self.discordant and self.units == self.n
+
+    @property
+    def largest(self) -> float:
+        """The largest difference that there can be with these answers."""
+        return self.discordant if self.discordant == self.discordant else 2.0
+
+    def power(self, difference: float, n: int) -> float:
+        """The chance that a test at the 5 % level finds a true difference on n items.
+
+        Args:
+            difference: In the unit of the score; its sign has no effect.
+            n: At least 2.
+
+        Examples:
+            >>> design = PairedDesign(n=1000, units=1000, variance=0.1, discordant=0.1)
+            >>> round(design.power(0.03, 1000), 3), round(design.power(0.03, 300), 3)
+            (0.835, 0.304)
+        """
+        if self.is_exact:
+            return mcnemar_power(difference, max(self.discordant, abs(difference)), n)
+        units = max(2.0, self.units * n / self.n)
+        variance = self.variance
+        if self.discordant == self.discordant:
+            # Of differences -1, 0 and 1 with this mean.
+            variance = max(self.discordant, abs(difference)) - difference**2
+        deviation = math.sqrt(variance * self.design_effect / n)
+        if deviation == 0 or abs(difference) / deviation > _CERTAIN:
+            return 1.0 if difference else LEVEL
+        bound = student_t.ppf(1 - LEVEL / 2, units - 1)
+        shift = abs(difference) / deviation
+        return float(nct.sf(bound, units - 1, shift) + nct.cdf(-bound, units - 1, shift))
+
+    def needed(self, difference: float, power: float = POWER) -> int | None:
+        """The number of items that show a difference with this power; None beyond ten million.
+
+        Raises:
+            InputError: The difference is 0, or power is not in (0.05, 1).
+
+        Examples:
+            >>> PairedDesign(n=1000, units=1000, variance=0.1, discordant=0.1).needed(0.03)
+            920
+        """
+        _check(power)
+        if difference == 0:
+            raise InputError("difference is 0; no number of items shows that two models are equal")
+        low, high = 1, 2
+        while self.power(difference, high) < power:
+            low, high = high, 2 * high
+            if high > _MOST_ITEMS:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.power(difference, middle) >= power else (middle, high)
+        return high
+
+    def detectable(self, n: int, power: float = POWER) -> float | None:
+        """The smallest true difference that n items show with this power; None where none is large enough.
+
+        Examples:
+            >>> round(PairedDesign(n=1000, units=1000, variance=0.1, discordant=0.1).detectable(1000), 4)
+            0.0287
+        """
+        _check(power)
+        low, high = 0.0, self.largest
+        if self.power(high, n) < power:
+            return None
+        while high - low > 1e-6:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.power(middle, n) >= power else (middle, high)
+        return high
+
+
+def mcnemar_power(difference: float, discordant: float, n: int) -> float:
+    """Power of McNemar's exact test at the 5 % level.
+
+    Args:
+        difference: Of the two shares of right answers.
+        discordant: Share of the items on which one of the two is right alone, at least the difference, at most 1.
+        n: Number of items.
+
+    Examples:
+        >>> round(mcnemar_power(0.2, 0.3, 50), 3)
+        0.699
+    """
+    if discordant == 0:
+        return 0.0
+    spread = 8 * math.sqrt(n * discordant * (1 - discordant)) + 1
+    counts = np.arange(max(0, math.floor(n * discordant - spread)), min(n, math.ceil(n * discordant + spread)) + 1)
+    # The largest number of wins of the rarer winner with a two-sided p-value of at most 5 %; -1 where there is none.
+    bound = binom.ppf(LEVEL / 2, counts, 0.5)
+    bound = np.where(binom.cdf(bound, counts, 0.5) <= LEVEL / 2, bound, bound - 1)
+    chance = (1 + abs(difference) / discordant) / 2
+    found = binom.cdf(bound, counts, chance) + binom.sf(counts - bound - 1, counts, chance)
+    return float(np.sum(binom.pmf(counts, n, discordant) * np.where(bound >= 0, found, 0.0)))
+
+
+def _check(power: float) -> None:
+    if not LEVEL < power < 1:
+        raise InputError(f"power is {power!r}; it must be above {LEVEL} and below 1")

@@ -1,0 +1,117 @@
+"""Plans from runs whose answers are made up, against simulation and formulae."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.comparison.planning import plan_runs
+from eyechart.metrics.scoring.statistics.power import mcnemar_power
+from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
+from tests.evaluators.finished_runs import write
+
+FIRST, SECOND = "1" * 80 + "0" * 10 + "1" * 10, "1" * 70 + "0" * 20 + "1" * 10
+"""90 and 80 of 100 right; ten items tell the runs apart."""
+
+
+def folders(root: Path, *runs: Any) -> list[Path]:
+    return [write(root / str(number), [run]) for number, run in enumerate(runs)]
+
+
+def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
+    both = folders(tmp_path, choices(FIRST), choices(SECOND))
+    (plan,) = plan_runs(both)
+    assert (plan.n, plan.units, plan.at, plan.key) == (100, 100, 100, "accuracy")
+    assert plan.observed == plan.difference == pytest.approx(0.1)
+    assert plan.power == pytest.approx(mcnemar_power(0.1, 0.1, 100))
+    (plan,) = plan_runs(both, difference=0.05, n=1000)
+    assert plan.power == pytest.approx(mcnemar_power(0.05, 0.1, 1000))
+    assert plan.needed is not None
+    assert mcnemar_power(0.05, 0.1, plan.needed) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1)
+    assert plan.detectable is not None
+    assert mcnemar_power(plan.detectable, 0.1, 1000) == pytest.approx(0.8, abs=0.01)
+
+
+def test_of_one_run_another_is_supposed_that_is_right_independently(tmp_path: Path) -> None:
+    (plan,) = plan_runs(folders(tmp_path, choices(FIRST)), difference=-0.1)
+    discordant = 0.9 * 0.2 + 0.1 * 0.8
+    assert plan.power == pytest.approx(mcnemar_power(0.1, discordant, 100))
+    assert np.isnan(plan.observed) and plan.difference == -0.1
+
+
+def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
+    runs = [choices("1111" * 30 + "0000" * 10), choices("1111" * 26 + "0000" * 14)]
+    for run in runs:
+        for place, row in enumerate(run.predictions):
+            row["cluster"] = f"image {place // 4}"
+    (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.1)
+    alone = [choices("1" * 30 + "0" * 10), choices("1" * 26 + "0" * 14)]
+    (of_images,) = plan_runs(folders(tmp_path / "alone", *alone), difference=0.1)
+    assert (plan.n, plan.units) == (160, 40)
+    # All four answers about an image are alike, so that four times as many are needed as of one each.
+    assert plan.needed is not None and of_images.needed is not None
+    assert plan.needed / of_images.needed == pytest.approx(4, rel=0.1)
+
+
+def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    human = np.arange(200.0)
+    runs = [
+        qualities(np.column_stack([human + rng.normal(0, noise, 200), np.zeros(200)]).tolist(), human.tolist())
+        for noise in (40, 60)
+    ]
+    (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.05)
+    assert plan.key == "srcc" and plan.needed is not None and plan.detectable is not None
+    (more,) = plan_runs(folders(tmp_path / "more", *runs), difference=0.025)
+    assert more.needed == pytest.approx(4 * plan.needed, rel=0.03)
+
+
+def test_judged_texts(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    first, second = (rng.integers(0, 3, (80, 3, 1)).tolist() for _ in range(2))
+    (plan,) = plan_runs(folders(tmp_path, descriptions(first), descriptions(second)), difference=0.5)
+    gaps = np.sum(first, axis=(1, 2)) - np.sum(second, axis=(1, 2))
+    expected = (1.96 + 0.8416) ** 2 * gaps.var() / 0.5**2
+    assert plan.key == "sum" and plan.needed == pytest.approx(expected, rel=0.1)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    both = [str(folder) for folder in folders(tmp_path, choices(FIRST), choices(SECOND))]
+    done = CliRunner().invoke(app, ["plan", *both, "--n", "500", "--difference", "0.05"], env={"COLUMNS": "160"})
+    assert done.exit_code == 0, done.output
+    assert "5.00 %" in done.output and " 500 " in done.output and "q_bench/perception" in done.output
+    done = CliRunner().invoke(app, ["plan", both[0]])
+    assert done.exit_code == 2 and "--difference" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "one run is given"),
+        ({"difference": 0.0}, "--difference 0 is not allowed"),
+        ({"difference": 3.0}, "--difference 3 is not allowed"),
+        ({"difference": 0.1, "power": 1.0}, "--power 1 is not allowed"),
+        ({"difference": 0.1, "n": 1}, "--n 1 is not allowed"),
+        ({"difference": 0.1, "tasks": ["q_bench/preception"]}, "perception"),
+    ],
+)
+def test_bad_input(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    run = folders(tmp_path, choices("1100"))
+    with pytest.raises(UsageError, match=message):
+        plan_runs(run, **arguments)
+
+
+def test_equal_runs_show_nothing(tmp_path: Path) -> None:
+    (plan,) = plan_runs(folders(tmp_path, choices(FIRST), choices(FIRST)))
+    assert (plan.difference, plan.needed, plan.detectable) == (0.0, None, None)
+
+
+def test_runs_without_single_items_cannot_be_planned(tmp_path: Path) -> None:
+    (folder,) = folders(tmp_path, choices("1100"))
+    (folder / "predictions.parquet").unlink()
+    with pytest.raises(DataError, match="no task of these runs"):
+        plan_runs([folder], difference=0.1)
