@@ -20,7 +20,7 @@ POWER = 0.8
 LEVEL = 0.05
 _MOST_ITEMS = 10_000_000
 # Standard deviations that no test misses; SciPy's noncentral t is nan much further out.
-_CERTAIN = 30.0
+_CERTAIN = 10.0
 
 
 @dataclass(frozen=True)
