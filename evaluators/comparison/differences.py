@@ -30,6 +30,7 @@ from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
 from eyechart.metrics.scoring.statistics.intervals import percentile_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
 from eyechart.metrics.scoring.statistics.significance import (
+    PairedTest,
     bootstrap_srcc_difference,
     holm,
     mcnemar,
@@ -114,6 +115,38 @@ def corrected(found: Sequence[Difference]) -> list[Difference]:
     return [one if math.isnan(one.p_value) else replace(one, p_holm=next(adjusted)) for one in found]
 
 
+def share_test(
+    a: NDArray[np.bool_], b: NDArray[np.bool_], items: Sequence[str], scores: ItemScores
+) -> tuple[str, PairedTest]:
+    """The test of two shares of right items, by what the items have in common.
+
+    Args:
+        a: Whether each item is right in the first run, shape (n,).
+        b: The same of the second.
+        items: The items.
+        scores: Of one of the runs, for the images or clusters of the items.
+
+    Returns:
+        Its name and what it finds; McNemar's test gives no interval.
+
+    Raises:
+        ScoringError: There are too few items, images or clusters.
+    """
+    test = mcnemar(a, b)
+    clusters = Clusters.of([scores.clusters.get(item) for item in items], len(items))
+    if scores.images:
+        name, found = (
+            "dyadic",
+            dyadic_mean_difference(a, b, *zip(*(scores.images[item] for item in items), strict=True)),
+        )
+    elif clusters.n_clusters < len(items):
+        name, found = "clustered", clustered_mean_difference(a, b, clusters)
+    else:
+        return "McNemar, exact", test
+    # Never surer than if the items were independent; few images can make it so by chance.
+    return name, replace(found, p_value=max(found.p_value, test.p_value))
+
+
 def _share_difference(
     empty: Difference,
     a: NDArray[np.bool_],
@@ -122,18 +155,11 @@ def _share_difference(
     scores: ItemScores,
     rng: np.random.Generator,
 ) -> Difference:
-    test, images = mcnemar(a, b), scores.images
-    clusters = Clusters.of([scores.clusters.get(item) for item in items], len(items))
-    if images:
-        dyadic = dyadic_mean_difference(a, b, *zip(*(images[item] for item in items), strict=True))
-        # Never smaller than if the pairs were independent; few images can make it so by chance.
-        name, p_value, interval = "dyadic", max(dyadic.p_value, test.p_value), dyadic.interval
-    elif clusters.n_clusters < len(items):
-        clustered = clustered_mean_difference(a, b, clusters)
-        name, p_value, interval = "clustered", max(clustered.p_value, test.p_value), clustered.interval
-    else:
+    name, test = share_test(a, b, items, scores)
+    interval = test.interval
+    if math.isnan(interval[0]):
         found = percentile_interval(bootstrap_mean(a.astype(float) - b.astype(float), rng), len(items))
-        name, p_value, interval = "McNemar, exact", test.p_value, (found.low, found.high)
+        interval = found.low, found.high
     scale = spec(empty.key).high
     return replace(
         empty,
@@ -141,7 +167,7 @@ def _share_difference(
         second=scale * float(b.mean()),
         difference=scale * test.difference,
         interval=(scale * interval[0], scale * interval[1]),
-        p_value=p_value,
+        p_value=test.p_value,
         test=name,
         only_first=tuple(item for item, x, y in zip(items, a, b, strict=True) if x and not y),
         only_second=tuple(item for item, x, y in zip(items, a, b, strict=True) if y and not x),

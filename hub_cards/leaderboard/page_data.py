@@ -13,6 +13,7 @@ from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
+from eyechart.hub_cards.leaderboard.paired import paired_p_values
 from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
 from eyechart.hub_cards.recomputing import judge_of
 
@@ -83,7 +84,7 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     ranked: list[tuple[BoardRow, Rank]] = []
     for same in by_judge.values():
         scores = [_value(board.main, row) for row in same]
-        ranked += zip(same, ranks(scores, board.main), strict=True)
+        ranked += zip(same, ranks(scores, board.main, paired_p_values(same)), strict=True)
     ranked.sort(key=lambda one: (one[1].place, -(_value(board.main, one[0])[0] or 0), one[0].result.model))
     return [_row(row, rank) for row, rank in ranked]
 

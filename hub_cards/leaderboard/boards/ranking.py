@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from eyechart.hub_cards.leaderboard.boards.board import Column
+from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.statistics.ranking import places
 
 
 @dataclass(frozen=True)
@@ -17,16 +21,18 @@ class Rank:
     """Whether another model has the same place."""
 
 
-def ranks(scores: Sequence[Sequence[Any]], column: Column) -> list[Rank]:
-    """Rank scores, of which higher ones are better.
+def ranks(scores: Sequence[Sequence[Any]], column: Column, p_values: FloatArray | None = None) -> list[Rank]:
+    """Rank scores, of which higher ones are better, as `eyechart compare` does.
 
-    From the best score down, a score shares the rank of the first one of that rank if the latter's 95 % interval holds
-    it, or if both are printed with the same digits. So no model shares a rank with one that its interval excludes,
-    whatever lies between them; where there is no interval, only equal digits make a tie.
+    The rank of a model is one more than the number of models that are better than it beyond chance. Two models are told
+    apart by a paired test of their answers; where there is none, as the answers were not handed in, by the better one's
+    95 % interval, which does not hold the other's score, or, without an interval, by the digits that are printed.
 
     Args:
         scores: `[value, low, high]` each; the bounds are None where there is no interval.
         column: How they are printed.
+        p_values: Of the paired tests, corrected for their number, shape (k, k); nan where there is no test, None where
+            there are none at all.
 
     Returns:
         One for each score, in the order given.
@@ -38,18 +44,15 @@ def ranks(scores: Sequence[Sequence[Any]], column: Column) -> list[Rank]:
         >>> [(rank.place, rank.shared) for rank in found]
         [(1, True), (3, False), (1, True)]
     """
-    order = sorted(range(len(scores)), key=lambda i: -scores[i][0])
-    places: list[int] = [0] * len(scores)
-    leader = -1
-    for position, index in enumerate(order):
-        if leader < 0 or not _ties(scores[leader], scores[index][0], column):
-            leader = index
-            places[index] = position + 1
-        else:
-            places[index] = places[leader]
-    return [Rank(place, places.count(place) > 1) for place in places]
+    values = np.array([value for value, *_ in scores], dtype=np.float64)
+    tested = np.full((len(scores), len(scores)), np.nan) if p_values is None else p_values.copy()
+    for i, j in np.argwhere(np.isnan(tested)).tolist():
+        better, worse = (i, j) if values[i] >= values[j] else (j, i)
+        tested[i, j] = 1.0 if _ties(scores[better], values[worse], column) else 0.0
+    found = places(values, tested)
+    return [Rank(place, found.count(place) > 1) for place in found]
 
 
-def _ties(leader: Sequence[Any], score: float, column: Column) -> bool:
-    value, low, _ = leader
+def _ties(better: Sequence[Any], score: float, column: Column) -> bool:
+    value, low, _ = better
     return (low is not None and low <= score) or column.shown(value) == column.shown(score)

@@ -150,8 +150,8 @@ function showBoard() {
   showJudges();
   at("legend").textContent =
     `Ranked by ${board.columns[0].label}, ${board.task} on ${board.split}` +
-    `${board.items ? ` (${board.items.toLocaleString("en")} items)` : ""}. A score shares the rank of the best one ` +
-    "whose 95 % interval holds it, or that is printed alike (=). Below a score stands its interval; the bar goes from " +
+    `${board.items ? ` (${board.items.toLocaleString("en")} items)` : ""}. Models share a rank (=) unless a paired ` +
+    "test of their answers tells them apart, or their intervals where there are no answers. Below a score stands its interval; the bar goes from " +
     "the lowest score of the board to the highest.";
   showSources();
   showSettings();

@@ -1,5 +1,7 @@
 import random
 
+import numpy as np
+
 from eyechart.hub_cards.leaderboard.boards.board import Column
 from eyechart.hub_cards.leaderboard.boards.ranking import ranks
 from eyechart.metrics.scores import spec
@@ -15,9 +17,9 @@ def test_no_scores_no_ranks():
     assert places([]) == []
 
 
-def test_a_score_within_the_interval_of_the_ranks_first_shares_its_rank():
+def test_without_a_test_a_rank_counts_the_models_whose_interval_excludes_the_score():
     scores = [(0.70, 0.65, 0.75), (0.66, 0.61, 0.71), (0.64, 0.59, 0.69), (0.60, 0.55, 0.65)]
-    assert places(scores) == [(1, True), (1, True), (3, True), (3, True)]
+    assert places(scores) == [(1, True), (1, True), (2, False), (3, False)]
 
 
 def test_the_bound_itself_is_within():
@@ -30,12 +32,15 @@ def test_without_intervals_only_equal_digits_tie():
     assert places(scores, Column(spec("srcc"), "SRCC")) == [(1, True)] * 3
 
 
-def test_no_two_of_a_rank_are_told_apart_by_the_firsts_interval():
+def test_a_rank_is_one_more_than_the_number_of_better_models():
     rng = random.Random(0)
     scores = [(value, value - 0.02, value + 0.02) for value in (rng.random() for _ in range(300))]
-    found = ranks(scores, ACCURACY)
-    for place in {rank.place for rank in found}:
-        same = [scores[i][0] for i, rank in enumerate(found) if rank.place == place]
-        above = [scores[i][0] for i, rank in enumerate(found) if rank.place < place]
-        assert max(same) - min(same) <= 0.02 + 1e-12
-        assert len(above) == place - 1 and all(value > max(same) for value in above)
+    for (score, _, _), rank in zip(scores, ranks(scores, ACCURACY), strict=True):
+        assert rank.place == 1 + sum(low > score for _, low, _ in scores)
+
+
+def test_paired_tests_count_where_there_are_any():
+    scores = [(0.70, 0.6, 0.8), (0.65, 0.55, 0.75), (0.50, 0.4, 0.6)]
+    p_values = np.array([[np.nan, 0.01, np.nan], [0.01, np.nan, 0.2], [np.nan, 0.2, np.nan]])
+    # The first two are told apart by a test, the last two are not; the first and the last are by their intervals.
+    assert [rank.place for rank in ranks(scores, ACCURACY, p_values)] == [1, 2, 2]
