@@ -64,6 +64,13 @@ class DataArguments:
     ] = None
     split: Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Evaluate only the first N items.")] = None
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Evaluate a random sample of N items, stratified by groups and drawn with --seed.",
+        ),
+    ] = None
     data_dir: Annotated[
         list[str] | None,
         typer.Option(

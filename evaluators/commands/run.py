@@ -257,6 +257,7 @@ def run(
             settings=task.given_settings(),
             as_published=task.as_published,
             limit=data.limit,
+            sample=data.sample,
         )
         if data.mini:
             check_mini(plan)

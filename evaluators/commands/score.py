@@ -50,6 +50,7 @@ def score(
             settings=how.given_settings(),
             as_published=how.as_published,
             limit=data.limit,
+            sample=data.sample,
         )
         if data.mini:
             check_mini(plan)

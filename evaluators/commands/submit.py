@@ -71,6 +71,8 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
         raise UsageError(f"{key.title}: no answer file, as its answers are public or the benchmark takes none")
     if data["is_mini"]:
         raise UsageError(f"{key.title}: the data are synthetic (a mini release); run it without --mini")
+    if result.settings.get("sample") is not None:
+        raise UsageError(f"{key.title}: run used --sample; run it without, which asks nothing twice")
     if limit is not None:
         raise UsageError(
             f"{key.title}: run used --limit {limit}, of {data['rows']} items; run it without, which asks nothing twice"

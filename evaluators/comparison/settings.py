@@ -9,6 +9,7 @@ IGNORED: Mapping[str, str] = {
     "model": "what is compared",
     "repeats": "the scores are those of the first one",
     "limit": "the items are compared one by one",
+    "sample": "the items are compared one by one",
     "seed": "intervals, and random choices, which are compared one by one",
     "early_stop": "passes that cannot change whether a question is right",
     "grade_open_answers": "other questions, which change none of the scores",

@@ -72,6 +72,7 @@ class Evaluator(evaluate.Evaluator):
         *,
         skip_bad: bool = False,
         limit: int | None = None,
+        sample: int | None = None,
         repeats: int = 1,
         progress: Progress | None = None,
     ) -> Evaluation:
@@ -83,6 +84,8 @@ class Evaluator(evaluate.Evaluator):
             skip_bad: Leave out items that cannot be asked, for example because their image is corrupt; each is listed
                 in `left_out`. Otherwise the first one is an error.
             limit: Ask only the first N rows.
+            sample: Ask a random sample of N rows, stratified by the task's groups; intervals are then about the score
+                on all rows. It goes not with `limit`.
             repeats: How often to ask everything, of a backend that draws its replies at random. The scores are those
                 of the first time; `diagnostics["repeats"]` holds what all say together.
             progress: Called with (done, total) after each response.
@@ -91,11 +94,14 @@ class Evaluator(evaluate.Evaluator):
             Scores, predictions, settings, what was left out, timings.
 
         Raises:
-            UsageError: The run is as published and lacks its judge or the paper's data settings, or its repeats would
-                all be equal.
+            UsageError: A limit and a sample are both given, the run is as published and lacks its judge or the paper's
+                data settings, or its repeats would all be equal.
             DataError: A row cannot be asked.
         """
-        return self._run(backend, loaded, skip_bad=skip_bad, limit=limit, repeats=repeats, progress=progress)[0]
+        if limit is not None and sample is not None:
+            raise UsageError(f"limit={limit} and sample={sample} are both given; leave out one")
+        how: Any = {"skip_bad": skip_bad, "limit": limit, "sample": sample, "repeats": repeats}
+        return self._run(backend, loaded, progress=progress, **how)[0]
 
     def compute(  # the signature is that of evaluate.Evaluator.compute
         self,
@@ -221,6 +227,7 @@ class Evaluator(evaluate.Evaluator):
         *,
         skip_bad: bool = False,
         limit: int | None = None,
+        sample: int | None = None,
         repeats: int = 1,
         progress: Progress | None = None,
     ) -> tuple[Evaluation, list[RowResponses]]:
@@ -241,6 +248,7 @@ class Evaluator(evaluate.Evaluator):
             as_published=self.as_published,
             skip_bad=skip_bad,
             limit=limit,
+            sample=sample,
             repeats=repeats,
             progress=progress,
         )

@@ -23,6 +23,7 @@ from eyechart.evaluators.evaluation.clusters import add_clusters
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.repeats import check_repeats, compare_repeats, sampling_caveat
 from eyechart.evaluators.evaluation.response_metadata import model_settings
+from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample, finite_scores, sample_caveat
 from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
@@ -44,6 +45,7 @@ def evaluate_rows(
     as_published: bool = False,
     skip_bad: bool = False,
     limit: int | None = None,
+    sample: int | None = None,
     repeats: int = 1,
     progress: Progress | None = None,
 ) -> tuple[Evaluation, list[RowResponses]]:
@@ -57,6 +59,7 @@ def evaluate_rows(
         as_published: Whether the settings are the paper's, which the result then lists.
         skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
         limit: Ask only the first N rows.
+        sample: Ask a random sample of N rows, drawn with the protocol's seed.
         repeats: How often to ask everything; the scores are those of the first time.
         progress: Called with (done, total) after each response.
 
@@ -74,6 +77,10 @@ def evaluate_rows(
     backend = backend.for_data(loaded.name)
     protocol = _for_run(task, protocol, backend, loaded, skip_bad, repeats)
     _check_columns(task, protocol, loaded)
+    drawn = None if sample is None else draw_sample(loaded.dataset, task.groups, sample, protocol.seed)
+    whole = loaded
+    if drawn is not None:
+        loaded = loaded.with_dataset(loaded.dataset.select(drawn.rows))
     rows, malformed = _usable_rows(task, protocol, undecoded_rows(loaded.dataset, limit), backend.needs_images)
     if not rows:
         raise DataError("there are no rows to evaluate", path=loaded.source)
@@ -85,12 +92,12 @@ def evaluate_rows(
     answered, of_all = by_repeat[0], [one for part in by_repeat for one in part]
     asked = time.perf_counter()
     try:
-        scored_by_repeat = [protocol.score(part) for part in by_repeat]
+        scored_by_repeat = [_of_sample(protocol.score(part), drawn) for part in by_repeat]
     except ScoringError as error:
         raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
     scored = scored_by_repeat[0]
     model_seconds, metric_seconds = asked - start, time.perf_counter() - asked
-    settings = _settings(protocol, backend, loaded, limit, repeats, of_all, scored, published)
+    settings = _settings(protocol, backend, whole, limit, drawn, repeats, of_all, scored, published)
     unusable = [left_out_item(one.row, why) for one in answered if (why := scored.left_out.get(one.row["id"]))]
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
     scores, judge = scored.scores, settings.get("judge", {})
@@ -105,6 +112,7 @@ def evaluate_rows(
         reasoning_caveat(planned, protocol),
         thinking_caveat(of_all, settings["model"]),
         sampling_caveat(protocol, settings),
+        sample_caveat(settings) if scores is not None else "",
         *incomplete,
         "" if protocol.needs_whole_texts else cut,
         failed_caveat(scores or {}, judge),
@@ -150,6 +158,7 @@ def _settings(
     backend: Backend,
     loaded: LoadedData,
     limit: int | None,
+    sample: Sample | None,
     repeats: int,
     answered: Sequence[RowResponses],
     scored: Scored,
@@ -161,6 +170,8 @@ def _settings(
         # The answers may leave a setting nothing to act on, as scores leave pooling.
         in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
         settings["as_published"] = in_force
+    if sample is not None:
+        settings[SAMPLE] = sample.settings()
     if repeats > 1:
         settings["repeats"] = repeats
     return {
@@ -168,6 +179,15 @@ def _settings(
         **_judge_settings(protocol, scored.scores or {}),
         "model": {**backend.settings(), **model_settings(answered)},
     }
+
+
+def _of_sample(scored: Scored, sample: Sample | None) -> Scored:
+    """With intervals about the score on all items."""
+    if sample is None or scored.scores is None:
+        return scored
+    about = sample.settings()
+    variants = {name: finite_scores(one, about) for name, one in scored.variants.items()}
+    return replace(scored, scores=finite_scores(scored.scores, about), variants=variants)
 
 
 def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, Any]:

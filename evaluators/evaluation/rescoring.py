@@ -8,6 +8,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.choice.passes import MAIN
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.evaluation.sampling import SAMPLE, finite_scores
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, setting_fields
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, PRECOMPUTED, READ_NUMBER
 from eyechart.evaluators.requests.types import Loss, Request, Response, Row, RowResponses
@@ -46,7 +47,8 @@ def rescore(
         answered = [_rebuilt(rows, result) for rows in _by_item(predictions)]
         if read_again:
             answered = _read_again(answered, protocol)
-        return protocol.score(answered).scores
+        scores, sample = protocol.score(answered).scores, result.settings.get(SAMPLE)
+        return finite_scores(scores, sample) if scores is not None and sample is not None else scores
     except (ScoringError, KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(f"the predictions of {result.task} give no scores: {error}") from error
 

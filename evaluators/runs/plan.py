@@ -40,6 +40,8 @@ class TaskRun:
     """Whether the paper's settings are in force."""
     limit: int | None = None
     """Evaluate only the first N items."""
+    sample: int | None = None
+    """Evaluate a random sample of N items."""
 
     def protocol(self) -> Protocol:
         """The task's protocol with these settings.
@@ -64,6 +66,7 @@ def make_plan(
     settings: Mapping[str, Any] | None = None,
     as_published: bool = False,
     limit: int | None = None,
+    sample: int | None = None,
 ) -> list[TaskRun]:
     """Make a plan of what was given on the command line.
 
@@ -79,11 +82,14 @@ def make_plan(
         settings: Each goes to the tasks whose protocol has it.
         as_published: Put the papers' settings in force.
         limit: Evaluate only the first N items.
+        sample: Evaluate a random sample of N items.
 
     Raises:
-        UsageError: A name does not exist, a folder does not say what it holds, no task has a setting, or the data set
-            has no such option.
+        UsageError: A limit and a sample are both given, a name does not exist, a folder does not say what it holds, no
+            task has a setting, or the data set has no such option.
     """
+    if limit is not None and sample is not None:
+        raise UsageError(f"--limit {limit} and --sample {sample} are both given; leave out one")
     tasks = [task for name in dict.fromkeys(names) for task in find_tasks(name)]
     wanted = (dataset,) if isinstance(dataset, str) else tuple(dict.fromkeys(dataset or ()))
     if not names:
@@ -101,7 +107,7 @@ def make_plan(
         for chosen in own or given or task.data.default_datasets:
             planned = plan_task(task, chosen, split, folders.get(chosen, folders.get("")), limit=limit)
             is_synthetic = is_mini and planned.data_dir is None and task.data.path is None
-            plan.append(replace(planned, is_mini=is_synthetic, as_published=as_published))
+            plan.append(replace(planned, is_mini=is_synthetic, as_published=as_published, sample=sample))
     check_distinct(plan)
     chosen_names = {planned.dataset for planned in plan}
     if "" in folders and len(chosen_names) > 1:

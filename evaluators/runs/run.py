@@ -246,6 +246,7 @@ def _evaluate(
             loaded,
             skip_bad=options.skip_bad,
             limit=planned.limit,
+            sample=planned.sample,
             repeats=options.repeats,
             progress=lambda done, total: bar.update(shown, completed=done, total=total),
         )

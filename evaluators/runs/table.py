@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
+from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
@@ -52,6 +53,8 @@ def _extent(evaluation: Evaluation) -> Iterator[str]:
     """Whether the data are synthetic, else how many of the official items they are; nothing where that is not known."""
     if evaluation.settings["data"]["is_mini"]:
         yield "mini"
+    if (sample := evaluation.settings.get(SAMPLE)) is not None:
+        yield f"sample of {sample['n']:,} from {sample['of']:,}"
         return
     count = _asked(evaluation) if evaluation.scores is None else scored_items(evaluation.scores)
     official = in_official_terms(count or 0, official_items(evaluation))
@@ -114,6 +117,8 @@ def _not_to_be_submitted(evaluation: Evaluation) -> str:
     data, limit = evaluation.settings["data"], evaluation.settings.get("limit")
     if data["is_mini"]:
         return "; do not submit it: the data are synthetic"
+    if (sample := evaluation.settings.get(SAMPLE)) is not None:
+        return f"; do not submit it: run used --sample {sample['n']}, of {sample['of']:,} items"
     if limit is not None:
         return f"; do not submit it: run used --limit {limit}, of {data['rows']:,} items"
     if evaluation.left_out:

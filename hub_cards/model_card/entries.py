@@ -7,6 +7,7 @@ results on data sets with such a repository can be there. A `model-index` may na
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.tasks import get_task, headline_of
 from eyechart.hub_cards.headline import table_scores
@@ -54,6 +55,8 @@ def hub_entries(
 ) -> "list[EvalResultEntry]":
     """Entries for `.eval_results/*.yaml`: the headline of each task on a data set that has a repository.
 
+    Results on a sample are passed over: they are no results of the benchmark.
+
     Args:
         published: What to publish.
         repos: Repositories on the Hub of data sets, by our names of these, each with the `eval.yaml` of `eyechart
@@ -72,7 +75,7 @@ def hub_entries(
             notes=_notes(one),
         )
         for one in published
-        if not one.own_data and one.result.dataset in repos
+        if not one.own_data and one.result.dataset in repos and SAMPLE not in one.result.settings
         if is_number(value := headline_of(get_task(one.result.task)).value(one.result.scores or {}))
     ]
 

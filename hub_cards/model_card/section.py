@@ -20,7 +20,7 @@ from eyechart.hub_cards.model_card.selection import Published, left_out_public
 from eyechart.hub_cards.recomputing import judge_of
 
 _TEMPLATE = "model_card/section.md"
-_ELSEWHERE = ("data", "model", "limit")
+_ELSEWHERE = ("data", "model", "limit", "sample")
 """Settings that stand in other places of the section, or that every published result has alike."""
 _MODEL = (
     *("backend", "architecture", "revision", "parameters", "dtype", "quantization", "attention", "decoding"),

@@ -15,6 +15,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.official import ROUNDS
+from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.official import official_items, scored_items
@@ -44,8 +45,9 @@ class Published:
 
     @property
     def data_name(self) -> str:
-        """What its data are called."""
-        return self.own_data or pretty_name(self.result.dataset)
+        """What its data are called, a sample of them as such."""
+        name, sample = self.own_data or pretty_name(self.result.dataset), self.result.settings.get(SAMPLE)
+        return name if sample is None else f"{name}, sample of {sample['n']:,} from {sample['of']:,}"
 
 
 def select(
@@ -160,6 +162,8 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
             f"its data are of a folder, and how many items {result.dataset} ({result.split}) has is not known; run it "
             f"without --data-dir, so that the release is downloaded and its checksum compared, or {own}"
         )
+    if (sample := result.settings.get(SAMPLE)) is not None and sample["of"] in official:
+        return ""
     if scored in official or scored + left_out in official:
         return ""
     # An image that is left out takes all of its pairs with it: one in each round.

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit, ndtr
 
+from eyechart.evaluators.evaluation.sampling import systematic_rows
 from eyechart.metrics.scoring.pair_ranking import map_scores
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_ratios
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
-from eyechart.metrics.scoring.statistics.intervals import Interval, percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval, percentile_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, balanced_interval, share_interval
 
 RUNS = 2000
@@ -130,6 +131,12 @@ def judged(rng: Generator, images: int, texts: int, probabilities: tuple[float, 
     return percentile_interval(bootstrap_ratios(sums, np.full_like(sums, 5 * texts), rng)[:, 0], images)
 
 
+def sampled(rng: Generator, n: int, right: np.ndarray, strata: list[tuple[str, ...]]) -> Interval:
+    """`--sample n` of a benchmark whose every answer is known."""
+    chosen = right[systematic_rows(strata, n, rng)]
+    return finite_interval(share_interval(chosen), float(chosen.mean()), n / len(right), n)
+
+
 def rows() -> Iterator[Row]:
     """The table's rows."""
     for n in (100, 1000):
@@ -167,6 +174,13 @@ def rows() -> Iterator[Row]:
             probabilities = (0.2, 0.4, 0.4)
             about = {"images": images, "texts": texts, "probabilities": probabilities}
             yield Row("Bootstrap, judged texts", f"{images} images, {texts} texts each", judged, 1.2, about)
+    for n in (100, 300):
+        for of in (1500, 4000):
+            drawn = np.random.default_rng(of)
+            types = drawn.choice(3, p=(0.5, 0.3, 0.2), size=of)
+            right = drawn.random(of) < np.array([0.8, 0.65, 0.5])[types]
+            about = {"n": n, "right": right, "strata": [(str(one),) for one in types]}
+            yield Row("Sample, all items' accuracy", f"{n} of {of:,} items", sampled, float(right.mean()), about)
 
 
 def _true_share(deviation: float) -> float:

@@ -177,7 +177,7 @@ class Board:
             data["config"] = self.task.data.config
             options = options_in_force(self.dataset, self.task.data.config)
             data |= {f"options.{name}": value for name, value in options.items() if name not in LOCAL_OPTIONS}
-        made = {**own, "limit": None, "as_published": None, **self.more_settings}
+        made = {**own, "limit": None, "sample": None, "as_published": None, **self.more_settings}
         made |= {f"data.{name}": value for name, value in data.items()}
         found = {name: (value,) for name, value in json.loads(json.dumps(made)).items()}
         return found | ({"max_new_tokens": LENGTHS} if made.get("max_new_tokens") == LENGTHS[0] else {})

@@ -26,6 +26,7 @@ KINDS: Mapping[str, str] = {
     "count alike",
     "mean-of-two": "intervals of two shares, combined",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
+    "finite-population": "of the score on all items, from a random sample of them",
     "constant": "no interval: all resamples give the same, which says nothing of how sure it is",
     "none": "no interval: there are too few units",
 }
@@ -157,6 +158,32 @@ def percentile_interval(replicates: FloatArray, units: int) -> Interval:
     tail = float(ndtr(stdtrit(units - 1, (1 - LEVEL) / 2) * math.sqrt(units / (units - 1))))
     low, high = np.quantile(defined, [tail, 1 - tail])
     return Interval(float(low), float(high), "bootstrap", units)
+
+
+def finite_interval(
+    interval: Interval, value: float, fraction: float, n: int | None = None, scale: float = 1.0
+) -> Interval:
+    """The interval of a score on all items, from that on a random sample of them.
+
+    Args:
+        interval: Of the score on the sample.
+        value: The score on the sample.
+        fraction: Share of all items that were drawn, below 1.
+        n: Number of items drawn, for a share: Wilson's interval is then taken at n / (1 - fraction) items. Other
+            intervals have their distances from the score multiplied by sqrt(1 - fraction).
+        scale: The share's highest value, such as 100.
+
+    Examples:
+        >>> sampled = Interval(*wilson_interval(80, 100), "wilson", 100)
+        >>> sampled.rounded(3), finite_interval(sampled, 0.8, 0.2, n=100).rounded(3)
+        ((0.711, 0.867), (0.721, 0.861))
+    """
+    if n:
+        low, high = (scale * end for end in wilson_of_share(value / scale, n / (1 - fraction)))
+    else:
+        shrinkage = math.sqrt(1 - fraction)
+        low, high = value - shrinkage * (value - interval.low), value + shrinkage * (interval.high - value)
+    return Interval(low, high, "finite-population", n or interval.units)
 
 
 def student(units: int) -> float:
