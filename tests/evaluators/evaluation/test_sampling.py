@@ -1,0 +1,157 @@
+"""Samples of the items: how they are drawn, and what is said of them."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.rescoring import rescore
+from eyechart.evaluators.evaluation.sampling import draw_sample, finite_scores, systematic_rows
+from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
+from eyechart.evaluators.tasks import get_task
+from eyechart.hub_cards.leaderboard.boards import find_board
+from eyechart.hub_cards.leaderboard.checks import misfits
+from eyechart.metrics.scores import value_at
+from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=60), st.data())
+def test_each_stratum_has_its_share_to_within_one_item(strata: list[str], data: Any) -> None:
+    n = data.draw(st.integers(1, len(strata)))
+    rows = systematic_rows([(name,) for name in strata], n, np.random.default_rng(data.draw(st.integers(0, 99))))
+    assert len(set(rows)) == n and rows == sorted(rows)
+    drawn, all_of = Counter(strata[row] for row in rows), Counter(strata)
+    assert all(abs(drawn[name] - n * count / len(strata)) < 1 + 1e-9 for name, count in all_of.items())
+
+
+def test_every_item_has_the_same_chance() -> None:
+    strata = [("a",)] * 7 + [("b",)] * 4
+    found = Counter(row for seed in range(4000) for row in systematic_rows(strata, 3, np.random.default_rng(seed)))
+    assert np.allclose([found[row] / 4000 for row in range(11)], 3 / 11, atol=0.03)
+
+
+def test_a_sample_of_data() -> None:
+    data = Dataset.from_dict({"id": [str(row) for row in range(50)], "kind": ["x"] * 40 + ["y"] * 10})
+    found = draw_sample(data, ("kind", "not there"), 10, 0)
+    assert found is not None and found.settings() == {"n": 10, "of": 50, "seed": 0, "strata": ["kind"]}
+    assert sum(row < 40 for row in found.rows) == 8
+    assert draw_sample(data, ("kind",), 10, 0) == found != draw_sample(data, ("kind",), 10, 1)
+    assert draw_sample(data, (), 50, 0) is None and draw_sample(data, (), 70, 0) is None
+    with pytest.raises(UsageError, match="sample=0 is not allowed; it is at least 1"):
+        draw_sample(data, (), 0, 0)
+
+
+def test_intervals_are_about_the_score_on_all_items() -> None:
+    scores = {
+        "accuracy": 0.8,
+        "accuracy_ci95": [0.711, 0.867],
+        "n": 100,
+        "intervals": {"accuracy": {"kind": "wilson-clustered", "units": 60}},
+        "by_kind": {"x": {"accuracy": 0.5, "accuracy_ci95": [0.2, 0.8], "n": 10, "intervals": {}}},
+    }
+    found = finite_scores(scores, {"n": 100, "of": 200})
+    # Half of the items are known, so that the interval is that of twice as many; that they share images matters not.
+    assert found["accuracy_ci95"] == pytest.approx(wilson_of_share(0.8, 200))
+    assert found["intervals"]["accuracy"] == {"kind": "finite-population", "units": 100}
+    assert found["by_kind"] == scores["by_kind"] and scores["accuracy_ci95"] == [0.711, 0.867]
+
+
+def test_other_intervals_shrink() -> None:
+    scores = {
+        "srcc": 0.8,
+        "srcc_ci95": [0.6, 0.9],
+        "plcc": 0.7,
+        "plcc_ci95": [float("nan")] * 2,
+        "n": 75,
+        "intervals": {"srcc": {"kind": "bootstrap", "units": 75}, "plcc": {"kind": "none", "units": 75}},
+    }
+    found = finite_scores(scores, {"n": 75, "of": 100})
+    assert found["srcc_ci95"] == pytest.approx([0.7, 0.85])
+    assert found["intervals"]["plcc"]["kind"] == "none" and np.isnan(found["plcc_ci95"]).all()
+
+
+def reply(messages: Any, words: Any = None) -> Any:
+    return dict.fromkeys(words, 1.0) if words else "A"
+
+
+def test_limit_and_sample_do_not_go_together() -> None:
+    with pytest.raises(UsageError, match="limit=3 and sample=4 are both given"):
+        task = "q_bench/perception"
+        evaluator(task).run(FunctionBackend(reply), load_data(get_task(task), is_mini=True), limit=3, sample=4)
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on samples of the mini releases."""
+    out = tmp_path_factory.mktemp("run")
+    command = [
+        "run",
+        "q_bench/perception",
+        "mmbench/en",
+        "ql_bench/single",
+        "--mini",
+        "--sample",
+        "20",
+        "--out",
+        str(out),
+    ]
+    done = CliRunner().invoke(app, command, env={"COLUMNS": "220"})
+    assert done.exit_code == 0, done.output
+    (out / "printed.txt").write_text(done.output)
+    return out
+
+
+def test_a_run_says_so_in_results_table_and_report(sampled: Path) -> None:
+    results = json.loads((sampled / "results.json").read_text())
+    printed = (sampled / "printed.txt").read_text()
+    for task in results["tasks"]:
+        about = task["settings"]["sample"]
+        assert about["n"] == 20 and about["of"] == task["settings"]["data"]["rows"] > 20 and about["seed"] == 0
+        line = f"Sample of 20 from {about['of']} items"
+        assert any(line in caveat for caveat in task["caveats"]) and line in printed
+        assert "sample of 20" in printed
+        assert line in (sampled / "report.html").read_text()
+        key = {"circular_eval": "circular_accuracy", "self_awareness": "score_sa"}.get(
+            task["settings"]["protocol"], "accuracy"
+        )
+        assert value_at(task["scores"], "intervals")[key] == {"kind": "finite-population", "units": 20}
+    rows = pyarrow.parquet.read_table(sampled / "predictions.parquet").to_pylist()
+    assert len({row["id"] for row in rows if row["task"] == "mmbench/en"}) == 20
+
+
+def test_its_scores_are_computed_again(sampled: Path) -> None:
+    (run,) = read_runs([sampled])
+    key = next(key for key in run.tasks if key.task == "q_bench/perception")
+    assert isinstance(key, TaskKey)
+    answers = run.answers(key)
+    assert answers is not None
+    again = rescore(get_task(key.task), run.tasks[key], answers.rows(range(len(answers))))
+    assert again is not None and again["accuracy_ci95"] == (run.tasks[key].scores or {})["accuracy_ci95"]
+
+
+def test_it_is_never_the_benchmarks_result(sampled: Path) -> None:
+    (run,) = read_runs([sampled])
+    result = next(iter(run.tasks.values()))
+    board = find_board(result.task, result.dataset, result.split)
+    assert board is not None
+    assert any(reason.startswith("sample is ") or "sample" in reason for reason in misfits(board, result))
+
+
+def test_the_sample_of_more_items_than_there_are_is_all_of_them(tmp_path: Path) -> None:
+    command = ["run", "q_bench/perception", "--mini", "--sample", "100000", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    (task,) = json.loads((tmp_path / "results.json").read_text())["tasks"]
+    assert "sample" not in task["settings"] and task["scores"]["n"] == task["settings"]["data"]["rows"]
