@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 """Ids shown of items that flipped."""
-_COUNTING = ("McNemar, exact", "dyadic")
+_COUNTING = ("McNemar, exact", "clustered", "dyadic")
 """Tests of items that are right or wrong, and so can flip."""
 
 
@@ -94,7 +94,7 @@ def _table(found: "Comparison") -> "Table":
             spec(one.key).shown(one.first),
             spec(one.key).shown(one.second),
             _signed(one, one.difference),
-            f"{_signed(one, one.interval[0])} to {_signed(one, one.interval[1])}".replace(" %", ""),
+            _interval(one),
             _p_value(one.p_value),
             _p_value(one.p_holm),
             flips,
@@ -123,6 +123,12 @@ def _say_flips(one: "Difference") -> None:
 
 def _say(text: str) -> None:
     print_line(console(), text)
+
+
+def _interval(one: "Difference") -> str:
+    if not all(map(math.isfinite, one.interval)):
+        return ""
+    return " to ".join(_signed(one, end) for end in one.interval).replace(" %", "")
 
 
 def _signed(one: "Difference", value: float) -> str:

@@ -82,15 +82,19 @@ def differences(
         a, b = ([values[item] for item in shared] for values in (one, other))
         empty = Difference(*place, key, f"{spec(key).label}{aside}", len(shared))
         rng = part_generator(seed, "/".join((*place, key)))
+        # Runs of earlier versions do not say what items share.
+        names = [first.clusters.get(item) or second.clusters.get(item) for item in shared]
+        clusters = Clusters.of(names or None, len(shared))
         try:
             if spec(key).unit is Unit.CORRELATION:
                 human = [first.references[item] for item in shared]
                 found.append(_TESTS[key](empty, np.array(a, dtype=float), np.array(b, dtype=float), human, rng))
             elif spec(key).unit is Unit.POINTS:
-                found.append(_judged_difference(empty, a, b, key, rng))
+                found.append(_judged_difference(empty, a, b, key, clusters, rng))
             else:
                 right, also = (np.array(values, dtype=bool) for values in (a, b))
-                found.append(_share_difference(empty, right, also, shared, first, rng))
+                images = [first.images[item] for item in shared] if first.images else []
+                found.append(_share_difference(empty, right, also, shared, images, clusters, rng))
         except ScoringError as error:
             found.append(replace(empty, note=str(error)))
     return found
@@ -108,13 +112,13 @@ def _share_difference(
     a: NDArray[np.bool_],
     b: NDArray[np.bool_],
     items: Sequence[str],
-    scores: ItemScores,
+    images: Sequence[tuple[str, str]],
+    clusters: Clusters,
     rng: np.random.Generator,
 ) -> Difference:
-    test, images = mcnemar(a, b), scores.images
-    clusters = Clusters.of([scores.clusters.get(item) for item in items], len(items))
+    test = mcnemar(a, b)
     if images:
-        dyadic = dyadic_mean_difference(a, b, *zip(*(images[item] for item in items), strict=True))
+        dyadic = dyadic_mean_difference(a, b, *zip(*images, strict=True))
         # Never smaller than if the pairs were independent; few images can make it so by chance.
         name, p_value, interval = "dyadic", max(dyadic.p_value, test.p_value), dyadic.interval
     elif clusters.n_clusters < len(items):
@@ -139,11 +143,16 @@ def _share_difference(
 
 
 def _judged_difference(
-    empty: Difference, a: Sequence[_Rounds], b: Sequence[_Rounds], key: str, rng: np.random.Generator
+    empty: Difference,
+    a: Sequence[_Rounds],
+    b: Sequence[_Rounds],
+    key: str,
+    clusters: Clusters,
+    rng: np.random.Generator,
 ) -> Difference:
     """Of sums over dimensions, as the metric pools them over rounds, or of their means."""
     one, other = (list(zip(*items, strict=True)) for items in (a, b))
-    test = bootstrap_difference(one, other, SCALE, rng)
+    test = bootstrap_difference(one, other, SCALE, rng, clusters=clusters)
     divisor = len(one) if key == "mean" else 1
     return replace(
         empty,

@@ -19,10 +19,10 @@ KINDS: Mapping[str, str] = {
     "wilson": "Wilson score interval of a share of independent items",
     "wilson-unread": "Wilson score interval; images were not read, so questions that share one count as independent",
     "wilson-clustered": "Wilson score interval at the effective number of items, from a cluster-robust variance",
-    "wilson-by-cluster": "Wilson score interval in which every cluster counts as one item, as clusters are few, or all "
-    "have the same share",
+    "wilson-by-cluster": "Wilson score interval in which the items of a cluster count as one, as clusters are few, or "
+    "all have the same share",
     "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
-    "dyadic-by-image": "Wilson score interval in which two images count as one item, as images are few, or all pairs "
+    "dyadic-by-image": "Wilson score interval in which two images count as one pair, as images are few, or all pairs "
     "count alike",
     "mean-of-two": "intervals of two shares, combined",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",

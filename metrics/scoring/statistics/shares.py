@@ -5,8 +5,8 @@ share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; M
 arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. The share's variance as of independent items,
 divided by it, gives an effective number of items (Kish), at which Wilson's interval is taken with Student's t of G - 1
 degrees of freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998). Below `FEW_CLUSTERS`
-an estimated variance is too unsure: there, and where all clusters have the same share, every cluster counts as one
-item, which is as wide as it can have to be.
+an estimated variance is too unsure: there, and where all clusters have the same share, the items of a cluster count as
+one answer, which is as wide as it can have to be. Of clusters of different sizes m, (sum of m)^2 / (sum of m^2) count.
 
 Coverage by simulation: `docs/coverage.md`.
 """
@@ -98,7 +98,8 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
         return Interval(*wilson_interval(round(values.sum()), n), kind, n)
     share = float(values.mean())
     if n_clusters < FEW_CLUSTERS or not (variance := clustered_variance(values, clusters.numbers)):
-        return Interval(*wilson_of_share(share, n_clusters), "wilson-by-cluster", n_clusters)
+        sizes = np.bincount(clusters.numbers)
+        return Interval(*wilson_of_share(share, n**2 / float(sizes @ sizes)), "wilson-by-cluster", n_clusters)
     effective = share * (1 - share) / variance
     return Interval(*wilson_of_share(share, effective, student(n_clusters)), "wilson-clustered", n_clusters)
 
@@ -114,9 +115,11 @@ def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> float
         >>> clustered_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1]))
         0.25
     """
-    sums = np.bincount(clusters, weights=values - values.mean())
+    n = len(values)
+    # Times n, whole numbers stay whole, and the variance of clusters that are all alike is 0 and not a rounding error.
+    sums = np.bincount(clusters, weights=n * values - values.sum())
     n_clusters = len(np.unique(clusters))
-    return float(np.einsum("i,i", sums, sums) * n_clusters / (n_clusters - 1) / len(values) ** 2)
+    return float(np.einsum("i,i", sums, sums) * n_clusters / (n_clusters - 1) / n**4)
 
 
 def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, of_second: Clusters) -> Interval:
