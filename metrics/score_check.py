@@ -128,7 +128,7 @@ def _kind_misfits(found: Any, place: str) -> Iterator[str]:
     for key, value in found.items():
         if key not in _SPECS or _SPECS[key].interval is None:
             yield f"{place} names {key!r:.60}; expected a score with an interval"
-        elif not isinstance(value, Mapping) or value.get("kind") not in KINDS:
+        elif not isinstance(value, Mapping) or value.get("kind") not in list(KINDS):
             yield f"{place}.{key} is {value!r:.60}; expected a kind, one of {', '.join(KINDS)}, and units"
         elif type(value.get("units")) is not int or not 0 <= value["units"] <= sys.maxsize:
             yield f"{place}.{key}.units is {value.get('units')!r:.60}; expected a whole number from 0 on"
