@@ -4,17 +4,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.metrics.scores import (
-    DIMENSIONS,
-    FIT_PARAMETERS,
-    INFINITY,
-    INTERVALS,
-    NAMED,
-    SCORES,
-    ScoreSpec,
-    Unit,
-    value_at,
-)
+from eyechart.metrics.score_spec import ScoreSpec, Unit, value_at
+from eyechart.metrics.scores import DIMENSIONS, FIT_PARAMETERS, INFINITY, INTERVALS, NAMED, SCORES
 from eyechart.metrics.scoring.statistics.intervals import KINDS
 
 # Rounding, as in a Kendall correlation of 1.0000000000000002.

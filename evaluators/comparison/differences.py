@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.evaluators.comparison.items import ItemScores
-from eyechart.metrics.scores import Unit, spec
+from eyechart.metrics.score_spec import Unit
+from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score

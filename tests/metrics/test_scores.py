@@ -11,6 +11,7 @@ import pytest
 import eyechart.metrics
 from eyechart.metrics import space
 from eyechart.metrics.score_check import misfits
+from eyechart.metrics.score_spec import ScoreSpec, Unit, value_at
 from eyechart.metrics.scores import (
     ANSWER,
     AWARENESS,
@@ -22,13 +23,10 @@ from eyechart.metrics.scores import (
     PAIRS,
     QUALITY,
     SCORES,
-    ScoreSpec,
-    Unit,
     headline,
     spec,
     specs_in,
     specs_of,
-    value_at,
 )
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 from eyechart.metrics.scoring.statistics.intervals import KINDS

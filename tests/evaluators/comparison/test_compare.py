@@ -24,7 +24,8 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import Comparison, compare
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.tasks import get_task, headline_of
-from eyechart.metrics.scores import spec, value_at
+from eyechart.metrics.score_spec import value_at
+from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 from eyechart.metrics.scoring.quality.pooling import pool
