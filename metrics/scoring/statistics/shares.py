@@ -12,13 +12,15 @@ Coverage by simulation: `docs/coverage.md`.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_interval, wilson_of_share
 from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
@@ -39,15 +41,15 @@ class Clusters:
     are_known: bool = True
 
     @classmethod
-    def of(cls, names: Sequence[Hashable | None] | None, n: int) -> "Clusters":
+    def of(cls, names: Sequence[str | float | None] | None, n: int) -> "Clusters":
         """Clusters from a name for each item.
 
         Args:
-            names: Shape (n,), None where an item's cluster is not known; None if all items are independent.
+            names: Shape (n,), None or nan where an item's cluster is not known; None if all items are independent.
             n: Number of items.
 
         Raises:
-            InputError: There are not n names.
+            InputError: There are not n names, or one is neither a string nor a number.
 
         Examples:
             >>> Clusters.of(["cat", "dog", "cat"], 3).numbers.tolist()
@@ -55,10 +57,13 @@ class Clusters:
         """
         if names is None:
             return cls(np.arange(n))
+        if isinstance(names, str) or not hasattr(names, "__len__"):
+            raise InputError(f"clusters must be a list with a value per row; it is {names!r:.60}")
         check_lengths(predictions=range(n), clusters=names)
-        number: dict[Hashable, int] = {}
-        found = [number.setdefault((row,) if name is None else name, len(number)) for row, name in enumerate(names)]
-        return cls(np.array(found, dtype=np.int64), are_known=any(name is not None for name in names))
+        number: dict[Any, int] = {}
+        known = [_known_name(row, name) for row, name in enumerate(names)]
+        found = [number.setdefault((row,) if name is None else name, len(number)) for row, name in enumerate(known)]
+        return cls(np.array(found, dtype=np.int64), are_known=any(name is not None for name in known))
 
     @property
     def n_clusters(self) -> int:
@@ -68,6 +73,15 @@ class Clusters:
     def select(self, rows: ArrayLike) -> "Clusters":
         """Those of some items."""
         return Clusters(self.numbers[np.asarray(rows)], self.are_known)
+
+
+def _known_name(row: int, name: Any) -> str | Real | None:
+    if name is not None and not isinstance(name, str | Real):
+        raise InputError(
+            f"clusters[{row}] is {name!r:.60}; it must be a string, a number, or None where it is not known"
+        )
+    # Tables have nan for what is not there.
+    return None if name != name else name
 
 
 def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interval:

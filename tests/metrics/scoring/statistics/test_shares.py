@@ -1,7 +1,6 @@
 """Shares of clustered items, against statsmodels, SciPy, hand computations and properties."""
 
 import math
-from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -134,7 +133,9 @@ def test_unknown_clusters() -> None:
     unread = Clusters.of([None] * 4, 4)
     assert share_interval([True] * 4, unread).kind == "wilson-unread"
     assert share_interval([True] * 4, Clusters.of(None, 4)).kind == "wilson"
-    partly = Clusters.of([None, "a", None, "a"], 4)
+    # A column of a table has nan in place of what is not there.
+    assert Clusters.of([math.nan, math.nan, np.nan, None], 4).are_known is False
+    partly = Clusters.of([None, "a", math.nan, "a"], 4)
     assert (partly.numbers.tolist(), partly.are_known) == ([0, 1, 2, 1], True)
     assert share_interval([True] * 4, partly).units == 3
     assert partly.select([1, 3]).n_clusters == 1 and unread.select([0]).are_known is False
@@ -144,7 +145,7 @@ def test_unknown_clusters() -> None:
 def test_names_and_order_change_nothing(items: list[tuple[bool, int]], names: list[int], random) -> None:
     right, clusters = zip(*items, strict=True)
     expected = share_interval(right, Clusters.of(clusters, len(items)))
-    renamed: list[Hashable] = [f"image {names[one]}" for one in clusters]
+    renamed = [f"image {names[one]}" for one in clusters]
     assert share_interval(right, Clusters.of(renamed, len(items))) == expected
     order = list(range(len(items)))
     random.shuffle(order)
@@ -238,6 +239,9 @@ def test_a_difference_of_items_that_are_all_alike() -> None:
     ("call", "error", "message"),
     [
         (lambda: Clusters.of(["a"], 2), InputError, "clusters has 1 rows and predictions has 2"),
+        (lambda: Clusters.of("ab", 2), InputError, "clusters must be a list with a value per row; it is 'ab'"),
+        (lambda: Clusters.of(7, 2), InputError, "it is 7"),
+        (lambda: Clusters.of(["a", ["b"]], 2), InputError, r"clusters\[1\] is \['b'\]; it must be a string, a number"),
         (lambda: share_interval([math.nan]), InputError, r"right\[0\] is nan"),
         (
             lambda: clustered_mean_difference([1, 0], [0, 0], Clusters(np.array([0, 1]))),
