@@ -2,7 +2,8 @@
 
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.scores import ScoreSpec, specs_of
+from eyechart.metrics.score_spec import ScoreSpec
+from eyechart.metrics.scores import specs_of
 
 
 def table_scores(task: Task) -> list[ScoreSpec]:

@@ -4,17 +4,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eyechart.metrics.scores import (
-    DIMENSIONS,
-    FIT_PARAMETERS,
-    INFINITY,
-    INTERVALS,
-    NAMED,
-    SCORES,
-    ScoreSpec,
-    Unit,
-    value_at,
-)
+from eyechart.metrics.score_spec import ScoreSpec, Unit, value_at
+from eyechart.metrics.scores import DIMENSIONS, FIT_PARAMETERS, INFINITY, INTERVALS, NAMED, SCORES
 from eyechart.metrics.scoring.statistics.intervals import KINDS
 
 # Rounding, as in a Kendall correlation of 1.0000000000000002.
@@ -128,7 +119,7 @@ def _kind_misfits(found: Any, place: str) -> Iterator[str]:
     for key, value in found.items():
         if key not in _SPECS or _SPECS[key].interval is None:
             yield f"{place} names {key!r:.60}; expected a score with an interval"
-        elif not isinstance(value, Mapping) or value.get("kind") not in KINDS:
+        elif not isinstance(value, Mapping) or value.get("kind") not in list(KINDS):
             yield f"{place}.{key} is {value!r:.60}; expected a kind, one of {', '.join(KINDS)}, and units"
         elif type(value.get("units")) is not int or not 0 <= value["units"] <= sys.maxsize:
             yield f"{place}.{key}.units is {value.get('units')!r:.60}; expected a whole number from 0 on"

@@ -147,7 +147,7 @@ def _table(found: "Comparison") -> "Table":
             spec(one.key).shown(one.first),
             spec(one.key).shown(one.second),
             _signed(one, one.difference),
-            f"{_signed(one, one.interval[0])} to {_signed(one, one.interval[1])}".replace(" %", ""),
+            _interval(one),
             _p_value(one.p_value),
             _p_value(one.p_holm),
             flips,
@@ -182,6 +182,12 @@ def _shown(key: str, value: float) -> str:
     from eyechart.metrics.scores import spec
 
     return spec(key).shown(value)
+
+
+def _interval(one: "Difference") -> str:
+    if not all(map(math.isfinite, one.interval)):
+        return ""
+    return " to ".join(_signed(one, end) for end in one.interval).replace(" %", "")
 
 
 def _signed(one: "Difference", value: float) -> str:

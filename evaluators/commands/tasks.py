@@ -43,8 +43,9 @@ def _print_task(task: "Task", output: "Console") -> None:
     from eyechart.evaluators.evaluation.preview import example_requests, how_to_get
     from eyechart.evaluators.protocols.settings import list_settings
     from eyechart.evaluators.tasks import headline_of
+    from eyechart.metrics.score_spec import Unit
     from eyechart.metrics.scores import DIMENSIONS as ALL_DIMENSIONS
-    from eyechart.metrics.scores import Unit, specs_of
+    from eyechart.metrics.scores import specs_of
     from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
     lines = [f"[bold]{cell(task.name)}[/bold]  {cell(task.description)}"]

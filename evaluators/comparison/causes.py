@@ -13,7 +13,8 @@ from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.results.finished_runs import Answers
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
-from eyechart.metrics.scores import ScoreSpec, spec
+from eyechart.metrics.score_spec import ScoreSpec
+from eyechart.metrics.scores import spec
 
 _READING = ("extraction", "fallback", "unreadable_forced", "judge_reads")
 _OTHERS: Mapping[str, tuple[str, ...]] = {

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.evaluators.comparison.items import ItemScores
-from eyechart.metrics.scores import Unit, spec
+from eyechart.metrics.score_spec import Unit
+from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
@@ -94,15 +95,19 @@ def differences(
         a, b = ([values[item] for item in shared] for values in (one, other))
         empty = Difference(*place, key, f"{spec(key).label}{aside}", len(shared))
         rng = part_generator(seed, "/".join((*place, key)))
+        # Runs of earlier versions do not say what items share.
+        names = [first.clusters.get(item) or second.clusters.get(item) for item in shared]
+        clusters = Clusters.of(names or None, len(shared))
         try:
             if spec(key).unit is Unit.CORRELATION:
                 human = [first.references[item] for item in shared]
                 found.append(_TESTS[key](empty, np.array(a, dtype=float), np.array(b, dtype=float), human, rng))
             elif spec(key).unit is Unit.POINTS:
-                found.append(_judged_difference(empty, a, b, key, rng))
+                found.append(_judged_difference(empty, a, b, key, clusters, rng))
             else:
                 right, also = (np.array(values, dtype=bool) for values in (a, b))
-                found.append(_share_difference(empty, right, also, shared, first, rng))
+                images = [first.images[item] for item in shared] if first.images else []
+                found.append(_share_difference(empty, right, also, shared, images, clusters, rng))
         except ScoringError as error:
             found.append(replace(empty, note=str(error)))
     return found + list(_ranking_differences(place, first, second, seed))
@@ -116,15 +121,15 @@ def corrected(found: Sequence[Difference]) -> list[Difference]:
 
 
 def share_test(
-    a: NDArray[np.bool_], b: NDArray[np.bool_], items: Sequence[str], scores: ItemScores
+    a: NDArray[np.bool_], b: NDArray[np.bool_], images: Sequence[tuple[str, str]], clusters: Clusters
 ) -> tuple[str, PairedTest]:
     """The test of two shares of right items, by what the items have in common.
 
     Args:
         a: Whether each item is right in the first run, shape (n,).
         b: The same of the second.
-        items: The items.
-        scores: Of one of the runs, for the images or clusters of the items.
+        images: The two images of each pair; empty where items are no pairs.
+        clusters: Which items belong together.
 
     Returns:
         Its name and what it finds; McNemar's test gives no interval.
@@ -133,13 +138,10 @@ def share_test(
         ScoringError: There are too few items, images or clusters.
     """
     test = mcnemar(a, b)
-    clusters = Clusters.of([scores.clusters.get(item) for item in items], len(items))
-    if scores.images:
-        name, found = (
-            "dyadic",
-            dyadic_mean_difference(a, b, *zip(*(scores.images[item] for item in items), strict=True)),
-        )
-    elif clusters.n_clusters < len(items):
+    if images:
+        first, second = zip(*images, strict=True)
+        name, found = "dyadic", dyadic_mean_difference(a, b, first, second)
+    elif clusters.n_clusters < len(a):
         name, found = "clustered", clustered_mean_difference(a, b, clusters)
     else:
         return "McNemar, exact", test
@@ -152,10 +154,11 @@ def _share_difference(
     a: NDArray[np.bool_],
     b: NDArray[np.bool_],
     items: Sequence[str],
-    scores: ItemScores,
+    images: Sequence[tuple[str, str]],
+    clusters: Clusters,
     rng: np.random.Generator,
 ) -> Difference:
-    name, test = share_test(a, b, items, scores)
+    name, test = share_test(a, b, images, clusters)
     interval = test.interval
     if math.isnan(interval[0]):
         found = percentile_interval(bootstrap_mean(a.astype(float) - b.astype(float), rng), len(items))
@@ -219,11 +222,16 @@ def ranking_replicates(
 
 
 def _judged_difference(
-    empty: Difference, a: Sequence[_Rounds], b: Sequence[_Rounds], key: str, rng: np.random.Generator
+    empty: Difference,
+    a: Sequence[_Rounds],
+    b: Sequence[_Rounds],
+    key: str,
+    clusters: Clusters,
+    rng: np.random.Generator,
 ) -> Difference:
     """Of sums over dimensions, as the metric pools them over rounds, or of their means."""
     one, other = (list(zip(*items, strict=True)) for items in (a, b))
-    test = bootstrap_difference(one, other, SCALE, rng)
+    test = bootstrap_difference(one, other, SCALE, rng, clusters=clusters)
     divisor = len(one) if key == "mean" else 1
     return replace(
         empty,

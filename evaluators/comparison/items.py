@@ -111,7 +111,8 @@ def _descriptions(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     values: dict[str, dict[str, Any]] = {headline.key: judged} if headline else {}
     for place, name in enumerate(DIMENSIONS[template]):
         values[f"{name}.score"] = {item: [rounds[place]] for item, rounds in judged.items()}
-    return ItemScores({row["id"]: row["reference"] for row in rows if row["id"] in judged}, values)
+    references = {row["id"]: row["reference"] for row in rows if row["id"] in judged}
+    return ItemScores(references, values, clusters=_clusters(rows))
 
 
 def _qualities(rows: Sequence[Row], result: TaskResult) -> ItemScores:

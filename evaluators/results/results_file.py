@@ -15,7 +15,8 @@ from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFile
 from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.metrics.score_check import misfits
-from eyechart.metrics.scores import ScoreSpec, specs_in
+from eyechart.metrics.score_spec import ScoreSpec
+from eyechart.metrics.scores import specs_in
 
 RESULTS_FILE = "results.json"
 SCHEMA = 1

@@ -1,10 +1,12 @@
 """Scores as lines of a table, for printed tables, reports and cards."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from eyechart.metrics.scores import ScoreSpec, Unit, specs_in
+from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.scores import INTERVALS, specs_in
+from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
 
 COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
 
@@ -43,6 +45,43 @@ def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterat
             shown = f"{spec.shown(means[spec.key])} ± {spec.shown(deviations[spec.key])}"
             yield f"{spec.label}, mean ± SD of {repeats['count']} repeats", shown, "", "", ""
     yield from score_rows(repeats.get("choices", {}))
+
+
+def interval_notes(results: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """What 95 % intervals rest on where items have something in common, and why scores have none.
+
+    Args:
+        results: What names each result, "" where there is one alone, and its scores; undefined ones are nan.
+
+    Returns:
+        A line for each kind of interval that is not a plain one.
+
+    Examples:
+        >>> about = {"accuracy": {"kind": "wilson-unread", "units": 40}}
+        >>> interval_notes([("own", {"accuracy": 0.5, "n": 40, "intervals": about})])[0][-27:]
+        ': own: accuracy (40 items).'
+    """
+    found: dict[str, list[str]] = {}
+    for name, scores in results:
+        alike: dict[tuple[str, int], list[str]] = {}
+        for spec in specs_in(scores):
+            about = scores.get(INTERVALS, {}).get(spec.key)
+            if about and spec.in_table and about["kind"] not in PLAIN and not math.isnan(spec.value(scores)):
+                alike.setdefault((about["kind"], about["units"]), []).append(spec.label)
+        for (kind, units), labels in alike.items():
+            place = f"{', '.join(labels)} ({units:,} {_units(kind)})"
+            found.setdefault(kind, []).append(f"{name}: {place}" if name else place)
+    return [f"{_lead(KINDS[kind])}: {'; '.join(places)}." for kind, places in found.items()]
+
+
+def _units(kind: str) -> str:
+    if kind.startswith("dyadic"):
+        return "images"
+    return "clusters" if "cluster" in kind else "items" if kind == "wilson-unread" else "units"
+
+
+def _lead(words: str) -> str:
+    return f"95 % {words}" if words.startswith("Wilson") else words.capitalize()
 
 
 def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:

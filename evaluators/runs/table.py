@@ -11,7 +11,7 @@ from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_B
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
-from eyechart.evaluators.results.score_rows import COLUMNS, repeat_rows, score_rows
+from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, repeat_rows, score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import cell
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -73,6 +73,7 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
         lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
         lines.append("Breakdowns by two groups at once are in the results.")
+    lines += interval_notes([(e.task, e.scores) for e in evaluations if e.scores is not None])
     lines += _other_ways(evaluations)
     lexical = [e.task for e in evaluations if _is_lexical(e)]
     if lexical:

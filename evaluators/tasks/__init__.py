@@ -8,7 +8,8 @@ from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
-from eyechart.metrics.scores import ScoreSpec, headline, spec, specs_of
+from eyechart.metrics.score_spec import ScoreSpec
+from eyechart.metrics.scores import headline, spec, specs_of
 
 TASKS: tuple[Task, ...] = (
     q_bench.PERCEPTION,

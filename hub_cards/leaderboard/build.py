@@ -16,7 +16,7 @@ from eyechart.hub_cards.leaderboard.checks import misfits, started_at
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, made_of, read_entry
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, run_file, write_boards
 from eyechart.hub_cards.recomputing import Recomputing
-from eyechart.metrics.scores import value_at
+from eyechart.metrics.score_spec import value_at
 
 _PAGE = resources.files("eyechart.hub_cards") / "leaderboard" / "page"
 PAGE = tuple(sorted(file.name for file in _PAGE.iterdir() if file.is_file()))

@@ -12,7 +12,7 @@ from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, judge_of
 from eyechart.metrics.score_check import contradictions
-from eyechart.metrics.scores import value_at
+from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 LONGEST_NAME = 160

@@ -19,7 +19,7 @@ from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.recomputing import Check, judge_of
-from eyechart.metrics.scores import value_at
+from eyechart.metrics.score_spec import value_at
 
 LINKS_FILE = "links.json"
 MAX_BYTES = 64_000_000

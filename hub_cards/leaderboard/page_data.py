@@ -8,7 +8,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.score_rows import interval_notes
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
@@ -16,6 +17,7 @@ from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.paired import paired_p_values
 from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
 from eyechart.hub_cards.recomputing import judge_of
+from eyechart.metrics.scores import INTERVALS
 
 INDEX = "results/index.json"
 BOARD_FOLDER = "results/boards"
@@ -99,6 +101,7 @@ def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
         "rank": rank.place,
         "shared": rank.shared,
         "values": [_value(column, row) for column in row.board.columns],
+        "interval": _interval_note(row),
         "n": (result.scores or {})[row.board.count],
         "judge": judge_of(result),
         "precomputed": row.is_precomputed,
@@ -111,6 +114,14 @@ def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
 def _value(column: Column, row: BoardRow) -> list[float | None]:
     """The score with its interval, `[value, low, high]`, undefined parts as None."""
     return [_short(value) for value in column.of(row.result.scores or {})]
+
+
+def _interval_note(row: BoardRow) -> str | None:
+    """What the interval of the main score rests on; None where that is nothing but the items."""
+    key = row.board.main.score.key
+    scores = with_nan(row.result.scores or {})
+    about = {name: found for name, found in scores.get(INTERVALS, {}).items() if name == key}
+    return next(iter(interval_notes([("", {**scores, INTERVALS: about})])), None)
 
 
 def _short(value: float | None) -> float | None:

@@ -17,6 +17,7 @@ from eyechart.metrics.scores import Unit
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.statistics.shares import Clusters
 from eyechart.metrics.scoring.statistics.significance import holm, paired_bootstrap
 
 
@@ -67,10 +68,10 @@ def _items(row: BoardRow) -> list[ItemScores]:
 
 def _share_p_value(key: str, one: ItemScores, other: ItemScores) -> float:
     shared = sorted(one.values[key])
-    right, also = (
-        np.array([values[item] for item in shared], dtype=bool) for values in (one.values[key], other.values[key])
-    )
-    return share_test(right, also, shared, one)[1].p_value
+    right, also = (np.array([of[item] for item in shared], dtype=bool) for of in (one.values[key], other.values[key]))
+    images = [one.images[item] for item in shared] if one.images else []
+    clusters = Clusters.of([one.clusters.get(item) for item in shared], len(shared))
+    return share_test(right, also, images, clusters)[1].p_value
 
 
 def _replicates(key: str, items: Sequence[ItemScores]) -> FloatArray | None:

@@ -14,7 +14,7 @@ from eyechart.hub_cards.headline import table_scores
 from eyechart.hub_cards.model_card.benchmark import task_id
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
 from eyechart.hub_cards.recomputing import judge_of
-from eyechart.metrics.scores import value_at
+from eyechart.metrics.score_spec import value_at
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry

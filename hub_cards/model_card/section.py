@@ -14,7 +14,7 @@ from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.results.results_file import with_nan
-from eyechart.evaluators.results.score_rows import score_rows
+from eyechart.evaluators.results.score_rows import interval_notes, score_rows
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
 from eyechart.hub_cards.recomputing import judge_of
@@ -131,6 +131,7 @@ def _caveats(published: Sequence[Published]) -> Iterator[str]:
         judge = judge_of(one.result)
         if judge:
             yield f"{task}: judged by {_value(judge)}; another judge gives other scores."
+        yield from (f"{task}: {markdown(note)}" for note in interval_notes([("", with_nan(one.result.scores or {}))]))
         yield from (f"{task}: {markdown(caveat)}" for caveat in one.result.caveats)
         warned = one.result.warnings
         if warned:

@@ -70,9 +70,9 @@ def main() -> None:
                 f"SciPy's one SRCC {scipy:6.2f} s, {scipy / both[0]:4.1f} times as long as SRCC and PLCC"
             )
     print(f"SRCC and PLCC of the last take {both[1] / AIM:.2f} of the aim of {AIM} s for SRCC, by time elapsed")
-    low, high = percentile_interval(bootstrap_correlations(x, y, np.random.default_rng(0), RESAMPLES)[0])
+    ours = percentile_interval(bootstrap_correlations(x, y, np.random.default_rng(0), RESAMPLES)[0], len(x))
     theirs = scipy_bootstrap(x, y).confidence_interval
-    print(f"intervals of the last: {low:.4f} to {high:.4f}, SciPy {theirs.low:.4f} to {theirs.high:.4f}")
+    print(f"intervals of the last: {ours.low:.4f} to {ours.high:.4f}, SciPy {theirs.low:.4f} to {theirs.high:.4f}")
 
 
 if __name__ == "__main__":

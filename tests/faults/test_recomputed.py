@@ -76,7 +76,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             NAMED,
             None,
             lambda rows: rows.pop(0),
-            "scores.n is 180; its predictions give 179",
+            "scores.intervals.accuracy.units is 180; its predictions give 179",
         ),
     ],
 )

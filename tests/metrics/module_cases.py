@@ -41,6 +41,7 @@ CHOICES = {
     "references": ["A", "B", "C", "A", "B", "B"],
     "choices": [OPTIONS, OPTIONS, OPTIONS[:3], OPTIONS, OPTIONS, OPTIONS[:2]],
     "groups": {"kind": ["x", "x", "y", "y", "z", "z"]},
+    "clusters": ["cat.jpg", "cat.jpg", "dog.jpg", None, "dog.jpg", 7],
 }
 VOTE = {"judge": votes, "judge_template": "q_bench_vote", "questions": ["How?"] * 6, "rounds": 5}
 PASSES = {
@@ -50,6 +51,7 @@ PASSES = {
     "question_ids": ["p", "p", "q", "q", "r", "r"],
     "rotations": [0, 1, 0, 1, 0, 1],
     "groups": {"kind": ["x", "x", "y", "y", "z", "z"]},
+    "clusters": ["cat.jpg", "cat.jpg", "cat.jpg", "cat.jpg", "dog.jpg", "dog.jpg"],
 }
 REFUSALS = {
     "predictions": ["A", "D", "D", "D", VAGUE, "I don't know", "nothing"],
@@ -58,10 +60,12 @@ REFUSALS = {
     "refusals": ["D"] * 7,
     "forced_predictions": [None, "A", "B", VAGUE, "C", "", "A"],
     "groups": {"kind": ["x", "x", "x", "y", "y", "z", "z"]},
+    "clusters": [1, 1, 1, 2, 2, 2, 2],
 }
 TEXTS = {
     "predictions": ["It is dark and noisy.", "A sharp dog.", "", "hopeless", "It is bright."],
     "references": ["It is dark.", "", "A cat.", "A bird.", "It is bright."],
+    "clusters": ["a", "a", "b", "b", "c"],
 }
 QUALITY = {
     "references": [float(level % 7) for level in range(24)],
@@ -85,19 +89,21 @@ POOLS = {"pool_ids": ["even" if one % 2 else "odd" for one, _ in PAIRS]}
 
 def _choices(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict[str, Any]:
     used = ExtractionSettings(**settings)
-    return choice_scores(items, given["references"], given["choices"], given["groups"], used)
+    return choice_scores(items, given["references"], given["choices"], given["groups"], used, given["clusters"])
 
 
 def _circular(items: ItemColumns, given: dict[str, Any], missing: str = "error", **settings: Any) -> dict[str, Any]:
     asked = find_questions(given["question_ids"], given["rotations"], given["choices"], given.get("pass_counts"))
     used = ExtractionSettings(**settings)
-    return circular_scores(items, asked, given["references"], given["choices"], given["groups"], missing, used)
+    options, groups, clusters = given["choices"], given["groups"], given["clusters"]
+    return circular_scores(items, asked, given["references"], options, groups, missing, used, clusters)
 
 
 def _refusals(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict[str, Any]:
     unreadable = settings.pop("unreadable_forced", "apart")
     used = ExtractionSettings(**settings)
-    return self_awareness_scores(items, given["references"], given["choices"], given["groups"], used, unreadable)
+    options, groups, clusters = given["choices"], given["groups"], given["clusters"]
+    return self_awareness_scores(items, given["references"], options, groups, used, unreadable, clusters)
 
 
 def _quality(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict[str, Any]:
@@ -105,11 +111,11 @@ def _quality(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict
 
 
 def _descriptions(items: ItemColumns, given: dict[str, Any], template: str, **settings: Any) -> dict[str, Any]:
-    return description_scores(items, given.get("groups"), JudgeSettings(**settings), template)
+    return description_scores(items, given.get("groups"), JudgeSettings(**settings), template, given["clusters"])
 
 
 def _answers(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict[str, Any]:
-    return answer_scores(items, given.get("groups"), JudgeSettings(**settings))
+    return answer_scores(items, given.get("groups"), JudgeSettings(**settings), given["clusters"])
 
 
 def _pairs(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict[str, Any]:

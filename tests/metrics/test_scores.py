@@ -11,25 +11,25 @@ import pytest
 import eyechart.metrics
 from eyechart.metrics import space
 from eyechart.metrics.score_check import misfits
+from eyechart.metrics.score_spec import ScoreSpec, Unit, value_at
 from eyechart.metrics.scores import (
     ANSWER,
     AWARENESS,
     CHOICE,
     CIRCULAR,
     DESCRIPTION,
+    INTERVALS,
     NAMED,
     PAIRS,
     QUALITY,
     SCORES,
-    ScoreSpec,
-    Unit,
     headline,
     spec,
     specs_in,
     specs_of,
-    value_at,
 )
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+from eyechart.metrics.scoring.statistics.intervals import KINDS
 from tests.metrics.module_cases import CASES, computed
 
 pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
@@ -54,7 +54,7 @@ def _keys(scores: Mapping[str, Any], module: str, prefix: str = "") -> Iterator[
     """The dotted keys of all numbers, for all items and for groups; those of named mappings once."""
     for name, value in scores.items():
         key = f"{prefix}{name}"
-        if key == "items" or key in SETTINGS[module]:
+        if key in ("items", INTERVALS) or key in SETTINGS[module]:
             continue
         if name.startswith(BREAKDOWN):
             for part in value.values():
@@ -92,13 +92,39 @@ def test_what_a_module_returns_passes_the_check(name: str) -> None:
 def test_intervals_chance_levels_and_counts_are_there(name: str) -> None:
     module, scores = CASES[name][0], computed(name)
     parts = [part for key, values in scores.items() if key.startswith(BREAKDOWN) for part in values.values()]
+    for part in (scores, *parts, *scores.get("by_pool", {}).values()):
+        assert set(part[INTERVALS]) == {one.key for one in specs_in(part) if one.interval}
+        for key, about in part[INTERVALS].items():
+            assert about["kind"] in KINDS and about["units"] <= 2 * spec(key, module).n(part)
+            bounds = spec(key, module).bounds(part)
+            assert all(map(math.isnan, bounds)) == KINDS[about["kind"]].startswith("no interval")
     for found in specs_in(scores):
         assert module in found.modules
         assert found.n(scores) is not None or not found.counts
-        assert (found.bounds(scores) is None) == (found.interval is None)
+        assert (found.bounds(scores) is None) == (found.interval is None) == (found.key not in scores[INTERVALS])
         assert (found.chance_level(scores) is None) == (found.chance is None)
     for part in parts:
         assert headline(module) in specs_in(part)
+
+
+def test_every_number_that_the_table_shows_has_an_interval_or_a_reason_for_none() -> None:
+    for one in SCORES:
+        shown = (one.in_table or one.above_zero) and one.unit is not Unit.COUNT
+        assert not shown or bool(one.interval) != bool(one.no_interval), one.key
+        assert not (one.interval and one.no_interval), one.key
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_cards_say_what_each_score_estimates(module: str) -> None:
+    part = space.card(module).partition("## What the scores estimate\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| `") or "'s `" in line]
+    stated = {key: row[-1].strip("| ") for row in rows for key in re.findall(r"`([^`]+)`", row[0])}
+    for one in specs_of(module):
+        key = "score" if one.key.endswith(".score") else one.key
+        if one.unit is not Unit.COUNT and not re.match(r"(forced_)?extraction\.|.*\.p\d", key):
+            assert key in stated, key
+            assert stated[key].startswith("none") == (one.interval is None), key
+    assert "Assumptions, and where the intervals fail:" in part
 
 
 def test_each_module_has_one_headline() -> None:
@@ -205,6 +231,29 @@ def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
         ({"fit_parameters": [1, 2, 3, 10**400]}, "expected the four or five parameters of a logistic"),
         ({"fit_parameters": 0.5}, "scores.fit_parameters is 0.5; expected the four or five parameters of a logistic"),
         ({"by_type": {"what": {"accuracy": 2}}}, "scores.by_type.what.accuracy is 2; expected a number from 0 to 1"),
+        ({"intervals": [1]}, "scores.intervals is [1]; expected an object"),
+        (
+            {"intervals": {"acc": {"kind": "wilson", "units": 1}}},
+            "intervals names 'acc'; expected a score with an interval",
+        ),
+        (
+            {"intervals": {"n": {"kind": "wilson", "units": 1}}},
+            "intervals names 'n'; expected a score with an interval",
+        ),
+        (
+            {"intervals": {"accuracy": "wilson"}},
+            "scores.intervals.accuracy is 'wilson'; expected a kind, one of wilson, ",
+        ),
+        ({"intervals": {"accuracy": {"kind": "guess", "units": 1}}}, "'guess', 'units': 1}; expected a kind, one of "),
+        ({"intervals": {"accuracy": {"kind": ["wilson"], "units": 1}}}, "expected a kind, one of wilson, "),
+        (
+            {"intervals": {"accuracy": {"kind": "wilson"}}},
+            "scores.intervals.accuracy.units is None; expected a whole number from 0 on",
+        ),
+        ({"intervals": {"accuracy": {"kind": "wilson", "units": True}}}, "units is True; expected a whole number"),
+        ({"intervals": {"accuracy": {"kind": "wilson", "units": -1}}}, "units is -1; expected a whole number"),
+        ({"intervals": {"accuracy": {"kind": "wilson", "units": 10**40}}}, "expected a whole number from 0 on"),
+        ({"by_type": {"a": {"intervals": {"accuracy": 1}}}}, "by_type.a.intervals.accuracy is 1; expected a kind"),
         ({"by_type": [1]}, "scores.by_type is [1]; expected an object of objects"),
         ({"by_type": {"what": 1}}, "scores.by_type is {'what': 1}; expected an object of objects"),
     ],

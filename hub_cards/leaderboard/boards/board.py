@@ -18,7 +18,8 @@ from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.headline import table_scores
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
-from eyechart.metrics.scores import ScoreSpec, Unit, spec
+from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.scores import spec
 
 FREE = ("seed", "judge", "early_stop", "grade_open_answers", "exclude_blind_solved", "human_labels")
 """Settings that change no score of a board, and the judge, which is shown."""

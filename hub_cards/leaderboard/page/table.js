@@ -159,7 +159,8 @@ export class BoardTable {
     const text = shown(value, column);
     const hasInterval = typeof low === "number" && typeof high === "number";
     const isMain = column === this.columns[0];
-    const cell = make("td", isMain ? { className: "main" } : {}, text);
+    const about = isMain && row.interval ? { title: row.interval } : {};
+    const cell = make("td", isMain ? { className: "main", ...about } : {}, text);
     if (hasInterval) cell.append(make("small", {}, `${shown(low, column)} to ${shown(high, column)}`));
     if (isMain && text) cell.append(this.#bar(value, hasInterval ? low : value, hasInterval ? high : value));
     return cell;

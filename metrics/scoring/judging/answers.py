@@ -161,7 +161,7 @@ def _part(
         frequencies = dict.fromkeys(SCALE, float("nan"))
     replicates, units = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where), clusters)
     intervals = {
-        "mean_score": percentile_interval(replicates[:, 0], units),
+        "mean_score": percentile_interval(replicates[:, 0], *units),
         "exact_match": share_interval(matched, clusters),
     }
     return {

@@ -166,7 +166,8 @@ def _part(
     rng = part_generator(settings.seed, where)
     replicates, units = bootstrap_scores(list(columns.values()), settings.resamples, rng, clusters)
     intervals = {
-        dimension: percentile_interval(values, units) for dimension, values in zip(columns, replicates.T, strict=True)
+        dimension: percentile_interval(values, scored)
+        for dimension, values, scored in zip(columns, replicates.T, units, strict=True)
     }
     found: dict[str, Any] = {dimension: _dimension(items, intervals[dimension]) for dimension, items in columns.items()}
     undefined = [dimension for dimension in columns if np.isnan(found[dimension]["score"])]
@@ -174,7 +175,7 @@ def _part(
         message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
         warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
     total = float("nan") if undefined else summed_score(list(columns.values()), SCALE)
-    summed = percentile_interval(replicates.sum(axis=1), units)
+    summed = percentile_interval(replicates.sum(axis=1), min(units))
     listed = listed_intervals({"sum": summed, "mean": summed.scaled(1 / len(columns))})
     listed["intervals"] |= {f"{dimension}.score": interval.described() for dimension, interval in intervals.items()}
     return found | {

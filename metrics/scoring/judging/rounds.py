@@ -160,7 +160,7 @@ def is_scored(rounds: Rounds) -> bool:
 
 def bootstrap_scores(
     columns: Sequence[Sequence[Rounds]], resamples: int, rng: np.random.Generator, clusters: Clusters | None = None
-) -> tuple[FloatArray, int]:
+) -> tuple[FloatArray, list[int]]:
     """Bootstrap replicates of mean scores, over items, because the rounds of one item are not independent.
 
     Args:
@@ -170,15 +170,15 @@ def bootstrap_scores(
         clusters: Which items belong together and are resampled together; None if they are independent.
 
     Returns:
-        Replicates, shape (resamples, k), each row on one resample; nan where it holds no score. And the number of
-        units that were resampled: items or clusters.
+        Replicates, shape (resamples, k), each row on one resample; nan where it holds no score. And how many of the
+        units that were resampled, items or clusters, have a score in each column, length k.
     """
     sums = [[sum(score for score in rounds if score is not None) for rounds in items] for items in columns]
     counts = [[sum(score is not None for score in rounds) for rounds in items] for items in columns]
     numbers = np.arange(len(columns[0])) if clusters is None else np.unique(clusters.numbers, return_inverse=True)[1]
-    units = 1 + int(numbers.max(initial=-1))
-    above, below = (np.array([np.bincount(numbers, of, units) for of in side]).T for side in (sums, counts))
-    return bootstrap_ratios(above, below, rng, resamples), units
+    n_units = 1 + int(numbers.max(initial=-1))
+    above, below = (np.array([np.bincount(numbers, of, n_units) for of in side]).T for side in (sums, counts))
+    return bootstrap_ratios(above, below, rng, resamples), np.count_nonzero(below, axis=0).tolist()
 
 
 def bootstrap_difference(
@@ -187,6 +187,7 @@ def bootstrap_difference(
     scale: Sequence[int],
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
+    clusters: Clusters | None = None,
 ) -> PairedTest:
     """Paired bootstrap of the difference of two models' summed scores, over items.
 
@@ -196,16 +197,19 @@ def bootstrap_difference(
         scale: The scores there are.
         rng: Source of the draws.
         resamples: Number of resamples.
+        clusters: Which items belong together and are resampled together; None if they are independent.
 
     Raises:
         InputError: There are no items.
-        UndefinedScoreError: Every round of a question failed.
+        UndefinedScoreError: Every round of a question failed, or items belong to fewer than 3 clusters.
 
     Examples:
         >>> bootstrap_difference([[[2], [1, 1]]], [[[0], [0, 1]]], (0, 1, 2), np.random.default_rng(0)).difference
         1.0
     """
-    replicates, _ = bootstrap_scores([*first, *second], resamples, rng)
+    if clusters is not None and clusters.n_clusters < min(3, len(first[0])):
+        raise UndefinedScoreError(f"a test over clusters needs at least 3 of them; there are {clusters.n_clusters}")
+    replicates, units = bootstrap_scores([*first, *second], resamples, rng, clusters)
     gaps = replicates[:, : len(first)].sum(axis=1) - replicates[:, len(first) :].sum(axis=1)
     difference = summed_score(first, scale) - summed_score(second, scale)
-    return paired_bootstrap(difference, gaps, len(first[0]))
+    return paired_bootstrap(difference, gaps, len(first[0]), min(units))

@@ -4,8 +4,8 @@ Source: Aronow, Samii and Assenova, "Cluster-Robust Variance Estimation for Dyad
 the mean (a regression on a constant): products of residuals count wherever two pairs have an image in common. Their
 factor for few units, n / (n - 1), and Student's t with n - 1 degrees of freedom are used, n being the number of images.
 Shares have Wilson's interval at the effective number of pairs, as in `shares`. Below `FEW_CLUSTERS` images, and where
-all pairs count alike, there are as many items as half the images: with effects of the images alone, the mean
-of any number of pairs is no surer than that.
+all pairs count alike, the images alone decide: the mean of n pairs is then as sure as that of 2 n^2 / (sum of d^2)
+independent ones, with d the number of pairs that an image is in. With equal d that is half the images.
 
 Coverage by simulation: `docs/coverage.md`.
 """
@@ -45,10 +45,11 @@ def dyadic_share_interval(right: ArrayLike, first_ids: Sequence[Hashable], secon
     if not len(values):
         return Interval.undefined(0)
     share = float(values.mean())
-    variance = dyadic_variance(values, first, second)
     # Variance is 0 where all pairs count alike.
-    if n_images < FEW_CLUSTERS or variance == 0:
-        return Interval(*wilson_of_share(share, min(len(values), n_images / 2)), "dyadic-by-image", n_images)
+    if n_images < FEW_CLUSTERS or not (variance := dyadic_variance(values, first, second)):
+        uses = np.bincount(first, minlength=n_images) + np.bincount(second, minlength=n_images)
+        by_image = 2 * len(values) ** 2 / float(uses @ uses)
+        return Interval(*wilson_of_share(share, by_image), "dyadic-by-image", n_images)
     effective = share * (1 - share) / variance
     return Interval(*wilson_of_share(share, effective, student(n_images)), "dyadic", n_images)
 

@@ -15,24 +15,26 @@ LEVEL = 0.95
 # Rounding leaves less than this between equal replicates.
 _EQUAL = 1e-12
 _NORMAL = float(ndtri((1 + LEVEL) / 2))
+FEW_UNITS = 20
+"""With fewer units the bootstrap's intervals are too narrow."""
 KINDS: Mapping[str, str] = {
     "wilson": "Wilson score interval of a share of independent items",
     "wilson-unread": "Wilson score interval; images were not read, so questions that share one count as independent",
     "wilson-clustered": "Wilson score interval at the effective number of items, from a cluster-robust variance",
-    "wilson-by-cluster": "Wilson score interval in which every cluster counts as one item, as clusters are few, or all "
-    "have the same share",
+    "wilson-by-cluster": "Wilson score interval in which the items of a cluster count as one, as clusters are few, or "
+    "all have the same share",
     "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
-    "dyadic-by-image": "Wilson score interval in which two images count as one item, as images are few, or all pairs "
+    "dyadic-by-image": "Wilson score interval in which two images count as one pair, as images are few, or all pairs "
     "count alike",
     "mean-of-two": "intervals of two shares, combined",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
     "finite-population": "of the score on all items, from a random sample of them",
-    "constant": "no interval: all resamples give the same, which says nothing of how sure it is",
-    "none": "no interval: there are too few units",
+    "constant": "no interval, as all resamples give the same score, which says nothing of how sure it is",
+    "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
 """Kinds of 95 % intervals, as results name them, in words."""
-FEW_UNITS = 20
-"""With fewer units the bootstrap's intervals are too narrow."""
+PLAIN = ("wilson", "mean-of-two", "bootstrap")
+"""Kinds that allow for nothing that items have in common."""
 
 
 @dataclass(frozen=True)

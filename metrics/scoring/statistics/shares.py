@@ -5,20 +5,22 @@ share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; M
 arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. The share's variance as of independent items,
 divided by it, gives an effective number of items (Kish), at which Wilson's interval is taken with Student's t of G - 1
 degrees of freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998). Below `FEW_CLUSTERS`
-an estimated variance is too unsure: there, and where all clusters have the same share, every cluster counts as one
-item, which is as wide as it can have to be.
+an estimated variance is too unsure: there, and where all clusters have the same share, the items of a cluster count as
+one answer, which is as wide as it can have to be. Of clusters of different sizes m, (sum of m)^2 / (sum of m^2) count.
 
 Coverage by simulation: `docs/coverage.md`.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eyechart.metrics.scoring.errors import UndefinedScoreError
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_interval, wilson_of_share
 from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
@@ -39,15 +41,15 @@ class Clusters:
     are_known: bool = True
 
     @classmethod
-    def of(cls, names: Sequence[Hashable | None] | None, n: int) -> "Clusters":
+    def of(cls, names: Sequence[str | float | None] | None, n: int) -> "Clusters":
         """Clusters from a name for each item.
 
         Args:
-            names: Shape (n,), None where an item's cluster is not known; None if all items are independent.
+            names: Shape (n,), None or nan where an item's cluster is not known; None if all items are independent.
             n: Number of items.
 
         Raises:
-            InputError: There are not n names.
+            InputError: There are not n names, or one is neither a string nor a number.
 
         Examples:
             >>> Clusters.of(["cat", "dog", "cat"], 3).numbers.tolist()
@@ -55,10 +57,13 @@ class Clusters:
         """
         if names is None:
             return cls(np.arange(n))
+        if isinstance(names, str) or not hasattr(names, "__len__"):
+            raise InputError(f"clusters must be a list with a value per row; it is {names!r:.60}")
         check_lengths(predictions=range(n), clusters=names)
-        number: dict[Hashable, int] = {}
-        found = [number.setdefault((row,) if name is None else name, len(number)) for row, name in enumerate(names)]
-        return cls(np.array(found, dtype=np.int64), are_known=any(name is not None for name in names))
+        number: dict[Any, int] = {}
+        known = [_known_name(row, name) for row, name in enumerate(names)]
+        found = [number.setdefault((row,) if name is None else name, len(number)) for row, name in enumerate(known)]
+        return cls(np.array(found, dtype=np.int64), are_known=any(name is not None for name in known))
 
     @property
     def n_clusters(self) -> int:
@@ -68,6 +73,15 @@ class Clusters:
     def select(self, rows: ArrayLike) -> "Clusters":
         """Those of some items."""
         return Clusters(self.numbers[np.asarray(rows)], self.are_known)
+
+
+def _known_name(row: int, name: Any) -> str | Real | None:
+    if name is not None and not isinstance(name, str | Real):
+        raise InputError(
+            f"clusters[{row}] is {name!r:.60}; it must be a string, a number, or None where it is not known"
+        )
+    # Tables have nan for what is not there.
+    return None if name != name else name
 
 
 def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interval:
@@ -98,7 +112,8 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
         return Interval(*wilson_interval(round(values.sum()), n), kind, n)
     share = float(values.mean())
     if n_clusters < FEW_CLUSTERS or not (variance := clustered_variance(values, clusters.numbers)):
-        return Interval(*wilson_of_share(share, n_clusters), "wilson-by-cluster", n_clusters)
+        sizes = np.bincount(clusters.numbers)
+        return Interval(*wilson_of_share(share, n**2 / float(sizes @ sizes)), "wilson-by-cluster", n_clusters)
     effective = share * (1 - share) / variance
     return Interval(*wilson_of_share(share, effective, student(n_clusters)), "wilson-clustered", n_clusters)
 
@@ -114,9 +129,11 @@ def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> float
         >>> clustered_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1]))
         0.25
     """
-    sums = np.bincount(clusters, weights=values - values.mean())
+    n = len(values)
+    # Times n, whole numbers stay whole, and the variance of clusters that are all alike is 0 and not a rounding error.
+    sums = np.bincount(clusters, weights=n * values - values.sum())
     n_clusters = len(np.unique(clusters))
-    return float(np.einsum("i,i", sums, sums) * n_clusters / (n_clusters - 1) / len(values) ** 2)
+    return float(np.einsum("i,i", sums, sums) * n_clusters / (n_clusters - 1) / n**4)
 
 
 def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, of_second: Clusters) -> Interval:

@@ -49,7 +49,8 @@ def student_test(mean: float, deviation: float, n: int, units: int) -> PairedTes
 
     Args:
         mean: The difference.
-        deviation: Its standard deviation; where that is 0, of a difference other than 0, the p-value is 0.
+        deviation: Its standard deviation. Where that is 0 there is no interval, and the p-value of a difference other
+            than 0 is 0.
         n: Number of items.
         units: Number of independent units, at least 2.
 
@@ -58,9 +59,10 @@ def student_test(mean: float, deviation: float, n: int, units: int) -> PairedTes
         >>> round(found.p_value, 3), [round(end, 3) for end in found.interval]
         (0.051, [-0.0, 0.2])
     """
+    if not deviation:
+        return PairedTest(mean, 1.0 if mean == 0 else 0.0, n)
     margin = deviation * student(units)
-    certain = 1.0 if mean == 0 else 0.0
-    p_value = float(2 * student_t.sf(abs(mean) / deviation, units - 1)) if deviation else certain
+    p_value = float(2 * student_t.sf(abs(mean) / deviation, units - 1))
     return PairedTest(mean, p_value, n, (mean - margin, mean + margin))
 
 
@@ -190,7 +192,7 @@ def bootstrap_srcc_difference(
     return paired_bootstrap(difference, replicates[0] - replicates[1], len(np.asarray(references)))
 
 
-def paired_bootstrap(difference: float, replicates: FloatArray, n: int) -> PairedTest:
+def paired_bootstrap(difference: float, replicates: FloatArray, n: int, units: int | None = None) -> PairedTest:
     """The test that replicates of a difference give, each of both models on the same resampled items.
 
     Args:
@@ -198,6 +200,7 @@ def paired_bootstrap(difference: float, replicates: FloatArray, n: int) -> Paire
         replicates: Of the difference, shape (resamples,); nan where it is undefined. The smallest p-value is
             2 / (resamples + 1).
         n: Number of items.
+        units: Number of the units that were resampled, where that is not n.
 
     Raises:
         UndefinedScoreError: No replicate is defined.
@@ -208,7 +211,7 @@ def paired_bootstrap(difference: float, replicates: FloatArray, n: int) -> Paire
     """
     if np.isnan(replicates).all():
         raise UndefinedScoreError("the score is undefined on every resample")
-    interval = percentile_interval(replicates, n)
+    interval = percentile_interval(replicates, n if units is None else units)
     return PairedTest(difference, _two_sided(replicates), n, (interval.low, interval.high))
 
 

@@ -24,7 +24,8 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import Comparison, compare
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.tasks import get_task, headline_of
-from eyechart.metrics.scores import spec, value_at
+from eyechart.metrics.score_spec import value_at
+from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 from eyechart.metrics.scoring.quality.pooling import pool
@@ -33,13 +34,14 @@ from tests.evaluators.finished_runs import answer, evaluated, write
 OPTIONS = ["Good", "Fair", "Poor"]
 
 
-def choices(right: str, first: int = 0, **fields: Any) -> Any:
-    """Questions answered right ("1") or wrong ("0"), or with nothing ("-")."""
+def choices(right: str, clusters: Sequence[str] = (), first: int = 0, **fields: Any) -> Any:
+    """Questions answered right ("1") or wrong ("0"), or with nothing ("-"), and what they share."""
     letters = {"1": "A", "0": "B", "-": None}
     rows = [
         answer(f"q{first + place}", options=OPTIONS, answer="A", choice=letters[mark], correct=mark == "1")
         for place, mark in enumerate(right)
     ]
+    rows = [row | {"cluster": clusters[place] if clusters else None} for place, row in enumerate(rows)]
     scores = {"accuracy": right.count("1") / len(right), "n": len(right), "fallback": "wrong"}
     return evaluated(**{"predictions": rows, "scores": scores, **fields})
 
@@ -82,10 +84,41 @@ def test_right_and_wrong_answers(compared: Any) -> None:
     assert one.only_first == ("q2", "q3", "q4", "q5", "q6", "q7") and one.only_second == ("q9",)
     assert one.difference == pytest.approx(5 / 12)
     assert one.p_value == pytest.approx(stats.binomtest(6, 7).pvalue) == one.p_holm
-    # Normal approximation of the paired difference.
-    margin = 1.96 * np.std([0, 0, *[1] * 6, 0, -1, 0, 0]) / np.sqrt(12)
-    assert np.allclose(one.interval, (5 / 12 - margin, 5 / 12 + margin), atol=0.1)
+    assert np.isnan(one.interval).all(), "twelve items are too few for a bootstrap"
     assert not found.refused and not found.only_in_one
+
+
+def test_the_interval_of_a_difference_of_shares(compared: Any) -> None:
+    (one,) = compared([choices("1111111100-1" * 5)], [choices("1100000001-1" * 5)]).differences
+    # Normal approximation of the paired difference.
+    margin = 1.96 * np.std([0, 0, *[1] * 6, 0, -1, 0, 0]) / np.sqrt(60)
+    assert np.allclose(one.interval, (5 / 12 - margin, 5 / 12 + margin), atol=0.02)
+
+
+def test_questions_that_share_images_are_tested_over_images(compared: Any) -> None:
+    """120 questions about 60 images; where the first model is right alone, it is so about the whole image."""
+    first, second = "11" * 30 + "00" * 10 + "11" * 20, "11" * 30 + "11" * 2 + "00" * 28
+    clusters = [f"image {place // 2}" for place in range(120)]
+    (one,) = compared([choices(first, clusters)], [choices(second, clusters)]).differences
+    gaps = (np.array(list(first), dtype=float) - np.array(list(second), dtype=float))[::2]
+    # All questions of an image are alike, so this is Student's test over images.
+    expected = stats.ttest_1samp(gaps, 0)
+    assert (one.test, one.n) == ("clustered", 120)
+    assert one.p_value == pytest.approx(expected.pvalue)
+    assert one.interval == pytest.approx(tuple(expected.confidence_interval()))
+    # One of the runs is of a version that did not write them.
+    assert compared([choices(first)], [choices(second, clusters)]).differences == (one,)
+    (alone,) = compared([choices(first)], [choices(second)]).differences
+    assert alone.test == "McNemar, exact" and alone.p_value < one.p_value
+
+
+def test_few_clusters_have_no_test(compared: Any) -> None:
+    clusters = ["a", "b"] * 10
+    (one,) = compared([choices("1" * 20, clusters)], [choices("0" * 20, clusters)]).differences
+    assert np.isnan(one.p_value) and "at least 3 of them; there are 2" in one.note
+    clusters = ["a", "b", "c", "d"] * 5
+    (one,) = compared([choices("1" * 20, clusters)], [choices("0" * 20, clusters)]).differences
+    assert one.p_value == pytest.approx(2 * 0.5**20) and np.isnan(one.interval).all()
 
 
 def test_holm_is_over_all_tests(compared: Any) -> None:

@@ -9,7 +9,8 @@ from eyechart.evaluators.evaluation.averages import AVERAGE, AVERAGED_SCORES
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board
-from eyechart.metrics.scores import Unit, specs_of
+from eyechart.metrics.score_spec import Unit
+from eyechart.metrics.scores import specs_of
 
 STARTED = "2026-05-01T12:00:00+00:00"
 

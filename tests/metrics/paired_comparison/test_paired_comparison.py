@@ -9,7 +9,7 @@ import eyechart.metrics
 from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreWarning
 
 PREFERENCES = {"consistency", "accuracy_consistent", "accuracy_all"}
-PREFERENCES |= {f"{name}_ci95" for name in PREFERENCES}
+PREFERENCES |= {f"{name}_ci95" for name in (*PREFERENCES, "first_rate")} | {"intervals"}
 PREFERENCES |= {"first_rate", "second_rate", "draw_rate", "unmatched", "equal_quality", "n_consistent", "n_pairs"}
 PREFERENCES |= {"extraction"}
 CORRELATIONS = {"srcc", "plcc", "krcc", "plcc_fitted", "srcc_ci95", "plcc_ci95", "n_images"}

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution, choice_scores, random_guess, yes_no_scores
 from eyechart.metrics.scoring.choices.reading import read_choices
@@ -45,11 +46,14 @@ def test_groups_hold_the_same_scores() -> None:
     choices = [["Yes", "No"], ["Yes", "No"], ["a", "b", "c"], ["a", "b", "c"]]
     found = _scores(["Yes", "Yes", "C", "?"], ["A", "B", "C", "A"], choices, {"kind": ["x", "x", "y", "y"]})
     assert found["accuracy"] == 0.5 and found["n"] == 4
+    # Of one of one, only the lower end is away from the share; of none of one, only the upper one; the mean halves it.
+    reach = (1 - binomtest(1, 1).proportion_ci(method="wilson").low) / 2
     assert found["by_kind"]["x"]["yes_no"] == {
         "yes": 1.0,
         "no": 0.0,
         "all": 0.5,
         "mean": 0.5,
+        "mean_ci95": pytest.approx([0.5 - reach, 0.5 + reach]),
         "n_yes": 1,
         "n_no": 1,
     }

@@ -1,7 +1,9 @@
 import math
 import runpy
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.items import Items
 from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 TABLES = runpy.run_path(str(Path(__file__).with_name("ql_bench_tables.py")))
 TYPES = ("yes-or-no", "what", "how")
@@ -84,9 +87,16 @@ def test_score_cc_is_answer_rate_times_answer_accuracy_in_the_papers_tables(imag
         assert rate * accuracy / 100 == pytest.approx(printed[2 * kind], abs=0.0015)
 
 
+def _counted(n: int, n_refused: int, right: int, rightly_refused: int) -> dict[str, Any]:
+    """Scores of questions of which so many had these outcomes."""
+    answers = ["right answer"] * right + ["wrong answer"] * (n - n_refused - right)
+    refusals = ["right refusal"] * rightly_refused + ["wrong refusal"] * (n_refused - rightly_refused)
+    return awareness_shares([False] * len(answers) + [True] * len(refusals), [*answers, *refusals])
+
+
 def test_llava_next_8b_on_what_questions() -> None:
     # 628 of 913 right, 10 refused: 0.98905 * 0.69546 = 0.68784.
-    found = awareness_shares(n=913, n_refused=10, right=628, rightly_refused=10)
+    found = _counted(n=913, n_refused=10, right=628, rightly_refused=10)
     assert f"{found['answer_rate']:.5f} * {found['answer_accuracy']:.5f}" == "0.98905 * 0.69546"
     assert found["answer_rate"] * found["answer_accuracy"] == pytest.approx(0.68784, abs=5e-6)
     assert f"{found['score_cc']:.3f} + {found['score_rc']:.3f}" == "68.784 + 1.095"
@@ -178,7 +188,7 @@ def test_identities(n: int, data: st.DataObject) -> None:
     answered = data.draw(st.integers(0, n))
     right = data.draw(st.integers(0, answered))
     rightly_refused = data.draw(st.integers(0, n - answered))
-    found = awareness_shares(n, n - answered, right, rightly_refused)
+    found = _counted(n, n - answered, right, rightly_refused)
     if answered:
         assert found["score_cc"] == pytest.approx(100 * found["answer_rate"] * found["answer_accuracy"])
     else:
@@ -300,7 +310,34 @@ def test_bad_rows(arguments: dict, message: str) -> None:
         read_self_awareness(**(ROWS | arguments))
 
 
-@pytest.mark.parametrize("counts", [(0, 0, 0, 0), (4, 5, 0, 0), (4, 2, 3, 0), (4, 2, 1, 3), (4, 2, -1, 0)])
-def test_counts_that_do_not_fit_together(counts: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match=r"n_refused=.*; needed: n >= 1"):
-        awareness_shares(*counts)
+@pytest.mark.parametrize(
+    ("refused", "outcomes", "message"),
+    [([], [], "refused is empty"), ([True], ["right refusal"] * 2, "outcomes has 2 rows and refused has 1")],
+)
+def test_columns_that_do_not_fit_together(refused: list[bool], outcomes: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        awareness_shares(refused, outcomes)
+
+
+def test_questions_about_one_image_depend_on_each_other() -> None:
+    """60 images with two questions each; both are right or both are wrong, and one image's are refused."""
+    right = np.repeat(np.arange(60) % 3 > 0, 2)
+    outcomes = np.where(right, "right answer", "wrong answer").astype(object)
+    refused = np.arange(120) < 2
+    outcomes[:2] = "right refusal", "wrong refusal"
+    clusters = Clusters.of([number // 2 for number in range(120)], 120)
+    found = awareness_shares(refused, outcomes.tolist(), clusters)
+    assert found["intervals"]["score_cc"] == {"kind": "wilson-clustered", "units": 60}
+    assert found["intervals"]["answer_accuracy"] == {"kind": "wilson-clustered", "units": 59}
+    for name, flags, rows, scale in (
+        ("score_cc", right & ~refused, np.arange(120), 100),
+        ("score_rc", np.arange(120) == 0, np.arange(120), 100),
+        ("score_sa", (right & ~refused) | (np.arange(120) == 0), np.arange(120), 100),
+        ("answer_rate", ~refused, np.arange(120), 1),
+        ("answer_accuracy", right[2:], np.arange(2, 120), 1),
+    ):
+        expected = share_interval(flags, clusters.select(rows))
+        assert found[f"{name}_ci95"] == pytest.approx([scale * expected.low, scale * expected.high])
+    alone = awareness_shares(refused, outcomes.tolist())
+    assert np.ptp(found["score_cc_ci95"]) > 1.3 * np.ptp(alone["score_cc_ci95"])
+    assert {one["kind"] for one in alone["intervals"].values()} == {"wilson"}

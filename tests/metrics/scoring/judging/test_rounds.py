@@ -19,6 +19,7 @@ from eyechart.metrics.scoring.judging.rounds import (
     summed_score,
 )
 from eyechart.metrics.scoring.statistics.intervals import percentile_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 SCALE = (0, 1, 2)
 # Q-Bench (arXiv:2309.14181), Table 3: P_0, P_1, P_2 in percent and the score, for completeness, precision and
@@ -127,24 +128,40 @@ def test_intervals_are_over_items_and_not_over_rounds() -> None:
     once = [[int(score)] for score in rng.integers(0, 3, 100)]
     repeated = [rounds * 5 for rounds in once]
     of_once, of_repeated = (
-        percentile_interval(bootstrap_scores([items], 2000, np.random.default_rng(1))[:, 0])
+        percentile_interval(bootstrap_scores([items], 2000, np.random.default_rng(1))[0][:, 0], 100)
         for items in (once, repeated)
     )
     # Five equal rounds of an image tell no more than one.
-    assert of_once == pytest.approx(of_repeated)
+    assert (of_once.low, of_once.high) == pytest.approx((of_repeated.low, of_repeated.high))
     half = 1.96 * np.std(once) / math.sqrt(100)
-    assert of_once[1] - of_once[0] == pytest.approx(2 * half, rel=0.1)
+    assert of_once.high - of_once.low == pytest.approx(2 * half, rel=0.1)
+
+
+def test_items_of_a_cluster_are_resampled_together() -> None:
+    items = [[score] for score in np.random.default_rng(0).integers(0, 3, 40).tolist()]
+    doubled = [one for one in items for _ in range(2)]
+    clusters = Clusters.of([f"image {number // 2}" for number in range(80)], 80)
+    replicates, scored = bootstrap_scores([doubled], 200, np.random.default_rng(1), clusters)
+    alone, _ = bootstrap_scores([items], 200, np.random.default_rng(1))
+    assert replicates == pytest.approx(alone) and scored == [40]
+
+
+def test_items_without_a_score_are_no_units() -> None:
+    columns = [[[1], [None], [2], [0]], [[None], [None], [2], [1, None]]]
+    assert bootstrap_scores(columns, 5, np.random.default_rng(0))[1] == [3, 2]
+    clusters = Clusters.of(["a", "a", "b", "b"], 4)
+    assert bootstrap_scores(columns, 5, np.random.default_rng(0), clusters)[1] == [2, 1]
 
 
 def test_dimensions_share_their_resamples() -> None:
     items = [[0, 1], [2, None], [1, 1]]
     opposite = [[2, 1], [0, None], [1, 1]]
-    found = bootstrap_scores([items, opposite], 50, np.random.default_rng(0))
+    found, _ = bootstrap_scores([items, opposite], 50, np.random.default_rng(0))
     assert found.shape == (50, 2) and found.sum(axis=1) == pytest.approx(2)
 
 
 def test_resamples_without_a_score_are_nan() -> None:
-    found = bootstrap_scores([[[None], [2]]], 200, np.random.default_rng(0))[:, 0]
+    found = bootstrap_scores([[[None], [2]]], 200, np.random.default_rng(0))[0][:, 0]
     assert np.isnan(found).any() and set(found[~np.isnan(found)]) == {2.0}
 
 
@@ -162,7 +179,22 @@ def test_differences_without_failed_rounds_against_the_t_test() -> None:
         assert found.p_value == pytest.approx(expected.pvalue, abs=0.03)
         assert found.interval == pytest.approx(tuple(expected.confidence_interval()), abs=0.01)
     same = bootstrap_difference(one, one, SCALE, np.random.default_rng(0))
-    assert (same.difference, same.p_value, same.interval, same.n) == (0.0, 1.0, (0.0, 0.0), 200)
+    assert (same.difference, same.p_value, same.n) == (0.0, 1.0, 200)
+    assert all(map(math.isnan, same.interval)), "all resamples are equal, which says nothing of how sure that is"
+
+
+def test_differences_of_images_with_several_texts() -> None:
+    """Four equal texts of an image tell no more than one."""
+    rng = np.random.default_rng(4)
+    first, second = rng.integers(0, 3, (2, 50, 1))
+    alone = bootstrap_difference([first.tolist()], [second.tolist()], SCALE, np.random.default_rng(0))
+    one, other = ([np.repeat(scores, 4, axis=0).tolist()] for scores in (first, second))
+    clusters = Clusters(np.repeat(np.arange(50), 4))
+    found = bootstrap_difference(one, other, SCALE, np.random.default_rng(0), clusters=clusters)
+    assert (found.difference, found.p_value, found.n) == (pytest.approx(alone.difference), alone.p_value, 200)
+    assert found.interval == pytest.approx(alone.interval)
+    with pytest.raises(UndefinedScoreError, match="at least 3 of them; there are 2"):
+        bootstrap_difference(one, other, SCALE, np.random.default_rng(0), clusters=Clusters(np.arange(200) % 2))
 
 
 def test_differences_pool_rounds_as_the_score_does() -> None:
@@ -170,7 +202,7 @@ def test_differences_pool_rounds_as_the_score_does() -> None:
     first, second = [[2] * 5, [0, None, None, None, None]], [[2] * 5, [1, None, None, None, None]]
     found = bootstrap_difference([first], [second], SCALE, np.random.default_rng(0))
     assert (summed_score([first], SCALE), found.difference) == pytest.approx((10 / 6, -1 / 6))
-    assert found.interval == pytest.approx((-1.0, 0.0))
+    assert all(map(math.isnan, found.interval)), "two images are too few for an interval"
     with pytest.raises(UndefinedScoreError, match="no score in any round"):
         bootstrap_difference([[[None]]], [[[1]]], SCALE, np.random.default_rng(0))
     with pytest.raises(InputError, match="empty"):

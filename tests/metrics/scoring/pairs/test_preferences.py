@@ -9,13 +9,15 @@ from scipy.stats import binomtest
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, check_pairs
 from eyechart.metrics.scoring.pairs.preferences import preference_scores, read_pairs, winners
+from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
 
 REPLIES = st.sampled_from(["A", "B", "?"])
 ROWS = st.lists(st.tuples(REPLIES, REPLIES, st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
 
 
 def _scores(forward: str, reverse: str, first: list[float], second: list[float]) -> dict:
-    return preference_scores(read_pairs(list(forward), list(reverse), _pairs(first, second)))
+    pairs = _pairs(first, second)
+    return preference_scores(read_pairs(list(forward), list(reverse), pairs), pairs)
 
 
 def _pairs(first: list[float], second: list[float]) -> Pairs:
@@ -43,6 +45,7 @@ def test_by_hand() -> None:
     for name, right, n in (("consistency", 4, 7), ("accuracy_consistent", 2, 3), ("accuracy_all", 2, 6)):
         interval = binomtest(right, n).proportion_ci(method="wilson")
         assert found[f"{name}_ci95"] == pytest.approx([interval.low, interval.high])
+        assert found["intervals"][name] == {"kind": "dyadic-by-image", "units": 2 * n}
 
 
 def test_a_model_that_always_says_first() -> None:
@@ -50,6 +53,9 @@ def test_a_model_that_always_says_first() -> None:
     assert found["consistency"] == found["accuracy_all"] == 0
     assert math.isnan(found["accuracy_consistent"]) and all(map(math.isnan, found["accuracy_consistent_ci95"]))
     assert found["first_rate"] == 1
+    wilson = binomtest(4, 4).proportion_ci(method="wilson")
+    assert found["first_rate_ci95"] == pytest.approx([wilson.low, 1.0])
+    assert found["intervals"]["accuracy_consistent"] == {"kind": "none", "units": 0}
 
 
 def test_two_draws_are_not_consistent() -> None:
@@ -81,6 +87,21 @@ def test_swapping_the_images_of_every_pair_changes_nothing(rows: list[tuple[str,
     found = _scores("".join(forward), "".join(reverse), list(first), list(second))
     swapped = _scores("".join(reverse), "".join(forward), list(second), list(first))
     np.testing.assert_equal(swapped, found)
+
+
+def test_pairs_that_share_images_have_dyadic_intervals() -> None:
+    rng = np.random.default_rng(0)
+    sides = np.concatenate([rng.permutation(60).reshape(2, -1) for _ in range(12)], axis=1)
+    first, second = ([str(image) for image in side] for side in sides)
+    skilled = rng.random(60) < 0.6
+    pairs = check_pairs(first, second, sides[0], sides[1])
+    better = np.where((sides[0] > sides[1]) == (skilled[sides[0]] | skilled[sides[1]]), "A", "B")
+    found = preference_scores(read_pairs(list(better), ["B" if one == "A" else "A" for one in better], pairs), pairs)
+    expected = dyadic_share_interval(skilled[sides[0]] | skilled[sides[1]], first, second)
+    assert found["accuracy_all_ci95"] == [expected.low, expected.high]
+    assert found["intervals"]["accuracy_all"] == {"kind": "dyadic", "units": 60}
+    wilson = binomtest(round(found["accuracy_all"] * 360), 360).proportion_ci(method="wilson")
+    assert expected.high - expected.low > 1.2 * (wilson.high - wilson.low)
 
 
 @pytest.mark.parametrize(

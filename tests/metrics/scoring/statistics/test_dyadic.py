@@ -4,10 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 from scipy.stats import ttest_rel
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
-from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
+from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference, dyadic_share_interval, dyadic_variance
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval, wilson_of_share
 from eyechart.metrics.scoring.statistics.significance import mcnemar
 
 
@@ -60,9 +64,107 @@ def test_false_positives_where_images_matter() -> None:
 def test_no_difference_and_a_whole_one() -> None:
     ids = ([0, 1, 2, 3], [1, 2, 3, 0])
     same = dyadic_mean_difference([1, 0, 1, 1], [1, 0, 1, 1], *ids)
-    assert (same.difference, same.interval, same.p_value) == (0.0, (0.0, 0.0), 1.0)
+    assert (same.difference, same.p_value) == (0.0, 1.0)
     whole = dyadic_mean_difference([1] * 4, [0] * 4, *ids)
-    assert (whole.difference, whole.interval, whole.p_value) == (1.0, (1.0, 1.0), 0.0)
+    assert (whole.difference, whole.p_value) == (1.0, 0.0)
+    assert all(map(math.isnan, (*same.interval, *whole.interval))), "pairs that are all alike do not say how sure it is"
+
+
+PAIRS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 50), st.integers(0, 50)).filter(lambda pair: pair[1] != pair[2]),
+    min_size=1,
+    max_size=150,
+)
+
+
+@pytest.mark.parametrize("n_images", [6, 20])
+def test_the_variance_is_a_double_sum_over_pairs(n_images: int) -> None:
+    """Also where a pair comes twice, which has both images in common and counts once."""
+    rng = np.random.default_rng(n_images)
+    for _ in range(20):
+        first, second = pairs_of(n_images, 5, rng)
+        effects = rng.normal(size=n_images)
+        values = effects[first] + effects[second] + 0.3 * rng.normal(size=len(first))
+        residuals = values - values.mean()
+        total = 0.0
+        for one, pair in enumerate(zip(first, second, strict=True)):
+            for other, more in enumerate(zip(first, second, strict=True)):
+                if {*pair} & {*more}:
+                    total += residuals[one] * residuals[other]
+        expected = max(total * n_images / (n_images - 1), np.square(residuals).sum()) / len(first) ** 2
+        assert dyadic_variance(values, first, second) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_share_by_hand() -> None:
+    rng = np.random.default_rng(5)
+    first, second = pairs_of(60, 12, rng)
+    effects = rng.normal(size=60)
+    right = effects[first] + effects[second] + rng.normal(size=360) > 0
+    share, t = right.mean(), stats.t.ppf(0.975, 59)
+    n = share * (1 - share) / dyadic_variance(right.astype(float), first, second)
+    centre = (share + t**2 / (2 * n)) / (1 + t**2 / n)
+    half = t / (1 + t**2 / n) * math.sqrt(share * (1 - share) / n + t**2 / (4 * n**2))
+    found = dyadic_share_interval(right, first.tolist(), second.tolist())
+    assert (found.low, found.high) == pytest.approx((centre - half, centre + half))
+    assert (found.kind, found.units) == ("dyadic", 60)
+
+
+def test_pairs_without_a_common_image_are_hardly_wider_than_independent_ones() -> None:
+    right = np.random.default_rng(0).random(400) < 0.7
+    found = dyadic_share_interval(right, range(400), range(400, 800))
+    low, high = wilson_interval(int(right.sum()), 400)
+    assert (found.kind, found.units) == ("dyadic", 800)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-3)
+
+
+@pytest.mark.parametrize("n_images", [2, 10, 38])
+def test_few_images_decide(n_images: int) -> None:
+    first, second = pairs_of(n_images, 6, np.random.default_rng(1))
+    right = np.arange(len(first)) % 3 > 0
+    found = dyadic_share_interval(right, first.tolist(), second.tolist())
+    assert (found.kind, found.units) == ("dyadic-by-image", n_images)
+    assert (found.low, found.high) == pytest.approx(wilson_of_share(right.mean(), n_images / 2))
+
+
+def test_an_image_in_all_pairs_decides_alone() -> None:
+    found = dyadic_share_interval([True] * 30, [0] * 30, range(1, 31))
+    assert (found.kind, found.units) == ("dyadic-by-image", 31)
+    assert (found.low, found.high) == pytest.approx(wilson_of_share(1.0, 2 * 30**2 / (30**2 + 30)))
+    assert found.high - found.low > 0.6
+
+
+def test_all_alike() -> None:
+    first, second = pairs_of(100, 4, np.random.default_rng(2))
+    found = dyadic_share_interval([0.5] * 200, first.tolist(), second.tolist())
+    assert (found.kind, found.units) == ("dyadic-by-image", 100)
+    assert (found.low, found.high) == pytest.approx(wilson_of_share(0.5, 50))
+
+
+def test_no_pairs_and_one() -> None:
+    nothing = dyadic_share_interval([], [], [])
+    assert math.isnan(nothing.low) and math.isnan(nothing.high) and (nothing.kind, nothing.units) == ("none", 0)
+    one = dyadic_share_interval([True], ["a"], ["b"])
+    assert (one.low, one.high) == pytest.approx(wilson_interval(1, 1)) and one.units == 2
+
+
+@given(PAIRS, st.permutations(range(51)), st.randoms(use_true_random=False))
+def test_names_order_and_sides_change_nothing(pairs: list[tuple[bool, int, int]], names: list[int], random) -> None:
+    right, first, second = zip(*pairs, strict=True)
+    expected = dyadic_share_interval(right, first, second)
+    changed = [(flag, names[other], names[one]) for flag, one, other in pairs]
+    random.shuffle(changed)
+    found = dyadic_share_interval(*zip(*changed, strict=True))
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (found.kind, found.units) == (expected.kind, expected.units)
+
+
+@given(PAIRS)
+def test_never_narrower_than_independent_pairs(pairs: list[tuple[bool, int, int]]) -> None:
+    right, first, second = zip(*pairs, strict=True)
+    found = dyadic_share_interval(right, first, second)
+    low, high = wilson_interval(sum(right), len(right))
+    assert found.high - found.low >= high - low - 1e-12
+    assert found.low - 1e-12 <= np.mean(right) <= found.high + 1e-12
 
 
 @pytest.mark.parametrize(

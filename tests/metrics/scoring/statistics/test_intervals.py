@@ -1,20 +1,25 @@
+"""Intervals against SciPy, published values and hand computations."""
+
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_mean
 from eyechart.metrics.scoring.statistics.intervals import (
-    bootstrap_correlations,
-    bootstrap_mean,
-    bootstrap_ratios,
-    interval_or_nan,
-    part_generator,
+    FEW_UNITS,
+    KINDS,
+    Interval,
+    listed_intervals,
     percentile_interval,
+    student,
     wilson_interval,
+    wilson_of_share,
 )
-from eyechart.metrics.scoring.statistics.resampling import resampled_counts
 
 
 @pytest.mark.parametrize(
@@ -28,9 +33,9 @@ def test_wilson_against_published_values(successes: int, n: int, low: float, hig
 
 @given(st.integers(1, 500), st.data())
 def test_wilson_against_scipy(n: int, data: st.DataObject) -> None:
-    successes, level = data.draw(st.integers(0, n)), data.draw(st.sampled_from([0.5, 0.95, 0.99]))
-    expected = stats.binomtest(successes, n).proportion_ci(confidence_level=level, method="wilson")
-    low, high = wilson_interval(successes, n, level)
+    successes = data.draw(st.integers(0, n))
+    expected = stats.binomtest(successes, n).proportion_ci(method="wilson")
+    low, high = wilson_interval(successes, n)
     assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert 0 <= low <= successes / n <= high <= 1
 
@@ -41,40 +46,11 @@ def test_wilson_bad_input(successes: int, n: int) -> None:
         wilson_interval(successes, n)
 
 
-@pytest.mark.parametrize("ties", [False, True])
-def test_correlations_equal_resampling_and_ranking_anew(ties: bool) -> None:
-    rng = np.random.default_rng(5)
-    x, y = rng.normal(size=(2, 60))
-    y += x
-    if ties:
-        x, y = np.round(x, 0), np.round(y, 1)
-    found_s, found_p = bootstrap_correlations(x, y, np.random.default_rng(9), resamples=50)
-    order = np.argsort(x, kind="stable")
-    for counts, s, p in zip(resampled_counts(60, np.random.default_rng(9), 50), found_s, found_p, strict=True):
-        items = np.repeat(order, counts.astype(int))
-        assert s == pytest.approx(stats.spearmanr(x[items], y[items]).statistic, abs=1e-9)
-        assert p == pytest.approx(stats.pearsonr(x[items], y[items]).statistic, abs=1e-9)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
-def test_replicates_are_bounded_or_nan(pairs: list[tuple[int, int]], seed: int) -> None:
-    x, y = np.array(pairs, dtype=float).T
-    for replicates in bootstrap_correlations(x, y, np.random.default_rng(seed), resamples=20):
-        defined = replicates[~np.isnan(replicates)]
-        assert np.all(np.abs(defined) <= 1 + 1e-12)
-
-
-def test_ranking_of_its_own() -> None:
-    x = np.arange(30.0)
-    srcc, plcc = bootstrap_correlations(x, x, np.random.default_rng(0), resamples=10, ranking=-x)
-    assert srcc == pytest.approx(-1) and plcc == pytest.approx(1)
-
-
 def test_interval_agrees_with_scipy() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)
     y = x + rng.normal(size=300)
-    ours = percentile_interval(bootstrap_correlations(x, y, np.random.default_rng(1), resamples=4000)[0])
+    ours = percentile_interval(bootstrap_correlations(x, y, np.random.default_rng(1), resamples=4000)[0], 300)
     theirs = stats.bootstrap(
         (x, y),
         lambda a, b: stats.spearmanr(a, b).statistic,
@@ -84,51 +60,77 @@ def test_interval_agrees_with_scipy() -> None:
         method="percentile",
         random_state=np.random.default_rng(2),
     ).confidence_interval
-    assert ours == pytest.approx((theirs.low, theirs.high), abs=0.015)
-
-
-def test_large_input_in_bounded_memory() -> None:
-    # A matrix of all draws would take 8 GB here.
-    found = bootstrap_correlations(np.arange(1e6), np.arange(1e6), np.random.default_rng(0), resamples=3)
-    assert found[0] == pytest.approx(1)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.015)
+    assert (ours.kind, ours.units) == ("bootstrap", 300)
 
 
 def test_mean_of_known_spread() -> None:
     values = np.random.default_rng(0).normal(size=400)
-    low, high = percentile_interval(bootstrap_mean(values, np.random.default_rng(1), resamples=4000))
+    found = percentile_interval(bootstrap_mean(values, np.random.default_rng(1), resamples=4000), 400)
     half = 1.96 * values.std() / 20
-    assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.01)
+    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.01)
 
 
-def test_interval_of_nothing() -> None:
-    with pytest.raises(UndefinedScoreError, match="undefined on every resample"):
-        percentile_interval(np.array([np.nan, np.nan]))
-    assert np.isnan(interval_or_nan(np.array([np.nan]))).all()
-    assert interval_or_nan(np.array([0.5, np.nan, 0.5])) == [0.5, 0.5]
+@pytest.mark.parametrize("n", [20, 40, 1000])
+def test_tails_of_few_units_are_those_of_students_t(n: int) -> None:
+    replicates = np.random.default_rng(0).normal(size=2000)
+    tail = stats.norm.cdf(stats.t.ppf(0.025, n - 1) * math.sqrt(n / (n - 1)))
+    found = percentile_interval(replicates, n)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(replicates, [tail, 1 - tail])), rel=1e-12)
+    low, high = np.quantile(replicates, [0.025, 0.975])
+    assert found.low < low and high < found.high
 
 
-def test_ratios_equal_resampling_anew() -> None:
-    rng = np.random.default_rng(2)
-    below = rng.integers(0, 3, size=(8, 2))
-    above = below * rng.random((8, 2))
-    found = bootstrap_ratios(above, below, np.random.default_rng(4), resamples=30)
-    for counts, ratios in zip(resampled_counts(8, np.random.default_rng(4), 30), found, strict=True):
-        items = np.repeat(np.arange(8), counts.astype(int))
-        assert ratios == pytest.approx(above[items].sum(axis=0) / below[items].sum(axis=0))
+def test_an_interval_of_a_mean_is_as_wide_as_students() -> None:
+    values = np.random.default_rng(0).normal(size=25)
+    found = percentile_interval(bootstrap_mean(values, np.random.default_rng(1), resamples=20_000), 25)
+    expected = stats.t.interval(0.95, 24, values.mean(), stats.sem(values))
+    assert found.high - found.low == pytest.approx(expected[1] - expected[0], rel=0.05)
 
 
-def test_ratios_with_one_denominator_each_are_means() -> None:
-    values = np.random.default_rng(0).normal(size=50)
-    ratios = bootstrap_ratios(values[:, None], np.ones((50, 1)), np.random.default_rng(1), resamples=20)
-    assert ratios[:, 0] == pytest.approx(bootstrap_mean(values, np.random.default_rng(1), resamples=20))
+def test_undefined_replicates_are_left_out() -> None:
+    replicates = np.arange(100.0)
+    with_nan = np.append(replicates, [np.nan] * 50)
+    assert percentile_interval(with_nan, 30) == percentile_interval(replicates, 30)
 
 
-def test_a_part_draws_by_seed_and_name_alone() -> None:
-    draws = [part_generator(seed, part).random() for seed, part in [(0, "a"), (0, "a"), (0, "b"), (1, "a")]]
-    assert draws[0] == draws[1] and len(set(draws)) == 3
+@pytest.mark.parametrize(
+    ("replicates", "units", "kind"),
+    [
+        ([math.nan, math.nan], 100, "none"),
+        ([], 100, "none"),
+        ([0.1, 0.2, 0.3], FEW_UNITS - 1, "none"),
+        ([0.1, 0.2, 0.3], 0, "none"),
+        ([0.5, math.nan, 0.5], 100, "constant"),
+        ([0.1 + 0.2, 0.3], 100, "constant"),
+    ],
+)
+def test_no_interval(replicates: list[float], units: int, kind: str) -> None:
+    found = percentile_interval(np.array(replicates), units)
+    assert math.isnan(found.low) and math.isnan(found.high)
+    assert (found.kind, found.units) == (kind, units)
 
 
-@pytest.mark.parametrize("seed", [-1, 0.5, None, True])
-def test_bad_seed(seed: object) -> None:
-    with pytest.raises(InputError, match=f"seed is {seed!r}; it must be a whole number of at least 0"):
-        part_generator(seed, "overall")  # type: ignore[arg-type]
+@given(st.integers(1, 500), st.data())
+def test_an_effective_number_that_is_whole_gives_wilsons_interval(n: int, data: st.DataObject) -> None:
+    successes = data.draw(st.integers(0, n))
+    assert wilson_of_share(successes / n, float(n)) == wilson_interval(successes, n)
+
+
+@given(st.floats(0, 1), st.floats(0.5, 1e6), st.floats(1.01, 10))
+def test_fewer_items_never_narrow(share: float, n: float, factor: float) -> None:
+    few, many = wilson_of_share(share, n), wilson_of_share(share, n * factor)
+    assert few[1] - few[0] >= many[1] - many[0] - 1e-12
+    assert 0 <= few[0] <= share + 1e-12 and share - 1e-12 <= few[1] <= 1
+
+
+def test_students_quantile() -> None:
+    assert [student(n) for n in (2, 40, 1000)] == pytest.approx([stats.t.ppf(0.975, n - 1) for n in (2, 40, 1000)])
+
+
+def test_intervals_in_results() -> None:
+    found = {"score": Interval(0.25, 0.5, "dyadic", 60).scaled(100), "mean": Interval.undefined(3)}
+    listed = listed_intervals(found)
+    assert listed["score_ci95"] == [25.0, 50.0] and all(map(math.isnan, listed["mean_ci95"]))
+    assert listed["intervals"] == {"score": {"kind": "dyadic", "units": 60}, "mean": {"kind": "none", "units": 3}}
+    assert {one.kind for one in found.values()} <= set(KINDS)

@@ -3,7 +3,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from eyechart.metrics.scoring.statistics.intervals import bootstrap_correlations
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts, score_resamples
 
 # More than from which threads are used.

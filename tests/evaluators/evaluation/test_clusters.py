@@ -1,0 +1,218 @@
+"""What rows share, from the data to the intervals in the results, and from stored predictions back to the same ones."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from datasets import Dataset, Features, Image, Sequence, Value
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.clusters import add_clusters
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.rescoring import rescore
+from eyechart.evaluators.protocols.protocol import CLUSTER
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
+from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.tasks import get_task
+from eyechart.hub_cards.recomputing import Recomputing
+from eyechart.metrics.scoring.statistics.intervals import student, wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
+from tests.evaluators.conftest import picture
+from tests.evaluators.tasks.own_data import write_questions
+
+pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
+
+
+def reply(messages: list[dict[str, Any]]) -> str:
+    """A letter, the same whenever the same is asked."""
+    return "ABC"[hashlib.sha256(json.dumps(messages, default=lambda _: "image").encode()).digest()[0] % 3]
+
+
+def run(task: str, folder: Path, **data: Any) -> tuple[Evaluation, TaskResult]:
+    """A run with images that are read, and what it leaves."""
+    bound = evaluator(task)
+    made = bound.run(bound.prepare_pipeline(reply), load_data(bound.definition, **data))
+    write_run(folder, collect([made], [], "2026-11-21T10:00:00+00:00"), [made])
+    return made, read_results(folder).tasks[0]
+
+
+def clusters_of(folder: Path) -> dict[str, str | None]:
+    rows = parquet.read_table(folder / "predictions.parquet", columns=["id", "cluster"]).to_pylist()
+    return {row["id"]: row["cluster"] for row in rows}
+
+
+@pytest.mark.parametrize("task", ["mmbench/en", "aes_bench/perception", "q_bench/perception"])
+def test_questions_about_one_image_are_a_cluster_in_the_results(task: str, tmp_path: Path) -> None:
+    _, result = run(task, tmp_path, is_mini=True)
+    loaded = load_data(get_task(task), is_mini=True).dataset
+    images = [row["images"][0].convert("RGB").tobytes() for row in loaded]
+    found = clusters_of(tmp_path)
+    assert None not in found.values()
+    by_image: dict[bytes, set[str | None]] = {}
+    for row, image in zip(loaded, images, strict=True):
+        by_image.setdefault(image, set()).add(found[row["id"]])
+    # One name for each image, and another one for another image.
+    assert {len(names) for names in by_image.values()} == {1}
+    assert len(set().union(*by_image.values())) == len(by_image)
+    assert result.scores is not None
+    key = result.headline_spec().key
+    n, n_images = result.headline_spec().n(result.scores), len(by_image)
+    expected = "wilson" if n == n_images else "wilson-clustered" if n_images >= 40 else "wilson-by-cluster"
+    assert result.scores["intervals"][key] == {"kind": expected, "units": n_images}
+    assert (expected == "wilson") == (task != "mmbench/en"), "only questions of the mini MMBench share images"
+    for part in next(value for name, value in result.scores.items() if name.startswith("by_")).values():
+        assert part["intervals"][key]["units"] <= n_images
+
+
+def test_two_questions_about_each_of_sixty_images(tmp_path: Path) -> None:
+    rows = {
+        "id": [f"q{number}" for number in range(120)],
+        "images": [[picture(number // 2, 8)] for number in range(120)],
+        "question": [f"Question {number}?" for number in range(120)],
+        "options": [["Good", "Fair", "Poor"]] * 120,
+        "answer": ["A", "A", "B", "B", "C", "C"] * 20,
+        "question_type": ["how", "what"] * 60,
+        "concern": ["other"] * 120,
+    }
+    types = {name: Value("string") for name in ("id", "question", "answer", "question_type", "concern")}
+    features = Features({**types, "images": Sequence(Image()), "options": Sequence(Value("string"))})
+    dataset = Dataset.from_dict(rows, features=features)
+    scores = evaluator("q_bench/perception").compute(lambda messages: "A", dataset)
+    # The same letter is right about both questions of an image: the interval is that of 60 answers, with Student's t.
+    assert scores["intervals"]["accuracy"] == {"kind": "wilson-clustered", "units": 60}
+    assert scores["accuracy_ci95"] == pytest.approx(list(wilson_of_share(1 / 3, 60 * 59 / 60, student(60))))
+    # One question about each image is left in each group.
+    assert {part["intervals"]["accuracy"]["kind"] for part in scores["by_question_type"].values()} == {"wilson"}
+
+
+def test_the_interval_of_a_run_is_that_of_its_items(tmp_path: Path) -> None:
+    _, result = run("aes_bench/perception", tmp_path, is_mini=True)
+    rows = parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
+    right = [row["correct"] for row in rows if row["correct"] is not None]
+    clusters = Clusters.of([row["cluster"] for row in rows if row["correct"] is not None], len(right))
+    expected = share_interval(right, clusters)
+    assert result.scores is not None
+    assert result.scores["accuracy_ci95"] == pytest.approx([expected.low, expected.high])
+
+
+@pytest.mark.parametrize("task", ["mmbench/en", "aes_bench/perception"])
+def test_scores_computed_again_have_the_same_intervals(task: str, tmp_path: Path) -> None:
+    made, result = run(task, tmp_path, is_mini=True)
+    rows = parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
+    np.testing.assert_equal(rescore(get_task(task), result, rows), made.scores)
+    (loaded,) = read_runs([tmp_path])
+    (key,) = loaded.tasks
+    assert not Recomputing(loaded).check(key).discrepancies
+
+
+def test_clusters_that_were_taken_out_are_found_by_computing_again(tmp_path: Path) -> None:
+    run("mmbench/en", tmp_path, is_mini=True)
+    path = tmp_path / "predictions.parquet"
+    parquet.write_table(parquet.read_table(path).drop_columns(["cluster"]), path)
+    (loaded,) = read_runs([tmp_path])
+    (key,) = loaded.tasks
+    found = " ".join(Recomputing(loaded).check(key).discrepancies)
+    assert "circular_ci95" in found or "intervals" in found
+
+
+def test_predictions_of_an_earlier_version_count_as_unread(tmp_path: Path) -> None:
+    made, result = run("mmbench/en", tmp_path, is_mini=True)
+    path = tmp_path / "predictions.parquet"
+    rows = parquet.read_table(path).drop_columns(["cluster"]).to_pylist()
+    again = rescore(get_task("mmbench/en"), result, rows)
+    assert again is not None and made.scores is not None
+    assert again["circular_accuracy"] == made.scores["circular_accuracy"]
+    n = again["n_questions"]
+    assert again["intervals"]["circular_accuracy"] == {"kind": "wilson-unread", "units": n}
+    assert again["circular_ci95"] == list(wilson_interval(round(again["circular_accuracy"] * n), n))
+
+
+def test_a_file_of_predictions_has_no_images_to_read(tmp_path: Path) -> None:
+    loaded = load_data(get_task("aes_bench/perception"), is_mini=True).dataset
+    lines = [json.dumps({"id": row["id"], "text": "A"}) for row in loaded.select_columns(["id"])]
+    (tmp_path / "answers.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    options = ["--predictions", str(tmp_path / "answers.jsonl"), "--mini", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, ["score", "aes_bench/perception", *options])
+    assert done.exit_code == 0, done.output
+    scores = read_results(tmp_path / "out").tasks[0].scores
+    assert scores is not None
+    assert scores["intervals"]["accuracy"] == {"kind": "wilson-unread", "units": len(loaded)}
+    assert scores["accuracy_ci95"] == list(wilson_interval(round(scores["accuracy"] * len(loaded)), len(loaded)))
+    assert "images were not read" in " ".join(done.output.split())
+
+
+OWN = """name: my_questions
+protocol: multiple_choice
+data: {path: my_questions.tsv}
+columns: {id: index, images: image, options: [A, B, C, D]}
+prompt: "{images}\\n{question}\\n{options}"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    write_questions(tmp_path)
+    return tmp_path
+
+
+def test_an_own_benchmark_names_the_column_that_its_questions_share(own: Path) -> None:
+    (own / "task.yaml").write_text(OWN + "cluster: category\n", encoding="utf-8")
+    _, result = run(str(own / "task.yaml"), own / "out")
+    assert result.scores is not None
+    assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 2}
+    assert set(clusters_of(own / "out").values()) == {"hue", "tone"}
+    low, high = result.scores["accuracy_ci95"]
+    assert high - low > 0.6, "two scenes say little, however many questions are asked about them"
+
+
+def test_an_own_benchmark_shares_its_images_by_default(own: Path) -> None:
+    (own / "task.yaml").write_text(OWN, encoding="utf-8")
+    _, result = run(str(own / "task.yaml"), own / "out")
+    assert result.scores is not None
+    # Twelve questions about ten pictures.
+    assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 10}
+
+
+def test_an_own_benchmark_without_that_column(own: Path) -> None:
+    (own / "task.yaml").write_text(OWN + "cluster: scene\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", str(own / "task.yaml"), "--out", str(own / "out")])
+    assert done.exit_code != 0 and "'scene'" in done.output
+    (own / "task.yaml").write_text(OWN + "cluster: [scene]\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", str(own / "task.yaml"), "--out", str(own / "out")])
+    assert done.exit_code != 0 and "cluster" in done.output
+
+
+def test_pairs_and_opinion_scores_have_no_column_to_name(tmp_path: Path) -> None:
+    text = "name: own\nprotocol: quality_assessment\ndata: {path: x.csv}\nprompt: '{images} Rate it.'\ncluster: scene\n"
+    (tmp_path / "task.yaml").write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(app, ["run", str(tmp_path / "task.yaml"), "--out", str(tmp_path / "out")])
+    assert done.exit_code != 0 and "leave cluster out" in " ".join(done.output.split())
+
+
+def test_rows_share_a_cluster_if_they_show_the_same_images_in_the_same_order() -> None:
+    task = get_task("q_bench/perception_pairs")
+    one, other = picture(1), picture(2)
+    images = [[one, other], [picture(1), picture(2)], [other, one], [one], [one, None], []]
+    found = [row[CLUSTER] for row in add_clusters([{"images": shown} for shown in images], task)]
+    assert found[0] == found[1] is not None and len({*found[:4]}) == 3
+    assert found[4] is found[5] is None
+
+
+def test_values_of_a_cluster_column() -> None:
+    task = replace(get_task("q_bench/perception"), cluster="scene")
+    rows = [{"scene": value, "images": []} for value in ("a", "", None, 7, 0)]
+    assert [row[CLUSTER] for row in add_clusters(rows, task)] == ["a", None, None, "7", "0"]
+
+
+def test_rows_of_pairs_stay_as_they_are() -> None:
+    rows = [{"images": [picture(1), picture(2)]}]
+    assert add_clusters(rows, get_task("two_afc/coarse")) == rows

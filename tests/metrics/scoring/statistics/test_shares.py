@@ -1,0 +1,256 @@
+"""Shares of clustered items, against statsmodels, SciPy, hand computations and properties."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.regression.linear_model import OLS
+
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
+from eyechart.metrics.scoring.statistics.intervals import Interval, wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.shares import (
+    FEW_CLUSTERS,
+    Clusters,
+    balanced_interval,
+    clustered_mean_difference,
+    clustered_variance,
+    share_interval,
+)
+
+ITEMS = st.lists(st.tuples(st.booleans(), st.integers(0, 60)), min_size=1, max_size=200)
+
+
+def _width(found: Interval) -> float:
+    return found.high - found.low
+
+
+def _drawn(n_clusters: int, size: int, sd: float, seed: int) -> tuple[np.ndarray, Clusters]:
+    """Right answers about images, and their clusters; an image's effect has a standard deviation of sd."""
+    rng = np.random.default_rng(seed)
+    image = np.repeat(np.arange(n_clusters), size)
+    right = sd * rng.normal(size=n_clusters)[image] + rng.normal(size=len(image)) > -0.3
+    return right, Clusters.of(image.tolist(), len(image))
+
+
+@pytest.mark.parametrize("sizes", [[2] * 50, [1, 2, 3] * 20, [1] * 30 + [70], [5, 7]])
+def test_the_variance_is_that_of_statsmodels(sizes: list[int]) -> None:
+    rng = np.random.default_rng(len(sizes))
+    groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    for values in ((rng.random(len(groups)) < 0.4).astype(float), rng.normal(size=len(groups))):
+        fitted = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+        # statsmodels' factor has (n - 1) / (n - k) as well, which is 1 for a constant alone.
+        assert math.sqrt(clustered_variance(values, groups)) == pytest.approx(fitted.bse[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 10])
+def test_clusters_that_are_all_alike_have_no_variance(size: int) -> None:
+    """Not even a rounding error, which would make the interval a point."""
+    for n_right in range(size + 1):
+        values = np.array(([1.0] * n_right + [0.0] * (size - n_right)) * 60)
+        groups = np.repeat(np.arange(60), size)
+        if size == 1:
+            continue
+        assert clustered_variance(values, groups) == 0
+        found = share_interval(values, Clusters(groups))
+        assert (found.kind, found.units) == ("wilson-by-cluster", 60)
+        assert (found.low, found.high) == pytest.approx(wilson_of_share(n_right / size, 60))
+
+
+@given(st.integers(1, 400), st.data())
+def test_singletons_have_wilsons_interval(n: int, data: st.DataObject) -> None:
+    right = data.draw(st.integers(0, n))
+    expected = stats.binomtest(right, n).proportion_ci(method="wilson")
+    for clusters in (None, Clusters.of([f"{number}.jpg" for number in range(n)], n)):
+        found = share_interval([True] * right + [False] * (n - right), clusters)
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+        assert (found.kind, found.units) == ("wilson", n)
+
+
+def test_clustered_interval_by_hand() -> None:
+    right, clusters = _drawn(80, 3, 1.5, 0)
+    share = right.mean()
+    sums = [(right[clusters.numbers == number] - share).sum() for number in range(80)]
+    variance = 80 / 79 * np.sum(np.square(sums)) / 240**2
+    n, t = share * (1 - share) / variance, stats.t.ppf(0.975, 79)
+    centre = (share + t**2 / (2 * n)) / (1 + t**2 / n)
+    half = t / (1 + t**2 / n) * math.sqrt(share * (1 - share) / n + t**2 / (4 * n**2))
+    found = share_interval(right, clusters)
+    assert (found.low, found.high) == pytest.approx((centre - half, centre + half))
+    assert (found.kind, found.units) == ("wilson-clustered", 80)
+    assert _width(found) > 1.3 * _width(share_interval(right))
+
+
+def test_repeating_every_item_changes_hardly_anything() -> None:
+    right = np.random.default_rng(3).random(300) < 0.6
+    repeated = share_interval(np.repeat(right, 5), Clusters(np.repeat(np.arange(300), 5)))
+    alone = share_interval(right)
+    assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high), abs=1e-3)
+
+
+def test_few_clusters_count_as_one_item_each() -> None:
+    right, clusters = _drawn(FEW_CLUSTERS - 1, 4, 1.0, 1)
+    found = share_interval(right, clusters)
+    assert (found.kind, found.units) == ("wilson-by-cluster", FEW_CLUSTERS - 1)
+    assert (found.low, found.high) == pytest.approx(wilson_of_share(right.mean(), FEW_CLUSTERS - 1))
+
+
+def test_a_cluster_that_outweighs_the_others_decides_alone() -> None:
+    """A thousand questions about one image, and one about each of 30 others."""
+    clusters = Clusters.of(["scene"] * 1000 + [f"{number}" for number in range(30)], 1030)
+    found = share_interval([True] * 1000 + [False] * 30, clusters)
+    assert (found.kind, found.units) == ("wilson-by-cluster", 31)
+    effective = 1030**2 / (1000**2 + 30)
+    assert (found.low, found.high) == pytest.approx(wilson_of_share(1000 / 1030, effective))
+    assert _width(found) > 0.75
+
+
+@pytest.mark.parametrize("right", [[True] * 60, [False] * 60, [True, False] * 30])
+def test_one_cluster_is_one_item(right: list[bool]) -> None:
+    found = share_interval(right, Clusters.of(["scene"] * 60, 60))
+    assert (found.kind, found.units) == ("wilson-by-cluster", 1)
+    assert (found.low, found.high) == pytest.approx(wilson_of_share(float(np.mean(right)), 1))
+    assert _width(found) > 0.75
+
+
+def test_all_right() -> None:
+    found = share_interval([True] * 200, Clusters(np.arange(200) // 2))
+    expected = stats.binomtest(100, 100).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((expected.low, 1.0))
+    assert (found.kind, found.units) == ("wilson-by-cluster", 100)
+
+
+def test_nothing_and_one() -> None:
+    nothing = share_interval([])
+    assert math.isnan(nothing.low) and math.isnan(nothing.high) and (nothing.kind, nothing.units) == ("none", 0)
+    assert share_interval([True]).rounded() == tuple(round(end, 4) for end in wilson_interval(1, 1))
+
+
+def test_unknown_clusters() -> None:
+    """Items whose image was not read count as items of their own, and the kind says so where that is all of them."""
+    unread = Clusters.of([None] * 4, 4)
+    assert share_interval([True] * 4, unread).kind == "wilson-unread"
+    assert share_interval([True] * 4, Clusters.of(None, 4)).kind == "wilson"
+    # A column of a table has nan in place of what is not there.
+    assert Clusters.of([math.nan, math.nan, np.nan, None], 4).are_known is False
+    partly = Clusters.of([None, "a", math.nan, "a"], 4)
+    assert (partly.numbers.tolist(), partly.are_known) == ([0, 1, 2, 1], True)
+    assert share_interval([True] * 4, partly).units == 3
+    assert partly.select([1, 3]).n_clusters == 1 and unread.select([0]).are_known is False
+
+
+@given(ITEMS, st.permutations(range(61)), st.randoms(use_true_random=False))
+def test_names_and_order_change_nothing(items: list[tuple[bool, int]], names: list[int], random) -> None:
+    right, clusters = zip(*items, strict=True)
+    expected = share_interval(right, Clusters.of(clusters, len(items)))
+    renamed = [f"image {names[one]}" for one in clusters]
+    assert share_interval(right, Clusters.of(renamed, len(items))) == expected
+    order = list(range(len(items)))
+    random.shuffle(order)
+    found = share_interval([right[row] for row in order], Clusters.of([clusters[row] for row in order], len(items)))
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (found.kind, found.units) == (expected.kind, expected.units)
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=200), st.integers(2, 40))
+def test_merging_items_of_equal_answers_never_narrows(right: list[bool], size: int) -> None:
+    """As long as an interval's kind stays the same, and against independence always."""
+    ordered = sorted(right)
+    n_wrong = len(right) - sum(right)
+    numbers = np.array([row // size if row < n_wrong else n_wrong + row // size for row in range(len(right))])
+    merged, alone = share_interval(ordered, Clusters(np.unique(numbers, return_inverse=True)[1])), share_interval(right)
+    assert _width(merged) >= _width(alone) - 1e-12
+    assert merged.low <= np.mean(right) + 1e-12 and np.mean(right) - 1e-12 <= merged.high
+
+
+@given(ITEMS, st.integers(0, 60), st.integers(0, 60))
+def test_merging_two_clusters_of_few_never_narrows(items: list[tuple[bool, int]], one: int, other: int) -> None:
+    right, clusters = zip(*items, strict=True)
+    before = share_interval(right, Clusters.of(clusters, len(items)))
+    after = share_interval(right, Clusters.of([one if name == other else name for name in clusters], len(items)))
+    assume({before.kind, after.kind} <= {"wilson", "wilson-by-cluster"})
+    assert _width(after) >= _width(before) - 1e-12
+
+
+@given(ITEMS)
+def test_ends_enclose_the_share(items: list[tuple[bool, int]]) -> None:
+    right, clusters = zip(*items, strict=True)
+    found = share_interval(right, Clusters.of(clusters, len(items)))
+    assert -1e-12 <= found.low <= np.mean(right) + 1e-12 and np.mean(right) - 1e-12 <= found.high <= 1 + 1e-12
+    assert _width(found) > 0 and found.units == len(set(clusters))
+
+
+def test_balanced_interval_of_independent_items() -> None:
+    """Zou and Donner's Eq. 6 without correlation, from SciPy's Wilson intervals."""
+    own = Clusters.of(None, 50)
+    one, other = (stats.binomtest(right, n).proportion_ci(method="wilson") for right, n in ((24, 30), (5, 20)))
+    found = balanced_interval(
+        [True] * 24 + [False] * 6, [True] * 5 + [False] * 15, own.select(range(30)), own.select(range(30, 50))
+    )
+    middle = (0.8 + 0.25) / 2
+    assert found.low == pytest.approx(middle - math.hypot(0.8 - one.low, 0.25 - other.low) / 2)
+    assert found.high == pytest.approx(middle + math.hypot(one.high - 0.8, other.high - 0.25) / 2)
+    assert (found.kind, found.units) == ("mean-of-two", 50)
+
+
+def test_a_balanced_share_of_paired_questions() -> None:
+    """Two questions about each image, one answered yes and one no: an effect of the image widens, a bias narrows."""
+    rng = np.random.default_rng(0)
+    image = Clusters(np.arange(100))
+    yes = rng.random(100) < 0.5
+    together, apart, opposed = (
+        balanced_interval(yes, no, image, image if is_shared else Clusters(100 + np.arange(100)))
+        for no, is_shared in ((yes, True), (yes, False), (~yes, True))
+    )
+    assert _width(together) == pytest.approx(_width(share_interval(yes)))
+    assert _width(apart) == pytest.approx(_width(together) / math.sqrt(2))
+    assert _width(opposed) < 0.1 * _width(apart)
+    assert (together.units, apart.units) == (100, 200)
+
+
+def test_a_balanced_share_without_one_side() -> None:
+    found = balanced_interval([True], [], Clusters(np.array([3])), Clusters(np.array([], dtype=np.int64)))
+    assert math.isnan(found.low) and (found.kind, found.units) == ("none", 1)
+
+
+def test_a_difference_over_clusters_is_that_of_statsmodels() -> None:
+    (first, clusters), (second, _) = _drawn(70, 4, 1.0, 0), _drawn(70, 4, 1.0, 1)
+    found = clustered_mean_difference(first, second, clusters)
+    gaps = first.astype(float) - second
+    options = {"groups": clusters.numbers, "df_correction": True}
+    fitted = OLS(gaps, np.ones(len(gaps))).fit(cov_type="cluster", cov_kwds=options, use_t=True)
+    assert found.difference == pytest.approx(gaps.mean())
+    assert found.p_value == pytest.approx(fitted.pvalues[0], rel=1e-10)
+    assert found.interval == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-10)
+
+
+def test_a_difference_of_items_that_are_all_alike() -> None:
+    clusters = Clusters(np.arange(60) // 3)
+    same = clustered_mean_difference([1, 0, 1] * 20, [1, 0, 1] * 20, clusters)
+    whole = clustered_mean_difference([1] * 60, [0] * 60, clusters)
+    alike = clustered_mean_difference([1, 0, 0] * 20, [0] * 60, clusters)
+    assert (same.difference, same.p_value) == (0.0, 1.0) and (whole.difference, whole.p_value) == (1.0, 0.0)
+    assert all(map(math.isnan, (*same.interval, *whole.interval, *alike.interval)))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: Clusters.of(["a"], 2), InputError, "clusters has 1 rows and predictions has 2"),
+        (lambda: Clusters.of("ab", 2), InputError, "clusters must be a list with a value per row; it is 'ab'"),
+        (lambda: Clusters.of(7, 2), InputError, "it is 7"),
+        (lambda: Clusters.of(["a", ["b"]], 2), InputError, r"clusters\[1\] is \['b'\]; it must be a string, a number"),
+        (lambda: share_interval([math.nan]), InputError, r"right\[0\] is nan"),
+        (
+            lambda: clustered_mean_difference([1, 0], [0, 0], Clusters(np.array([0, 1]))),
+            UndefinedScoreError,
+            "at least 3 of them; there are 2",
+        ),
+        (lambda: clustered_mean_difference([1], [0, 0], Clusters(np.array([0]))), InputError, "second has 2 rows"),
+    ],
+)
+def test_bad_input(call, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
