@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import TASKS
 
@@ -63,6 +67,20 @@ def compare_every_task(there: Sequence[object], model_here: str, folder: Path, *
         # The engine gives logits and the server log-probabilities, which differ by a constant.
         shift = one["good"] - other["good"]
         assert one == pytest.approx({word: value + shift for word, value in other.items()}, abs=tolerance)
+
+
+def compare_words_of_several_tokens(options: EndpointOptions, model_here: str, *, tolerance: float) -> None:
+    """Such words have to have the logits of their first tokens, which need not be the longest that fit."""
+    words = ("sharp", "blurry")
+    request = Request(
+        "1", ("Rate the quality of the image.\n",), (), prefill="The quality of the image is", words=words
+    )
+    (there,) = OpenAIBackend(options.served_name or "", replace(options, top_logprobs=1280)).answer([request])
+    (here,) = resolve_backend(model_here).answer([request])
+    assert there.error is None and not there.upper_bound_words
+    assert there.logits is not None and here.logits is not None
+    one, other = (logits["sharp"] - logits["blurry"] for logits in (there.logits, here.logits))
+    assert one == pytest.approx(other, abs=tolerance)
 
 
 def ask_several(options: EndpointOptions, n: int) -> tuple[list[Completion], int]:

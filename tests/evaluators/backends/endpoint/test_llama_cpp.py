@@ -17,7 +17,13 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.backends.endpoint.llama_cpp_model import write_gguf_files, write_transformers_folder
-from tests.evaluators.backends.endpoint.real_servers import ask_several, compare_every_task, kill_and_resume, run
+from tests.evaluators.backends.endpoint.real_servers import (
+    ask_several,
+    compare_every_task,
+    compare_words_of_several_tokens,
+    kill_and_resume,
+    run,
+)
 
 pytestmark = pytest.mark.servers
 
@@ -62,6 +68,10 @@ def there(options, name="language.gguf"):
 
 def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, model, tmp_path):
     compare_every_task(there(options), str(model), tmp_path, tolerance=TOLERANCE)
+
+
+def test_words_of_several_tokens_have_the_logits_of_their_first_tokens(options, model):
+    compare_words_of_several_tokens(options, str(model), tolerance=TOLERANCE)
 
 
 def test_closed_set_inference_is_refused_with_the_reason(options, tmp_path):

@@ -12,7 +12,14 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.types import Request
-from tests.evaluators.backends.endpoint.real_servers import HELLO, ask_several, compare_every_task, kill_and_resume, run
+from tests.evaluators.backends.endpoint.real_servers import (
+    HELLO,
+    ask_several,
+    compare_every_task,
+    compare_words_of_several_tokens,
+    kill_and_resume,
+    run,
+)
 
 pytestmark = pytest.mark.servers
 
@@ -40,6 +47,10 @@ def there(options):
 
 def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, tmp_path):
     compare_every_task(there(options), MODEL, tmp_path, tolerance=1e-3)
+
+
+def test_words_of_several_tokens_have_the_logits_of_their_first_tokens(options):
+    compare_words_of_several_tokens(options, MODEL, tolerance=1e-3)
 
 
 def test_closed_set_inference_gives_the_losses_of_the_model_run_here(options, tmp_path):
