@@ -33,13 +33,13 @@ _STRING, _ARRAY = 8, 9
 _FLOAT32_TENSOR = 0
 _ALIGNMENT = 32
 _NORMAL_TOKEN, _CONTROL_TOKEN = 1, 3
-# SuperBPE's: digits are split off, and long numbers at their thousands.
 # Of the chat template.
 _TEXT_PART = "{%- elif part['type'] == 'text' -%}"
 _LINE_BREAK = (
     "{%- if loop.index0 and message['content'][loop.index0 - 1]['type'] == 'text' -%}{{- '\\n' -}}{%- endif -%}"
 )
 _TOWER, _PROJECTOR = "vision_tower.vision_model.", "multi_modal_projector."
+# SuperBPE's: digits are split off, and long numbers at their thousands.
 _SPLITS = (r"\p{N}+", r"(?=(\d{3})+(?!\d))")
 
 
