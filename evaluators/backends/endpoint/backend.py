@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord, read_key, resolve_address
-from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import FirstFailures
+from eyechart.evaluators.backends.endpoint.first_tokens import FirstTokens
 from eyechart.evaluators.backends.endpoint.losses import check_losses, respond_with_losses
 from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -49,7 +49,7 @@ class OpenAIBackend(Backend):
         self._asked_before = self._record.totals()
         self._ways: dict[OutputType, Way] = {}
         self._ways_used: set[str] = set()
-        self._several_tokens: dict[tuple[str, str], bool] = {}
+        self._first_tokens = FirstTokens()
 
     @property
     def name(self) -> str:
@@ -141,21 +141,10 @@ class OpenAIBackend(Backend):
         if not tokens:
             raise EndpointError(f"{self._base_url} returned a reply of no tokens")
 
-        def is_several_tokens(word: str) -> bool:
-            # Without a prefilled reply there is no place to put the word.
-            if question.way is None:
-                return False
-            with question.lock:
-                key = (request.prefill, word)
-                if key not in self._several_tokens:
-                    longer = question.ask(f" {word}", max_tokens=1)
-                    self._several_tokens[key] = _prompt_tokens(longer) - _prompt_tokens(completion) > 1
-                return self._several_tokens[key]
-
         logits, upper_bound_words = find_words(
             tokens[0].likeliest,
             request.words,
-            is_several_tokens,
+            partial(self._first_tokens.choose, question, completion),
             optional=request.optional_words,
             opens_reply=not request.prefill,
         )
@@ -176,7 +165,3 @@ class OpenAIBackend(Backend):
             way = self._ways[request.output_type]
             self._ways_used.add(way.name)
             return way
-
-
-def _prompt_tokens(completion: Completion) -> int:
-    return completion.usage.prompt_tokens if completion.usage else 0

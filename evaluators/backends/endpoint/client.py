@@ -8,7 +8,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
-from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion
+from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion, parse_tokens
 from eyechart.evaluators.backends.endpoint.failures import NO_SUCH_ADDRESS, clean, explain, is_final, retries_of
 from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
 from eyechart.evaluators.backends.endpoint.redaction import redact_json
@@ -171,6 +171,25 @@ class ChatClient:
             self.record.several_at_once &= count > 1 if together else not refused
             found += count
             yield completion
+
+    def tokenize(self, text: str) -> list[str] | None:
+        """The texts of a text's tokens, without special ones; None where the server does not say.
+
+        Raises:
+            EyechartError: The server cannot be reached, or did not answer in time.
+        """
+        import openai
+
+        # Fields of vLLM, then of llama.cpp.
+        body = {"model": self.model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
+        body |= {"content": text, "with_pieces": True}
+        server = self._client.with_options(base_url=self.base_url.removesuffix("/v1"), max_retries=0)
+        try:
+            return parse_tokens(server.post("/tokenize", body=body, cast_to=bytes))
+        except openai.APIStatusError:
+            return None
+        except openai.APIError as error:
+            raise explain(error, self.base_url, self._timeout, self._key) from None
 
     def _send(self, messages: Messages, fields: Mapping[str, Any], max_tokens: int) -> Completion:
         length_field = self.record.length_field

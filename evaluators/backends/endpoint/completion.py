@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL
@@ -155,6 +155,38 @@ class Completion(BaseModel):
         details = self.usage and self.usage.completion_tokens_details
         is_hidden = ended == LENGTH and not self.choices[0].text and details and details.reasoning_tokens
         return REASONING if is_hidden else ended
+
+
+class _Piece(BaseModel):
+    piece: str | list[int]
+    """A part of a character is its bytes."""
+
+
+class _OfLlamaCpp(BaseModel):
+    tokens: list[_Piece]
+
+
+class _OfVllm(BaseModel):
+    token_strs: list[str]
+
+
+_TOKENS = TypeAdapter[_OfVllm | _OfLlamaCpp](_OfVllm | _OfLlamaCpp)
+
+
+def parse_tokens(content: bytes) -> list[str] | None:
+    """Read the texts of tokens, as vLLM and llama.cpp answer at `/tokenize`; None for any other answer.
+
+    Examples:
+        >>> parse_tokens(b'{"count": 1, "tokens": [341], "token_strs": [" s"]}')
+        [' s']
+        >>> parse_tokens(b'{"tokens": [{"id": 341, "piece": " s"}]}')
+        [' s']
+    """
+    try:
+        found = _TOKENS.validate_json(content)
+    except ValidationError:
+        return None
+    return found.token_strs if isinstance(found, _OfVllm) else [str(token.piece) for token in found.tokens]
 
 
 def parse_completion(content: bytes) -> Completion:

@@ -1,9 +1,7 @@
 """The log-probabilities of given words among the few likeliest tokens that a server returns.
 
-How a server splits a word into tokens is unknown, so words are found by their text. A word is its whole token,
-with the blank before it or else without. Where no such token is returned and the word is known to be several tokens,
-it is the longest returned token that it begins with. That is a guess: a tokenizer that merges pairs may have such a
-token and yet begin the word with a shorter one.
+Words are found by their text. A word is its whole token, with the blank before it or else without. Where no such token
+is returned, the word may be several tokens, and counts by its first.
 """
 
 import math
@@ -21,7 +19,7 @@ _BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
 def find_words(
     likeliest: Mapping[str, float],
     words: Sequence[str],
-    is_several_tokens: Callable[[str], bool],
+    first_token: Callable[[str, Sequence[str]], str | None],
     *,
     optional: Sequence[str] = (),
     opens_reply: bool = False,
@@ -31,8 +29,8 @@ def find_words(
     Args:
         likeliest: Log-probabilities of the likeliest tokens at one place, by their texts.
         words: The words that are compared.
-        is_several_tokens: Tells whether a word is known to be more than one token at that place; asked only about words
-            whose whole token is not there while a beginning of theirs is.
+        first_token: Says which of the texts of returned tokens is the first token of a word, None if it is not among
+            them or not known; asked only about words whose whole token is not there while a beginning of theirs is.
         optional: Further words; those that begin with the same token as another are left out.
         opens_reply: Whether the words would begin the reply. What the server writes before it is not known then, so of
             a word with and without a blank the likelier one counts; elsewhere a blank stands before it.
@@ -46,7 +44,7 @@ def find_words(
         EndpointError: All tokens have a probability of 0.
     """
     values = {token: value for token, value in likeliest.items() if value > _NO_VALUE} or dict(likeliest)
-    tokens = {word: _token_of(word, values, is_several_tokens, opens_reply) for word in (*words, *optional)}
+    tokens = {word: _token_of(word, values, first_token, opens_reply) for word in (*words, *optional)}
     tokens = {word: tokens[word] for word in distinct_words(tokens, words)}
     lowest = min(values.values())
     if lowest == -math.inf:
@@ -61,7 +59,10 @@ def plain(token: str) -> str:
 
 
 def _token_of(
-    word: str, values: Mapping[str, float], is_several_tokens: Callable[[str], bool], opens_reply: bool
+    word: str,
+    values: Mapping[str, float],
+    first_token: Callable[[str, Sequence[str]], str | None],
+    opens_reply: bool,
 ) -> str | None:
     """The returned token that the word is or begins with."""
     tokens = {plain(token): token for token in values}
@@ -69,6 +70,5 @@ def _token_of(
     if whole:
         return max(whole, key=lambda token: values[token]) if opens_reply else whole[0]
     beginnings = [text for text in tokens if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
-    if not beginnings or not is_several_tokens(word):
-        return None
-    return tokens[max(beginnings, key=len)]
+    first = first_token(word, beginnings) if beginnings else None
+    return None if first is None else tokens[first]

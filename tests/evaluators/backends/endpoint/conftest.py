@@ -53,6 +53,8 @@ class ModelServer:
     counts_tokens: bool = True
     serves: str | None = None
     """The name under which it answers; None is that asked for, with a revision, as `transformers serve` has it."""
+    tokenizes: str | None = None
+    """Whose form `/tokenize` has: "vllm", "llama.cpp"; None refuses it."""
     most_choices: int = 100
     """Smaller values of `n` are taken without a word."""
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -66,6 +68,15 @@ class ModelServer:
         with self.lock, torch.no_grad():
             self.asked.append(body)
             return json_response(self._complete(body))
+
+    def tokenize(self, request):
+        body = json.loads(request.data)
+        tokens = self.processor.tokenizer.tokenize(body["content" if self.tokenizes == "llama.cpp" else "prompt"])
+        if self.tokenizes == "vllm":
+            return json_response({"count": len(tokens), "tokens": list(range(len(tokens))), "token_strs": tokens})
+        if self.tokenizes == "llama.cpp":
+            return json_response({"tokens": [{"id": 1, "piece": token.replace("\u0120", " ")} for token in tokens]})
+        return json_response({"detail": "Not Found"}, 404)
 
     def _complete(self, body):
         inputs = self._inputs(body)
@@ -150,4 +161,5 @@ def model_server(http, tiny):
     """The tiny model on the server."""
     server = ModelServer(*tiny)
     http.expect_request(PATH, method="POST").respond_with_handler(server.respond)
+    http.expect_request("/tokenize", method="POST").respond_with_handler(server.tokenize)
     return server

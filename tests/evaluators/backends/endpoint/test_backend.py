@@ -155,6 +155,21 @@ def test_a_word_of_several_tokens_has_the_value_of_its_first(tiny, model_server,
         assert response.logits[word] == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
 
 
+@pytest.mark.parametrize("tokenizes", ["vllm", "llama.cpp"])
+def test_a_server_that_splits_texts_is_asked_what_a_word_begins_with(
+    tokenizes, tiny, model_server, backend, make_picture
+):
+    # The longest token that fits would be " sha".
+    assert tiny[1].tokenizer.tokenize(" sharp")[0] == "\u0120s"
+    model_server.tokenizes = tokenizes
+    image = make_picture(0, 64)
+    (response,) = backend(top_logprobs=1280).answer([rate(0, image, ("sharp", "blurry"))])
+    expected = direct_logprobs(tiny, image)
+    assert response.upper_bound_words == ()
+    for word in ("sharp", "blurry"):
+        assert response.logits[word] == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
+
+
 def test_the_beginning_of_a_word_is_not_taken_where_tokens_are_not_counted(model_server, backend, make_picture):
     model_server.counts_tokens = False
     (response,) = backend(top_logprobs=1280).answer([rate(0, make_picture(0), ("sharp", "poor"))])

@@ -6,6 +6,7 @@ from werkzeug import Response
 from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from tests.evaluators.scripted_server import json_response, refusal
 
 MESSAGES = [{"role": "user", "content": "Say a number."}]
 
@@ -115,3 +116,26 @@ def test_options_that_cannot_be_are_refused(options):
     (name,) = options
     with pytest.raises(UsageError, match=f"{name}=.* is not allowed; it is at least"):
         EndpointOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens"),
+    [
+        (json_response({"token_strs": ["a", "\u0120b"], "tokens": [1, 2]}), ["a", "\u0120b"]),
+        (json_response({"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [228]}]}), ["a", "[228]"]),
+        (json_response({"tokens": [1, 2]}), None),
+        (json_response([]), None),
+        (Response("[" * 100_000, content_type="application/json"), None),
+        (Response(b"\xff", content_type="application/json"), None),
+        (Response("<html>", content_type="text/html"), None),
+        (Response("", 204), None),
+        (refusal(404), None),
+        (refusal(500), None),
+    ],
+    ids=["vLLM", "llama.cpp", "no texts", "a list", "deep", "no UTF-8", "a page", "empty", "not there", "an error"],
+)
+def test_texts_are_split_where_the_server_does(http, answer, tokens):
+    http.expect_request("/tokenize", method="POST").respond_with_response(answer)
+    with ChatClient("m", EndpointOptions(base_url=http.url_for("/v1"))) as client:
+        assert client.tokenize("a b") == tokens
+        assert client.record.requests == 0

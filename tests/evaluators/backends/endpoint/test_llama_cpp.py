@@ -1,0 +1,125 @@
+"""A model with images on a real llama.cpp, compared with the same model run here; `.ci/servers --llama` runs these.
+
+`EYECHART_LLAMA` names its server where that is not on PATH.
+"""
+
+import os
+import subprocess
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
+from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.requests.types import Request
+from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.backends.endpoint.llama_cpp_model import write_gguf_files, write_transformers_folder
+from tests.evaluators.backends.endpoint.real_servers import (
+    ask_several,
+    compare_every_task,
+    compare_words_of_several_tokens,
+    kill_and_resume,
+    run,
+)
+
+pytestmark = pytest.mark.servers
+
+LENGTH, SLOTS = 1024, 5
+ARGUMENTS = ["--ctx-size", str(LENGTH * SLOTS), "--parallel", str(SLOTS), "--jinja", "--threads", "1"]
+ARGUMENTS += ["-fa", "off", "--cache-type-k", "f32", "--cache-type-v", "f32"]
+PROGRAM = os.environ.get("EYECHART_LLAMA")
+# llama.cpp looks its GELU up in a table of 16-bit numbers, in the projector and in the vision tower.
+TOLERANCE = 0.02
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory):
+    """Folder of the model as transformers loads it, and beside it the files for llama.cpp."""
+    folder = tmp_path_factory.mktemp("llama.cpp") / "transformers"
+    write_transformers_folder(folder)
+    write_gguf_files(folder, folder.parent / "language.gguf", folder.parent / "vision.gguf")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def arguments(model):
+    return [*ARGUMENTS, "--mmproj", str(model.parent / "vision.gguf")]
+
+
+@pytest.fixture(scope="session")
+def options(model, arguments):
+    """How the server of the model is asked."""
+    try:
+        server = Server("llama.cpp", str(model.parent / "language.gguf"), arguments, model.parent / "log", PROGRAM)
+    except UsageError as error:
+        pytest.skip(str(error))
+    try:
+        yield server.start(EndpointOptions(max_retries=1), 600, lambda line: None)
+    finally:
+        server.close()
+
+
+def there(options, name="language.gguf"):
+    return ("--model", name, "--base-url", options.base_url, "--top-logprobs", 1280)
+
+
+def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, model, tmp_path):
+    compare_every_task(there(options), str(model), tmp_path, tolerance=TOLERANCE)
+
+
+def test_words_of_several_tokens_have_the_logits_of_their_first_tokens(options, model):
+    compare_words_of_several_tokens(options, str(model), tolerance=TOLERANCE)
+
+
+def test_closed_set_inference_is_refused_with_the_reason(options, tmp_path):
+    command = [
+        "run",
+        "q_bench/perception",
+        "--mini",
+        "--set",
+        "inference=closed-set",
+        "--out",
+        tmp_path,
+        *there(options),
+    ]
+    done = CliRunner().invoke(app, [str(argument) for argument in command])
+    assert done.exit_code == 1 and "returns no log-probabilities of a given text (prompt_logprobs" in done.output
+
+
+def test_a_judge_gets_as_many_rounds_in_one_request_as_the_server_has_slots(options):
+    (completion,), requests = ask_several(options, SLOTS)
+    assert len(completion.choices) == SLOTS and requests == 1
+
+
+def test_a_judge_gets_more_rounds_one_by_one(options):
+    completions, requests = ask_several(options, SLOTS + 1)
+    assert [len(completion.choices) for completion in completions] == [1] * (SLOTS + 1) and requests == SLOTS + 1
+
+
+def test_a_name_that_is_not_served_is_answered_and_the_result_says_by_what(options, model, tmp_path):
+    run("q_bench/perception", "--limit", 2, *there(options, "no/such-model"), out=tmp_path)
+    (task,) = read_results(tmp_path).tasks
+    settings, served = task.settings["model"], str(model.parent / "language.gguf")
+    assert settings["name"] == "no/such-model" and settings["served"] == [served]
+    assert any(served in caveat and "--served-name" in caveat for caveat in task.caveats)
+
+
+def test_a_context_too_small_names_the_option_that_helps(options):
+    (response,) = OpenAIBackend("language.gguf", options).answer([Request("1", ("Hello " * LENGTH,), ())])
+    assert isinstance(response.error, EndpointError) and "--ctx-size" in str(response.error)
+
+
+def test_a_server_killed_in_the_middle_loses_nothing_and_is_asked_nothing_twice(options, model, arguments, tmp_path):
+    def child(process, log):
+        return int(subprocess.check_output(["pgrep", "-P", str(process)]))
+
+    command = ["--model", str(model.parent / "language.gguf"), "--serve", "llama.cpp"]
+    command += [f"--serve-args={' '.join(arguments)}"]
+    command += [] if PROGRAM is None else ["--serve-program", PROGRAM]
+    settings = kill_and_resume(
+        command, lambda log: log.count("stop processing"), child, "llama.cpp was ended by SIGKILL", tmp_path
+    )
+    assert settings["serve"]["program"] == "llama.cpp" and settings["served"] == [settings["name"]]
