@@ -1,15 +1,18 @@
 """The plain average over the databases of a task, as Q-Bench publishes it (Tables 4 and 11, column "Average")."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.tasks import get_task, known_task
-from eyechart.metrics.scores import QUALITY, correlations_of
+from eyechart.metrics.scores import QUALITY, ScoreSpec, correlations_of
+from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, mean_interval
 
 AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
 """Scores on one scale for all databases; the RMSE is on the scale of each database's opinion scores."""
@@ -33,8 +36,8 @@ def averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     Returns:
         One for each such task on at least two of its databases of which any has scores, in order of their first
         evaluations, with `dataset` "average". `scores` are the plain means of `AVERAGED_SCORES`, `n` the sum of the
-        numbers of images, and `by_database` what they are made of. There is no interval, as the metric's intervals of
-        single databases do not give one. Each variant that all databases have is averaged likewise. Where databases are
+        numbers of images, and `by_database` what they are made of; the intervals combine those of the databases, whose
+        images differ. Each variant that all databases have is averaged likewise. Where databases are
         missing or have no score, `scores` is None and a caveat names them: a mean of fewer would not compare with
         published ones.
     """
@@ -61,7 +64,7 @@ def _can_be_averaged(same: Sequence[Evaluation]) -> bool:
 
 def _settings(evaluation: Evaluation) -> dict[str, Any]:
     """The settings of the task itself, the same on all databases."""
-    return {name: value for name, value in evaluation.settings.items() if name not in ("data", "model")}
+    return {name: value for name, value in evaluation.settings.items() if name not in ("data", "model", SAMPLE)}
 
 
 def _average(same: Sequence[Evaluation]) -> Evaluation:
@@ -88,6 +91,7 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
         scores=mean_scores({name: by_database[name].scores or {} for name in databases}) if is_whole else None,
         settings={
             **_settings(first),
+            **_sample(same),
             "average": "plain mean over databases",
             "databases": list(databases),
             "data": {"is_mini": any(evaluation.settings["data"]["is_mini"] for evaluation in same)},
@@ -102,6 +106,16 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
     )
 
 
+def _sample(same: Sequence[Evaluation]) -> dict[str, Any]:
+    """How many of all images were drawn, where they are a sample."""
+    drawn = [evaluation.settings[SAMPLE] for evaluation in same if SAMPLE in evaluation.settings]
+    if not drawn:
+        return {}
+    whole = sum(len(evaluation.predictions) for evaluation in same if SAMPLE not in evaluation.settings)
+    counts = {name: whole + sum(one[name] for one in drawn) for name in ("n", "of")}
+    return {SAMPLE: {**drawn[0], **counts}}
+
+
 def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The means of the scores of databases, nan where one is undefined, with what they are made of.
 
@@ -112,4 +126,15 @@ def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         database: {name: values[name] for name in (*AVERAGED_SCORES, "n")} for database, values in scores.items()
     }
     means = {name: float(np.mean([values[name] for values in by_database.values()])) for name in AVERAGED_SCORES}
-    return {**means, "n": sum(values["n"] for values in by_database.values()), "by_database": by_database}
+    intervals = {}
+    for spec in [spec for spec in correlations_of(QUALITY) if spec.interval is not None]:
+        parts = [_interval(spec, values) for values in scores.values()]
+        intervals[spec.key] = mean_interval([values[spec.key] for values in by_database.values()], parts)
+    n = sum(values["n"] for values in by_database.values())
+    return {**means, **listed_intervals(intervals), "n": n, "by_database": by_database}
+
+
+def _interval(spec: ScoreSpec, scores: Mapping[str, Any]) -> Interval:
+    """Of a score on one database; undefined where it has none, as in results of earlier versions."""
+    low, high = (math.nan if end is None else end for end in spec.bounds(scores) or (None, None))
+    return Interval(low, high, "bootstrap", scores["n"])

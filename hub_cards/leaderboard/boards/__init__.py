@@ -51,7 +51,6 @@ BOARDS: tuple[Board, ...] = (
         Breakdown("SRCC by database", "by_database", DATABASES),
         Breakdown("PLCC by database", "by_database", DATABASES, "plcc"),
         dataset=AVERAGE,
-        note="An average has no interval: without answers, only scores that are printed alike share a rank.",
     ),
     *(
         _board("q_bench/assessment", f"A3, {title}", dataset=name, name=f"q_bench/assessment/{name}")

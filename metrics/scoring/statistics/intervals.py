@@ -1,7 +1,7 @@
 """95 % intervals as results have them: Wilson's for shares, percentiles of bootstrap replicates for all else."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,14 +26,14 @@ KINDS: Mapping[str, str] = {
     "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
     "dyadic-by-image": "Wilson score interval in which two images count as one pair, as images are few, or all pairs "
     "count alike",
-    "mean-of-two": "intervals of two shares, combined",
+    "mean": "intervals of several scores, combined into that of their mean",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
     "finite-population": "of the score on all items, from a random sample of them",
     "constant": "no interval, as all resamples give the same score, which says nothing of how sure it is",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
 """Kinds of 95 % intervals, as results name them, in words."""
-PLAIN = ("wilson", "mean-of-two", "bootstrap")
+PLAIN = ("wilson", "mean", "bootstrap")
 """Kinds that allow for nothing that items have in common."""
 
 
@@ -130,7 +130,7 @@ def wilson_of_share(share: float, n: float, quantile: float = _NORMAL) -> tuple[
     centre = (share + z * z / (2 * n)) / shrinkage
     half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / shrinkage
     # Rounding would leave about 1e-17 where the ends are exact.
-    return centre - half if share else 0.0, centre + half if share < 1 else 1.0
+    return max(centre - half, 0.0) if share else 0.0, min(centre + half, 1.0) if share < 1 else 1.0
 
 
 def percentile_interval(replicates: FloatArray, units: int) -> Interval:
@@ -160,6 +160,33 @@ def percentile_interval(replicates: FloatArray, units: int) -> Interval:
     tail = float(ndtr(stdtrit(units - 1, (1 - LEVEL) / 2) * math.sqrt(units / (units - 1))))
     low, high = np.quantile(defined, [tail, 1 - tail])
     return Interval(float(low), float(high), "bootstrap", units)
+
+
+def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Interval:
+    """The interval of a mean of scores on different items.
+
+    The distances of the scores' own ends are combined (Zou and Donner, Statistics in Medicine, 2008, Eq. 6).
+
+    Args:
+        values: The scores, at least one.
+        intervals: Of each.
+
+    Returns:
+        Of the kind "none" where one of them has no interval. Its units are those of all together.
+
+    Examples:
+        >>> parts = Interval(0.5, 0.7, "bootstrap", 80), Interval(0.7, 0.9, "bootstrap", 60)
+        >>> mean_interval([0.6, 0.8], parts).rounded(), mean_interval([0.6, 0.8], parts).units
+        ((0.6293, 0.7707), 140)
+    """
+    units = sum(one.units for one in intervals)
+    if any(math.isnan(one.low) for one in intervals):
+        return Interval.undefined(units)
+    mean = math.fsum(values) / len(values)
+    # The ends of a bootstrap may both lie on one side of the score.
+    below = math.hypot(*(max(value - one.low, 0) for value, one in zip(values, intervals, strict=True))) / len(values)
+    above = math.hypot(*(max(one.high - value, 0) for value, one in zip(values, intervals, strict=True))) / len(values)
+    return Interval(mean - below, mean + above, "mean", units)
 
 
 def finite_interval(

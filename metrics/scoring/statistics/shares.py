@@ -174,7 +174,7 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
 
     low = middle - reach(shares[0] - one.low, shares[1] - other.low)
     high = middle + reach(one.high - shares[0], other.high - shares[1])
-    return Interval(low, high, "mean-of-two", units)
+    return Interval(low, high, "mean", units)
 
 
 def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters) -> PairedTest:

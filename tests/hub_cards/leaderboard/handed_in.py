@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.evaluation.averages import AVERAGE, AVERAGED_SCORES
+from eyechart.evaluators.evaluation.averages import AVERAGE, AVERAGED_SCORES, mean_scores
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board
@@ -38,9 +38,9 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
     if board.task.metric == "softmax_iqa":
         scores |= {name: round(score, 6) for name in AVERAGED_SCORES}
     if board.dataset == AVERAGE:
-        for database in board.settings["databases"][0]:
-            own = result_on(board_named(f"{board.name}/{database}"), model, score)["scores"]
-            scores["by_database"][database] = {name: own[name] for name in (*AVERAGED_SCORES, "n")}
+        names = board.settings["databases"][0]
+        own = {name: result_on(board_named(f"{board.name}/{name}"), model, score)["scores"] for name in names}
+        scores |= mean_scores(own)
     settings: dict[str, Any] = {"seed": 0, "data": {"source": OFFICIAL, "rows": board.items}}
     for name, allowed in board.settings.items():
         put(settings, tuple(name.split(".")), allowed[0])

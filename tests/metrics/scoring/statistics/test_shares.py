@@ -192,7 +192,7 @@ def test_balanced_interval_of_independent_items() -> None:
     middle = (0.8 + 0.25) / 2
     assert found.low == pytest.approx(middle - math.hypot(0.8 - one.low, 0.25 - other.low) / 2)
     assert found.high == pytest.approx(middle + math.hypot(one.high - 0.8, other.high - 0.25) / 2)
-    assert (found.kind, found.units) == ("mean-of-two", 50)
+    assert (found.kind, found.units) == ("mean", 50)
 
 
 def test_a_balanced_share_of_paired_questions() -> None:
