@@ -27,7 +27,7 @@ _POINTS: dict[str, Any] = {"unit": Unit.POINTS}
 
 
 _NOT_FITTED_AGAIN = "the logistic is not fitted again on every resample"
-_DESCRIBES = "it describes these replies, and estimates nothing beyond them"
+_DESCRIBES = "they describe these replies, and estimate nothing beyond them"
 
 
 def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:

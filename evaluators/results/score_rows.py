@@ -20,7 +20,7 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
     """
     for spec in specs_in(scores):
         # What stands within mappings would make the lines of groups too many.
-        if (spec.in_table or (spec.above_zero and spec.value(scores) > 0)) and not (group and "." in spec.key):
+        if _is_shown(spec, scores) and not (group and "." in spec.key):
             label = f"  {spec.label}" if spec.part_of else spec.label
             n = spec.n(scores)
             yield (
@@ -54,7 +54,7 @@ def interval_notes(results: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str
         results: What names each result, "" where there is one alone, and its scores; undefined ones are nan.
 
     Returns:
-        A line for each kind of interval that is not a plain one.
+        A line for each kind of interval that is not a plain one, and for each reason.
 
     Examples:
         >>> about = {"accuracy": {"kind": "wilson-unread", "units": 40}}
@@ -63,25 +63,32 @@ def interval_notes(results: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str
     """
     found: dict[str, list[str]] = {}
     for name, scores in results:
-        alike: dict[tuple[str, int], list[str]] = {}
+        alike: dict[tuple[str, str], list[str]] = {}
         for spec in specs_in(scores):
-            about = scores.get(INTERVALS, {}).get(spec.key)
-            if about and spec.in_table and about["kind"] not in PLAIN and not math.isnan(spec.value(scores)):
-                alike.setdefault((about["kind"], about["units"]), []).append(spec.label)
-        for (kind, units), labels in alike.items():
-            place = f"{', '.join(labels)} ({units:,} {_units(kind)})"
-            found.setdefault(kind, []).append(f"{name}: {place}" if name else place)
-    return [f"{_lead(KINDS[kind])}: {'; '.join(places)}." for kind, places in found.items()]
+            if _is_shown(spec, scores) and (note := _note(spec, scores)):
+                alike.setdefault(note, []).append(spec.label)
+        for (reason, units), labels in alike.items():
+            place = f"{' / '.join(labels)}{units}"
+            found.setdefault(reason, []).append(f"{name}: {place}" if name else place)
+    return [f"{reason}: {'; '.join(places)}." for reason, places in found.items()]
 
 
-def _units(kind: str) -> str:
-    if kind.startswith("dyadic"):
-        return "images"
-    return "clusters" if "cluster" in kind else "items" if kind == "wilson-unread" else "units"
+def _is_shown(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool:
+    return spec.in_table or (spec.above_zero and spec.value(scores) > 0)
 
 
-def _lead(words: str) -> str:
-    return f"95 % {words}" if words.startswith("Wilson") else words.capitalize()
+def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
+    """In words, a score's kind of interval and its units, or why it has none; None where nothing is to be said."""
+    if spec.no_interval:
+        return f"No interval, as {spec.no_interval}", ""
+    if spec.interval and "by_database" in scores:
+        return "No interval, as those of the databases do not give one of their mean", ""
+    about = scores.get(INTERVALS, {}).get(spec.key)
+    if not about or about["kind"] in PLAIN or math.isnan(spec.value(scores)):
+        return None
+    kind, words = about["kind"], KINDS[about["kind"]]
+    of = "images" if "dyadic" in kind else "clusters" if "cluster" in kind else "items"
+    return f"95 % {words}" if words.startswith("Wilson") else words.capitalize(), f" ({about['units']:,} {of})"
 
 
 def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:

@@ -140,7 +140,8 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
     """Interval of the mean of two shares of different items, such as balanced accuracy.
 
     The distances of the shares' own ends are combined, with the correlation that common clusters give them (Zou and
-    Donner, Statistics in Medicine, 2008, Eq. 6).
+    Donner, Statistics in Medicine, 2008, Eq. 6). Where the shares have clusters in common, but these are fewer than
+    `FEW_CLUSTERS` or tell nothing of the correlation, it is taken to be 1, the most that it can be.
 
     Args:
         first: Whether each item of the first share is right, shape (n,).
@@ -155,18 +156,21 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
     """
     clusters = of_first, of_second
     sides = [np.asarray(side, dtype=np.float64) for side in (first, second)]
-    units = len({*clusters[0].numbers.tolist(), *clusters[1].numbers.tolist()})
+    names = [set(own.numbers.tolist()) for own in clusters]
+    units = len(names[0] | names[1])
     if not all(len(side) for side in sides):
         return Interval.undefined(units)
     one, other = (share_interval(side, own) for side, own in zip(sides, clusters, strict=True))
     shares = [float(side.mean()) for side in sides]
     size = 1 + max(int(own.numbers.max()) for own in clusters)
     sums = [
-        np.bincount(own.numbers, weights=side - share, minlength=size)
-        for side, share, own in zip(sides, shares, clusters, strict=True)
+        # Times n, as in `clustered_variance`.
+        np.bincount(own.numbers, weights=len(side) * side - side.sum(), minlength=size)
+        for side, own in zip(sides, clusters, strict=True)
     ]
     spread = math.sqrt(float(sums[0] @ sums[0]) * float(sums[1] @ sums[1]))
-    correlation = float(sums[0] @ sums[1]) / spread if spread else 0.0
+    is_told = spread > 0 and units >= FEW_CLUSTERS
+    correlation = 0.0 if names[0].isdisjoint(names[1]) else float(sums[0] @ sums[1]) / spread if is_told else 1.0
     middle = sum(shares) / 2
 
     def reach(one: float, other: float) -> float:

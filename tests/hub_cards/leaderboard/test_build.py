@@ -59,6 +59,18 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_pat
     )
 
 
+def test_a_row_says_what_the_interval_of_its_main_score_rests_on(folder, space):
+    clustered, plain = result_on(PERCEPTION, "org/a", 0.6), result_on(PERCEPTION, "org/b", 0.3)
+    clustered["scores"]["intervals"] = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
+    plain["scores"]["intervals"] = {"accuracy": {"kind": "wilson", "units": 1495}}
+    hand_in(folder, "a", [clustered])
+    hand_in(folder, "b", [plain])
+    _, boards = space()
+    first, second = boards["q_bench/perception"]["rows"]
+    assert first["interval"].endswith("from a cluster-robust variance: accuracy (1,169 clusters).")
+    assert second["interval"] is None
+
+
 def test_rows_of_papers_stand_beside_and_private_ones_apart(folder, space):
     hand_in(folder, "a", [result_on(PERCEPTION, "org/a")])
     _, boards = space()

@@ -304,6 +304,14 @@ def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
     assert all(len(line.replace("\\|", "").split("|")) in (9, 5) for line in rows)
 
 
+def test_a_card_says_what_intervals_rest_on(tmp_path: Path) -> None:
+    about = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
+    run = write(tmp_path, [evaluated(scores={**ACCURACY, "intervals": about})])
+    (tmp_path / "card.md").write_text(CARD)
+    shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert "from a cluster-robust variance: accuracy (1,169 clusters)." in shown
+
+
 def test_undefined_intervals_are_left_out(tmp_path: Path) -> None:
     run = write(tmp_path, [evaluated(scores={**ACCURACY, "accuracy_ci95": None})])
     (tmp_path / "card.md").write_text(CARD)

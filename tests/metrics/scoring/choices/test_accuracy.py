@@ -6,6 +6,7 @@ from scipy.stats import binomtest
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution, choice_scores, random_guess, yes_no_scores
 from eyechart.metrics.scoring.choices.reading import read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
 
 
 def test_random_guess_by_hand() -> None:
@@ -62,6 +63,28 @@ def test_groups_hold_the_same_scores() -> None:
     assert found["by_kind"]["y"]["extraction"]["unmatched"] == 0.5
     alone = _scores(["C", "?"], ["C", "A"], choices[2:], {})
     assert found["by_kind"]["y"] | {"extraction_mode": "declared", "fallback": "wrong"} == alone
+
+
+def test_questions_about_one_image() -> None:
+    """60 images with a question whose answer is yes and one whose answer is no; the model says yes to all."""
+    n = 120
+    references, choices = ["A", "B"] * 60, [["Yes", "No"]] * n
+    kinds = {"kind": ["odd one", *["other"] * (n - 1)]}
+    items = read_choices(["Yes"] * n, references, choices)
+    images = [f"{number // 2}.jpg" for number in range(n)]
+    found = choice_scores(items, references, choices, kinds, clusters=images)
+    assert (found["accuracy"], found["yes_no"]["mean"]) == (0.5, 0.5)
+    # Half of each image is right, so nothing tells how much images differ: they count as one answer each.
+    assert found["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 60}
+    assert found["accuracy_ci95"] == pytest.approx(list(wilson_of_share(0.5, 60)))
+    assert found["intervals"]["yes_no.mean"] == {"kind": "mean-of-two", "units": 60}
+    # A group of one is a share of one, however many others have its image.
+    one = found["by_kind"]["odd one"]
+    assert one["intervals"] == {"accuracy": {"kind": "wilson", "units": 1}}
+    assert one["accuracy_ci95"] == pytest.approx([binomtest(1, 1).proportion_ci(method="wilson").low, 1.0])
+    assert found["by_kind"]["other"]["intervals"]["accuracy"]["units"] == 60
+    alone = choice_scores(items, references, choices, kinds)
+    assert alone["intervals"]["accuracy"] == {"kind": "wilson", "units": n}
 
 
 def test_one_sided_yes_no_is_nan_and_warns() -> None:

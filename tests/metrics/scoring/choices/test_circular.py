@@ -11,6 +11,7 @@ from eyechart.metrics.scoring.choices.circular import circular_outcomes, circula
 from eyechart.metrics.scoring.choices.circular_passes import find_questions
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 # A pass: question, rotation, and whether it is answered right.
 Pass = tuple[str, int, bool]
@@ -189,3 +190,24 @@ def test_stopping_after_a_wrong_pass_changes_no_accuracy(right: list[bool], rng)
         assert early[key] == pytest.approx(full[key])
     assert early["n_passes"] == len(stopped) and early["dropped"] == 0
     assert full["circular_accuracy"] <= full["vanilla_accuracy"]
+
+
+def test_the_passes_of_a_question_are_one_item_and_its_image_a_cluster() -> None:
+    """90 questions about 45 images, both in every order of their two options; all questions of a third are wrong."""
+    n = 90
+    ids = [question for question in range(n) for _ in range(2)]
+    rotations, choices = [0, 1] * n, [["x", "y"], ["y", "x"]] * n
+    references = ["A", "B"] * n
+    right = [question // 2 % 3 > 0 for question in ids]
+    predictions = [reference if fine else "" for reference, fine in zip(references, right, strict=True)]
+    questions = find_questions(ids, rotations, choices)
+    items = read_circular(predictions, references, choices, questions, "error")
+    images = [f"{question // 2}.jpg" for question in ids]
+    found = circular_scores(items, questions, references, choices, clusters=images)
+    expected = share_interval([question // 2 % 3 > 0 for question in range(n)], Clusters(np.arange(n) // 2))
+    for name in ("circular", "vanilla"):
+        assert found[f"{name}_ci95"] == [expected.low, expected.high]
+        assert found["intervals"][f"{name}_accuracy"] == {"kind": "wilson-clustered", "units": 45}
+    alone = circular_scores(items, questions, references, choices)
+    assert alone["intervals"]["circular_accuracy"] == {"kind": "wilson", "units": n}
+    assert alone["circular_ci95"] == list(wilson_interval(60, n))

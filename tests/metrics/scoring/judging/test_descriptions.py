@@ -173,3 +173,21 @@ def test_bad_input(arguments: dict, message: str) -> None:
     rows = {"predictions": ["a"], "references": ["b"], "judge": FakeJudge()} | arguments
     with pytest.raises(InputError, match=message):
         _scores(**rows)
+
+
+def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
+    """25 images with two descriptions each; the judge gives the last ten images no score."""
+    n = 50
+    rng = np.random.default_rng(0)
+    rounds = [[[int(score)] for score in rng.integers(0, 3, 3)] if row < 30 else [[None]] * 3 for row in range(n)]
+    columns = {"rounds": rounds, "empty_prediction": [False] * n}
+    images = [f"{row // 2}.jpg" for row in range(n)]
+    settings = JudgeSettings("judge", 1)
+    found = description_scores(columns, None, settings, clusters=images)
+    # Fifteen images are too few for a bootstrap, thirty are not.
+    assert found["intervals"]["sum"] == {"kind": "none", "units": 15} and all(map(math.isnan, found["sum_ci95"]))
+    alone = description_scores(columns, None, settings)
+    assert alone["intervals"]["sum"] == {"kind": "bootstrap", "units": 30}
+    assert alone["sum_ci95"][0] < alone["sum"] < alone["sum_ci95"][1]
+    one = description_scores(columns, {"kind": ["odd one", *["other"] * (n - 1)]}, settings)["by_kind"]["odd one"]
+    assert one["intervals"]["sum"] == {"kind": "none", "units": 1} and all(map(math.isnan, one["sum_ci95"]))

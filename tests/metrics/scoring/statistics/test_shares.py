@@ -210,6 +210,24 @@ def test_a_balanced_share_of_paired_questions() -> None:
     assert (together.units, apart.units) == (100, 200)
 
 
+@pytest.mark.parametrize(
+    ("yes", "no"), [([True] * 50, [True] * 50), ([True, False] * 15, [False, True] * 15), ([True], [False])]
+)
+def test_a_balanced_share_of_pairs_that_tell_nothing_of_their_dependence(yes: list[bool], no: list[bool]) -> None:
+    """All right, or few clusters: the ends are then no nearer than if the two were always alike."""
+    image = Clusters(np.arange(len(yes)))
+    found, one, other = balanced_interval(yes, no, image, image), share_interval(yes), share_interval(no)
+    assert found.low == pytest.approx((one.low + other.low) / 2)
+    assert found.high == pytest.approx((one.high + other.high) / 2)
+
+
+def test_a_balanced_share_of_one_cluster() -> None:
+    scene = Clusters(np.zeros(30, dtype=np.int64))
+    found = balanced_interval([True, False, True] * 10, [True, True, False] * 10, scene, scene)
+    expected = wilson_of_share(2 / 3, 1)
+    assert (found.low, found.high) == pytest.approx(expected) and found.units == 1
+
+
 def test_a_balanced_share_without_one_side() -> None:
     found = balanced_interval([True], [], Clusters(np.array([3])), Clusters(np.array([], dtype=np.int64)))
     assert math.isnan(found.low) and (found.kind, found.units) == ("none", 1)

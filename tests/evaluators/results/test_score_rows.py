@@ -1,0 +1,66 @@
+"""Lines that say what intervals rest on, and why there is none."""
+
+import math
+from typing import Any
+
+import pytest
+
+from eyechart.evaluators.results.score_rows import interval_notes
+
+CLUSTERED = "95 % Wilson score interval at the effective number of items, from a cluster-robust variance"
+DYADIC = "95 % Wilson score interval at the effective number of pairs, from a variance that is robust to shared images"
+CONSTANT = "No interval, as all resamples give the same score, which says nothing of how sure it is"
+FEW = "No interval, as there are fewer than 20 units or the score is undefined"
+
+
+def scores(**about: Any) -> dict[str, Any]:
+    return {"circular_accuracy": 0.5, "vanilla_accuracy": 0.75, "n_questions": 60, "n_vanilla": 60, "intervals": about}
+
+
+def kind(name: str, units: int = 51) -> dict[str, Any]:
+    return {"kind": name, "units": units}
+
+
+@pytest.mark.parametrize("plain", ["wilson", "mean-of-two", "bootstrap"])
+def test_plain_intervals_need_no_line(plain: str) -> None:
+    assert interval_notes([("a", scores(circular_accuracy=kind(plain)))]) == []
+
+
+def test_scores_of_one_kind_and_size_share_a_place_and_tasks_a_line() -> None:
+    both = scores(circular_accuracy=kind("wilson-clustered"), vanilla_accuracy=kind("wilson-clustered"))
+    other = scores(circular_accuracy=kind("wilson-clustered", 1180), vanilla_accuracy=kind("wilson"))
+    assert interval_notes([("mmbench/en", both), ("own", other)]) == [
+        f"{CLUSTERED}: mmbench/en: CircularEval / VanillaEval (51 clusters); own: CircularEval (1,180 clusters)."
+    ]
+    assert interval_notes([("", other)]) == [f"{CLUSTERED}: CircularEval (1,180 clusters)."]
+
+
+def test_pairs_rest_on_images() -> None:
+    about = {"consistency": kind("dyadic", 60)}
+    assert interval_notes([("", {"consistency": 0.5, "n_pairs": 348, "intervals": about})]) == [
+        f"{DYADIC}: consistency (60 images)."
+    ]
+
+
+@pytest.mark.parametrize(("name", "words"), [("none", FEW), ("constant", CONSTANT)])
+def test_why_there_is_no_interval(name: str, words: str) -> None:
+    about = {"srcc": kind(name, 12), "plcc": kind("bootstrap", 12)}
+    assert interval_notes([("", {"srcc": 0.5, "plcc": 0.5, "n": 12, "intervals": about})]) == [
+        f"{words}: SRCC (12 items)."
+    ]
+    assert interval_notes([("", {"srcc": math.nan, "n": 12, "intervals": {"srcc": kind(name, 12)}})]) == []
+
+
+def test_scores_that_never_have_one() -> None:
+    fitted = {"plcc_fitted": 0.5, "n_images": 60, "n_pairs": 90, "consistency": 0.5}
+    (note,) = interval_notes([("two_afc/coarse", fitted)])
+    assert note == "No interval, as the logistic is not fitted again on every resample: two_afc/coarse: PLCC, fitted."
+    unread = {"accuracy": 0.5, "n": 9, "extraction": {"cut_off": 0.0, "refused": 0.25}}
+    (note,) = interval_notes([("", unread)])
+    assert note.startswith("No interval, as they describe these replies") and "cut" not in note
+    (note,) = interval_notes([("", {"srcc": 0.5, "plcc": 0.5, "n": 90, "by_database": {}})])
+    assert note.startswith("No interval, as those of the databases") and note.endswith(": SRCC / PLCC.")
+
+
+def test_results_of_earlier_versions_say_nothing() -> None:
+    assert interval_notes([("", {"accuracy": 0.5, "accuracy_ci95": [0.25, 0.75], "n": 40})]) == []
