@@ -148,7 +148,8 @@ def _read_predictions(path: Path) -> "Table | None":
     if not path.is_file():
         return None
     try:
-        table = parquet.read_table(path)
+        known = set(predictions_schema().names)
+        table = parquet.read_table(path, columns=[name for name in parquet.read_schema(path).names if name in known])
     except (ArrowException, OSError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
     for name in (*_KEYS, "id", "pass"):

@@ -15,9 +15,10 @@ from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, read_runs
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, predictions_schema
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards.board import Board
+from eyechart.hub_cards.leaderboard.unpacked_size import check_unpacked_size
 from eyechart.hub_cards.recomputing import Check, judge_of
 from eyechart.metrics.scores import value_at
 
@@ -26,6 +27,8 @@ MAX_BYTES = 64_000_000
 """A larger results file is not read; that of a run of everything takes some megabytes."""
 MAX_PREDICTIONS_BYTES = 1_000_000_000
 """A larger table of predictions is not read; that of a run of everything takes some tens of megabytes."""
+MAX_UNPACKED_BYTES = 4_000_000_000
+"""Nor is one that takes more memory; that of a run of everything takes some hundreds of megabytes."""
 _LONGEST_URL = 500
 
 
@@ -136,6 +139,7 @@ def read_entry(folder: Path, root: Path) -> Entry:
     _check_file(results, MAX_BYTES)
     if os.path.lexists(folder / PREDICTIONS_FILE):
         _check_file(folder / PREDICTIONS_FILE, MAX_PREDICTIONS_BYTES)
+        check_unpacked_size(folder / PREDICTIONS_FILE, predictions_schema().names, MAX_UNPACKED_BYTES)
     digest = hashlib.sha256(results.read_bytes()).hexdigest()
     (run,) = read_runs([folder])
     return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / LINKS_FILE))
