@@ -138,7 +138,6 @@ def test_failures_of_other_kinds_or_after_an_answer_are_errors_of_their_items(sc
     "fault",
     [
         row("an address lacks its /v1 (404)", "the error gives the address that works", refusal(404)),
-        row("an address lacks its /v1 (405)", "the error gives the address that works", refusal(405)),
         row("an address lacks its /v1 (a page)", "the error gives the address that works", Response("<html>", 200)),
     ],
 )
