@@ -148,8 +148,9 @@ def _read_predictions(path: Path) -> "Table | None":
     if not path.is_file():
         return None
     try:
-        known = set(predictions_schema().names)
-        table = parquet.read_table(path, columns=[name for name in parquet.read_schema(path).names if name in known])
+        with path.open("rb") as file:
+            found = parquet.read_schema(file).names
+            table = parquet.read_table(file, columns=[name for name in predictions_schema().names if name in found])
     except (ArrowException, OSError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
     for name in (*_KEYS, "id", "pass"):

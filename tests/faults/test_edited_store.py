@@ -124,6 +124,30 @@ def test_a_table_that_was_changed(path, change, reason):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        row(
+            "a trigger removes each answer that is stored",
+            "the store is refused before anything is asked",
+            "CREATE TRIGGER gone AFTER INSERT ON responses BEGIN DELETE FROM responses; END",
+            "trigger 'gone'",
+        ),
+        row(
+            "a view, which takes nothing, is in the place of the store's table",
+            "the store is refused before anything is asked",
+            "ALTER TABLE responses RENAME TO others; CREATE VIEW responses AS SELECT * FROM others",
+            "view 'responses'",
+        ),
+    ],
+)
+def test_what_would_lose_answers(path, change, reason):
+    fill(path, 3)
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.executescript(change)
+    assert f"was changed: it has the {reason}. " in open_error(path)
+
+
 @fault("answers whose rows are edited are removed by `eyechart store prune --unreadable`", "the others stay")
 def test_the_command_that_removes_what_cannot_be_read():
     fill(responses.default_path(), 3)
