@@ -258,7 +258,17 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             ("Yesterday", None),
         ],
     ),
-    (YES_NO, [("Yes", "A"), ("B", "B"), ("A yes", "A"), ("<think>no</think>Yes", "A")]),
+    (
+        YES_NO,
+        [
+            ("Yes", "A"),
+            ("B", "B"),
+            ("A yes", "A"),
+            ("<think>no</think>Yes", "A"),
+            ("Yes. No blur is seen", "A"),
+            ("The answer that I give to it is yes, clearly.", "A"),
+        ],
+    ),
     (
         NOISE,
         [
@@ -334,6 +344,7 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             ("图像不清晰", None),
             ("图像不清晰\uff0c很模糊", "B"),
             ("清晰还是模糊\uff1f", None),
+            ("选A 图像不清晰\uff0c很模糊", None),
             ("没有答案", None),
         ],
     ),
