@@ -113,7 +113,8 @@ def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> 
         with path.open("rb") as file:
             read = [*columns, *(name for name in parquet.read_schema(file).names if name == REPEAT)]
             rows: list[dict[str, Any]] = parquet.read_table(file, columns=read, filters=filters).to_pylist()
-    except (ArrowException, OSError) as error:
+    # The last two are of names in a damaged file.
+    except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadAnnotationError(f"cannot be read as predictions: {error}", path=path) from error
     return [row for row in rows if is_first(row.pop(REPEAT, None))]
 

@@ -30,6 +30,7 @@ MAX_PREDICTIONS_BYTES = 1_000_000_000
 MAX_UNPACKED_BYTES = 4_000_000_000
 """Nor is one that takes more memory; that of a run of everything takes some hundreds of megabytes."""
 _LONGEST_URL = 500
+_DEEPEST = 10
 
 
 def _without_user(url: AnyUrl) -> AnyUrl:
@@ -101,8 +102,8 @@ def made_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResul
 def find_entries(folder: Path) -> list[Path]:
     """The folders of all entries, in order of their names.
 
-    A folder that holds `results.json` is one, and nothing else in it is another. Hidden folders and links are passed
-    over: a link could name any file of this machine.
+    A folder that holds `results.json` is one, and nothing else in it is another. Passed over are hidden folders, links,
+    as one could name any file of this machine, and what lies more than ten folders deep.
 
     Raises:
         MissingFileError: There is no such folder, or there is no entry in it.
@@ -115,14 +116,14 @@ def find_entries(folder: Path) -> list[Path]:
     return found
 
 
-def _entries(folder: Path) -> Iterator[Path]:
+def _entries(folder: Path, depth: int = 0) -> Iterator[Path]:
     results = folder / RESULTS_FILE
     if results.is_file() and not results.is_symlink():
         yield folder
         return
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir()) if depth < _DEEPEST else ():
         if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
-            yield from _entries(path)
+            yield from _entries(path, depth + 1)
 
 
 def read_entry(folder: Path, root: Path) -> Entry:

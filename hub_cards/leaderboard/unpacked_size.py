@@ -33,16 +33,16 @@ def check_unpacked_size(path: Path, columns: Sequence[str], most: int) -> None:
     reason = f"it unpacks to more than {most:,} bytes; an entry's takes at most that"
     try:
         with parquet.ParquetFile(path) as file:
-            texts, stated = [], 0
-            for place in range(len(file.schema)):
-                column = file.schema.column(place)
-                if column.path.split(".")[0] in columns:
-                    if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
-                        raise BadResultsError(f"its column {column.path} holds texts of one length", path=path)
-                    parts = [file.metadata.row_group(group).column(place) for group in range(file.num_row_groups)]
-                    stated += sum(part.total_uncompressed_size + _NUMBER_BYTES * part.num_values for part in parts)
-                    texts += [column.path] if column.physical_type == "BYTE_ARRAY" else []
+            every = map(file.schema.column, range(len(file.schema)))
+            known = [column for column in every if column.path.split(".")[0] in columns]
+            # Not of single columns: where the file is damaged, asking for these ends the process.
+            groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
+            stated = sum(group.total_byte_size + _NUMBER_BYTES * len(known) * group.num_rows for group in groups)
             names = [name for name in file.schema_arrow.names if name in columns]
+        for column in known:
+            if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
+                raise BadResultsError(f"its column {column.path} holds texts of one length", path=path)
+        texts = [column.path for column in known if column.physical_type == "BYTE_ARRAY"]
         if stated > most:
             raise BadResultsError(reason, path=path)
         found = 0
@@ -51,7 +51,7 @@ def check_unpacked_size(path: Path, columns: Sequence[str], most: int) -> None:
                 found += sum(map(_size, batch.columns))
                 if found > most:
                     raise BadResultsError(reason, path=path)
-    except (ArrowException, OSError) as error:
+    except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
 
 

@@ -1,5 +1,7 @@
 """Leaderboard, tables of predictions: small files that unpack to far more."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow
@@ -8,7 +10,7 @@ import pytest
 
 from eyechart.hub_cards.leaderboard import entries
 from eyechart.hub_cards.leaderboard.build import build
-from tests.faults.fault import row
+from tests.faults.fault import fault, row
 from tests.faults.test_leaderboard import NOW, PERCEPTION, REJECTED
 from tests.hub_cards.leaderboard.handed_in import hand_in, result_on
 
@@ -98,3 +100,35 @@ def test_predictions_that_unpack_to_more(tmp_path, monkeypatch, make, reason):
     outcome = build(tmp_path / "entries", tmp_path / "space", NOW)
     (rejected,) = outcome.rejected
     assert rejected.entry == "bad" and reason in " ".join(rejected.reasons)
+
+
+DAMAGE = """
+import random, sys
+from pathlib import Path
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.hub_cards.leaderboard.entries import read_entry
+
+file, rng = Path(sys.argv[1]) / "predictions.parquet", random.Random(0)
+whole = file.read_bytes()
+for _ in range(300):
+    damaged = bytearray(whole)
+    for place in rng.sample(range(4, len(damaged)), 2):
+        damaged[place] = rng.randrange(256)
+    file.write_bytes(damaged)
+    try:
+        read_entry(file.parent, file.parent.parent)
+    except DataError:
+        pass
+"""
+
+
+@fault(
+    "predictions have other bytes in 300 pairs of places", "each is read, or refused in a line; none ends the process"
+)
+def test_bytes_that_changed(tmp_path):
+    place = hand_in(tmp_path, "bad", [result_on(PERCEPTION, "org/bad")]).with_name("predictions.parquet")
+    names = ("task", "dataset", "split", "id", "pass", "text")
+    pyarrow.parquet.write_table(pyarrow.table({name: [name] * 50 for name in names}), place)
+    # In a process of its own: pyarrow may end it.
+    done = subprocess.run([sys.executable, "-c", DAMAGE, place.parent], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
