@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from eyechart.datasets_scripts.common.whole import disk_error
 from eyechart.evaluators.commands import leaderboard, store, text_to_score
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.compare import compare
@@ -59,7 +60,21 @@ def main() -> None:
         os.getcwd()
     except OSError as error:
         sys.exit(f"eyechart: the working directory cannot be read: {error.strerror}; change to one that is there")
-    app()
+    try:
+        try:
+            app()
+        finally:
+            # None where the output is closed.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except OSError as error:
+        known = disk_error(error)
+        if known is None and not isinstance(error, BrokenPipeError):
+            raise
+        # What is left of the output would be written, and fail, once more at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever reads no more, as `head` does, wants no word about it.
+        sys.exit(1 if known is None else f"eyechart: {known}")
 
 
 if __name__ == "__main__":

@@ -17,10 +17,19 @@ MAX_BYTES = 4 * 2**30
 
 
 def eyechart_home() -> Path:
-    """Return the folder of eyechart's own files: `EYECHART_HOME`, or `eyechart` in the user's cache folder."""
+    """Return the folder of eyechart's own files: `EYECHART_HOME`, or `eyechart` in the user's cache folder.
+
+    Raises:
+        UsageError: `EYECHART_HOME` begins with the name of a user who is unknown.
+    """
     home = os.environ.get("EYECHART_HOME")
     if home:
-        return Path(home).expanduser()
+        try:
+            return Path(home).expanduser()
+        except RuntimeError as error:
+            raise UsageError(
+                f"EYECHART_HOME={home!r} is the home of a user who is unknown here; name a folder"
+            ) from error
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
 
 

@@ -124,7 +124,9 @@ def _load(path: str, config: str | None, split: str | None, cache_dir: str | Non
         raise UsageError(f"{path} cannot be loaded with config {config!r}: {error}") from error
     # What is damaged comes as errors of pyarrow, of pandas or of `datasets`.
     except Exception as error:
-        raise BadAnnotationError(f"cannot be read: {type(error).__name__}: {error}", path=path) from error
+        # `datasets` says only that there was an error, and which in its cause.
+        reason = error.__cause__ or error
+        raise BadAnnotationError(f"cannot be read: {type(reason).__name__}: {reason}", path=path) from error
     if isinstance(found, datasets.Dataset):
         return found, split or str(found.split or "test")
     if split is None:

@@ -295,6 +295,10 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(responses)")]
     if application == _APPLICATION_ID and columns != list(_COLUMNS):
         raise store_errors.other_columns(path, columns, _COLUMNS)
+    # A trigger may remove what is stored, and a view takes nothing.
+    others = connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')").fetchone()
+    if application == _APPLICATION_ID and others is not None:
+        raise store_errors.other_contents(path, *others)
     return application == 0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import StoreError
+from eyechart.evaluators.requests.values import brief
 
 _ELSEWHERE = "set EYECHART_HOME to another folder, or run with --no-store"
 _KEPT = "What was stored before is kept, and the same command run again asks only what is missing."
@@ -65,6 +66,12 @@ def other_columns(path: Path, found: Sequence[str], expected: Sequence[str]) -> 
         f"the response store {path} is damaged: its answers have the columns {', '.join(found) or 'of no table'}; "
         f"expected {', '.join(expected)}. {_HOW_TO_GO_ON[sqlite3.SQLITE_NOTADB]}"
     )
+
+
+def other_contents(path: Path, kind: str, name: str) -> StoreError:
+    """Make the error for a store that has more than its table, which changes what is stored."""
+    advice = _HOW_TO_GO_ON[sqlite3.SQLITE_NOTADB]
+    return StoreError(f"the response store {path} was changed: it has the {kind} {brief(name)}. {advice}")
 
 
 def foreign(path: Path) -> StoreError:

@@ -148,8 +148,11 @@ def _read_predictions(path: Path) -> "Table | None":
     if not path.is_file():
         return None
     try:
-        table = parquet.read_table(path)
-    except (ArrowException, OSError) as error:
+        with path.open("rb") as file:
+            found = parquet.read_schema(file).names
+            table = parquet.read_table(file, columns=[name for name in predictions_schema().names if name in found])
+    # The last two are of names in a damaged file.
+    except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
     for name in (*_KEYS, "id", "pass"):
         if name not in table.column_names or table[name].null_count:

@@ -96,7 +96,9 @@ def write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
         for e in evaluations
         for prediction in e.predictions
     ]
-    parquet.write_table(pyarrow.Table.from_pylist(records, schema=predictions_schema()), path)
+    # Opened here: pyarrow takes no path with bytes that are no text, and reads others as addresses.
+    with path.open("wb") as file:
+        parquet.write_table(pyarrow.Table.from_pylist(records, schema=predictions_schema()), file)
 
 
 def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -110,9 +112,11 @@ def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> 
     path = folder / PREDICTIONS_FILE
     filters = [("task", "=", result.task), ("dataset", "=", result.dataset), ("split", "=", result.split)]
     try:
-        read = [*columns, *(name for name in parquet.read_schema(path).names if name == REPEAT)]
-        rows: list[dict[str, Any]] = parquet.read_table(path, columns=read, filters=filters).to_pylist()
-    except (ArrowException, OSError) as error:
+        with path.open("rb") as file:
+            read = [*columns, *(name for name in parquet.read_schema(file).names if name == REPEAT)]
+            rows: list[dict[str, Any]] = parquet.read_table(file, columns=read, filters=filters).to_pylist()
+    # The last two are of names in a damaged file.
+    except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadAnnotationError(f"cannot be read as predictions: {error}", path=path) from error
     return [row for row in rows if is_first(row.pop(REPEAT, None))]
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError, from_json
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
+from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.metrics.score_check import misfits
@@ -216,7 +217,8 @@ def read_results(path: str | Path) -> Results:
     path = Path(path)
     file = path / RESULTS_FILE if path.is_dir() else path
     try:
-        content = file.read_bytes()
+        with open_regular(file) as opened:
+            content = opened.read()
         raw = from_json(content)
     except FileNotFoundError as error:
         raise MissingFileError(f"not there; a finished run has a {RESULTS_FILE}", path=file) from error

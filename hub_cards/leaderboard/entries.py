@@ -15,9 +15,10 @@ from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, read_runs
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, predictions_schema
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards.board import Board
+from eyechart.hub_cards.leaderboard.unpacked_size import check_unpacked_size
 from eyechart.hub_cards.recomputing import Check, judge_of
 from eyechart.metrics.score_spec import value_at
 
@@ -26,7 +27,10 @@ MAX_BYTES = 64_000_000
 """A larger results file is not read; that of a run of everything takes some megabytes."""
 MAX_PREDICTIONS_BYTES = 1_000_000_000
 """A larger table of predictions is not read; that of a run of everything takes some tens of megabytes."""
+MAX_UNPACKED_BYTES = 4_000_000_000
+"""Nor is one that takes more memory; that of a run of everything takes some hundreds of megabytes."""
 _LONGEST_URL = 500
+_DEEPEST = 10
 
 
 def _without_user(url: AnyUrl) -> AnyUrl:
@@ -98,8 +102,8 @@ def made_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResul
 def find_entries(folder: Path) -> list[Path]:
     """The folders of all entries, in order of their names.
 
-    A folder that holds `results.json` is one, and nothing else in it is another. Hidden folders and links are passed
-    over: a link could name any file of this machine.
+    A folder that holds `results.json` is one, and nothing else in it is another. Passed over are hidden folders, links,
+    as one could name any file of this machine, and what lies more than ten folders deep.
 
     Raises:
         MissingFileError: There is no such folder, or there is no entry in it.
@@ -112,14 +116,14 @@ def find_entries(folder: Path) -> list[Path]:
     return found
 
 
-def _entries(folder: Path) -> Iterator[Path]:
+def _entries(folder: Path, depth: int = 0) -> Iterator[Path]:
     results = folder / RESULTS_FILE
     if results.is_file() and not results.is_symlink():
         yield folder
         return
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir()) if depth < _DEEPEST else ():
         if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
-            yield from _entries(path)
+            yield from _entries(path, depth + 1)
 
 
 def read_entry(folder: Path, root: Path) -> Entry:
@@ -136,6 +140,7 @@ def read_entry(folder: Path, root: Path) -> Entry:
     _check_file(results, MAX_BYTES)
     if os.path.lexists(folder / PREDICTIONS_FILE):
         _check_file(folder / PREDICTIONS_FILE, MAX_PREDICTIONS_BYTES)
+        check_unpacked_size(folder / PREDICTIONS_FILE, predictions_schema().names, MAX_UNPACKED_BYTES)
     digest = hashlib.sha256(results.read_bytes()).hexdigest()
     (run,) = read_runs([folder])
     return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / LINKS_FILE))

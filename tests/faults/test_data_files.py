@@ -38,7 +38,6 @@ def read_tsv(path):
     [
         row("a CSV file is empty", NAMED, read_csv, "", "the file is empty"),
         row("a CSV file lacks a column", NAMED, read_csv, "image,score\n", "missing column 'mos'; found: image, score"),
-        row("a column of a CSV file is misspelt", NAMED, read_csv, "image,mos_\n", "did you mean 'mos_'"),
         row("a CSV file has a column twice", NAMED, read_csv, "image,mos,mos\n", "appear more than once"),
         row("a CSV file is no UTF-8", NAMED, read_csv, b"image,mos\n\xff\xfe,1\n", "not UTF-8"),
         row("a quotation in a CSV file never ends", NAMED, read_csv, 'image,mos\n"a,1\n', "not valid CSV"),
@@ -53,7 +52,6 @@ def read_tsv(path):
         row("a JSON file of rows is cut off", NAMED, read_json_rows, "[1", "not valid JSON"),
         row("the last of several JSON objects is cut off", NAMED, read_json_rows, '{"a": 1}{"a": 2', "delimiter"),
         row("commas stand between JSON objects", NAMED, read_json_rows, '{"a": 1},{"a": 2}', "Expecting value"),
-        row("a JSON file nests objects 100,000 deep", NAMED, read_json_rows, '{"a":' * 100_000, "not valid JSON"),
         row("a JSON file nests lists 100,000 deep", NAMED, read_json_rows, "[" * 100_000, "not valid JSON"),
         row("a JSON file is no UTF-8", NAMED, read_json_rows, b"\xff\xfe", "not UTF-8"),
         row(
@@ -101,7 +99,6 @@ SKIPPABLE = "the row alone is an error, which --skip-bad leaves out"
         row("a row of a TSV file has too few fields", SKIPPABLE, read_tsv, "index\tA\n1\t2\n1\n", "1 field.* has 2"),
         row("a row of a TSV file is no UTF-8", SKIPPABLE, read_tsv, b"index\tA\n1\t2\n\xff\t2\n", "not UTF-8"),
         row("an item of a JSON list is a text", SKIPPABLE, read_json_rows, '[{"a": 1}, "x"]', "object, found a string"),
-        row("an item of a JSON list is null", SKIPPABLE, read_json_rows, '[{"a": 1}, null]', "object, found null"),
         row("a line of JSON Lines is cut off", SKIPPABLE, read_jsonl_rows, '{"a": 1}\n{"a"', "at character 5"),
         row("a line of JSON Lines is a list", SKIPPABLE, read_jsonl_rows, '{"a": 1}\n[]', "object, found a list"),
         row("a line of JSON Lines nests 100,000 deep", SKIPPABLE, read_jsonl_rows, "{}\n" + "[" * 100_000, "recursion"),
@@ -162,54 +159,41 @@ def test_folders_in_place_of_files(read, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "value",
+    "values",
     [
-        row("a score is empty", OF_ROW, ""),
-        row("a score is nan", OF_ROW, "nan"),
-        row("a score is infinite", OF_ROW, "-Infinity"),
-        row("a score is written 1_0, which Python reads as 10", OF_ROW, "1_0"),
-        row("a score has a decimal comma", OF_ROW, "1,5"),
-        row("a score is null", OF_ROW, None),
-        row("a score is true, which Python reads as 1", OF_ROW, True),
-        row("a score is a list", OF_ROW, [1]),
-        row("a score is a whole number of 400 digits", OF_ROW, 10**400),
+        row("a score is empty, 1_0 (which Python reads as 10) or has a decimal comma", OF_ROW, ["", "1_0", "1,5"]),
+        row("a score is nan, infinite or a whole number of 400 digits", OF_ROW, ["nan", "-Infinity", 10**400]),
+        row("a score is null, a list or true (which Python reads as 1)", OF_ROW, [None, [1], True]),
     ],
 )
-def test_bad_numbers(value):
-    with pytest.raises(BadAnnotationError, match=r"a\.csv, row 4: field 'mos' must be a"):
-        number_field({"mos": value}, "mos", path="a.csv", number=4)
+def test_bad_numbers(values):
+    for value in values:
+        with pytest.raises(BadAnnotationError, match=r"a\.csv, row 4: field 'mos' must be a"):
+            number_field({"mos": value}, "mos", path="a.csv", number=4)
 
 
 @pytest.mark.parametrize(
-    "value",
+    "values",
     [
-        row("a code of a release is larger than any", OF_ROW, 3),
-        row("a code of a release is negative, as an index from the end would be", OF_ROW, -1),
-        row("a code of a release is a text", OF_ROW, "x"),
-        row("a code of a release is true", OF_ROW, True),
-        row("a code of a release is 1.0", OF_ROW, 1.0),
+        row("a code of a release is larger than any, or negative as an index from the end", OF_ROW, [3, -1]),
+        row("a code of a release is a text, true or 1.0", OF_ROW, ["x", True, 1.0]),
     ],
 )
-def test_bad_codes(value):
-    with pytest.raises(BadAnnotationError, match="0 = no, 1 = yes; found"):
-        code_field({"type": value}, "type", ["no", "yes"], path="a", number=1)
+def test_bad_codes(values):
+    for value in values:
+        with pytest.raises(BadAnnotationError, match="0 = no, 1 = yes; found"):
+            code_field({"type": value}, "type", ["no", "yes"], path="a", number=1)
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        row("an image in a TSV file is no base64", OF_IMAGE, "!" * 100),
-        row("an image in a TSV file is base64 of one character too many", OF_IMAGE, "A" * 101),
-        row("an image in a TSV file is base64 of one character too few", OF_IMAGE, "A" * 99),
-    ],
-)
-def test_what_is_not_base64_is_said_in_the_cell(cell, tmp_path):
+@fault("an image in a TSV file is no base64, or base64 of one character too many or too few", OF_IMAGE)
+def test_what_is_not_base64_is_said_in_the_cell(tmp_path):
     path = tmp_path / "table.tsv"
-    path.write_text(f"index\timage\n1\t{cell}\n")
-    ((_, found),) = read_tsv_rows(str(path), ["index"])
-    assert isinstance(found["image"], Base64Cell) and found["image"].problem.startswith("the image is not base64: ")
-    with pytest.raises(ValueError, match="not base64"):
-        found["image"].load()
+    for cell in ("!" * 100, "A" * 101, "A" * 99):
+        path.write_text(f"index\timage\n1\t{cell}\n")
+        ((_, found),) = read_tsv_rows(str(path), ["index"])
+        assert isinstance(found["image"], Base64Cell) and found["image"].problem.startswith("the image is not base64: ")
+        with pytest.raises(ValueError, match="not base64"):
+            found["image"].load()
 
 
 @fault("a line of a predictions file has a key twice", "the file is refused; the error names line and key")

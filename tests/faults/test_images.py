@@ -22,15 +22,12 @@ REFUSED = "the image is refused, and its file named"
     ("data", "reason"),
     [
         row("a file of 0 bytes", REFUSED, b"", r"empty \(0 bytes\)"),
-        row("a page that says that there is no image", REFUSED, b"<html>not found</html>", "not an image"),
         row("the first bytes of a PNG, and zeros", REFUSED, b"\x89PNG\r\n\x1a\n" + bytes(50), "not an image|corrupt"),
         row("a PNG whose header tells more pixels than it has", REFUSED, png_header(100, 100), "corrupt or truncated"),
         row("a PNG of no width", REFUSED, png_header(0, 100), "not an image|corrupt"),
         row("a PNG of 200 megapixels in some bytes", REFUSED, png_header(20_000, 10_000), "the image has .*pixels"),
         row("a PNG of 3.6 gigapixels in some bytes", REFUSED, png_header(60_000, 60_000), "the image has .*pixels"),
         row("an SVG, which may hold scripts", REFUSED, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not an image"),
-        row("a PDF", REFUSED, b"%PDF-1.7\n%%EOF", "not an image"),
-        row("a TIFF of 32 bits", REFUSED, encoded(Image.new("I", (4, 4)), "TIFF"), r"32 bits \(mode I\)"),
         row("a TIFF of floats", REFUSED, encoded(Image.new("F", (4, 4)), "TIFF"), r"32 bits \(mode F\)"),
     ],
 )
@@ -44,15 +41,13 @@ def test_bytes(data, reason, tmp_path):
     assert (caught.value.path, seen) == (str(path), [])
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [row(f"a {kind} that is cut off", REFUSED, kind) for kind in ("PNG", "JPEG", "BMP", "WEBP", "GIF", "TIFF")],
-)
-def test_truncated(kind):
-    data = encoded(noise(), kind)
-    for share in (0.1, 0.5, 0.9):
-        with pytest.raises(BadImageError, match=r"cut\.bin: "):
-            open_image(data[: int(len(data) * share)], name="cut.bin")
+@fault("an image of any kind is cut off", REFUSED)
+def test_truncated():
+    for kind in ("PNG", "JPEG", "BMP", "WEBP", "GIF", "TIFF"):
+        data = encoded(noise(), kind)
+        for share in (0.1, 0.5, 0.9):
+            with pytest.raises(BadImageError, match=r"cut\.bin: "):
+                open_image(data[: int(len(data) * share)], name="cut.bin")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import subprocess
 
 import pytest
 from pydantic import ValidationError
@@ -245,6 +246,20 @@ def test_predictions(folder, models, make, reason):
             place.write_text("{}")
     found, rejected = models()
     assert found == {"org/good"} and reason in rejected["bad"]
+
+
+@fault("an entry is a folder in a folder in a folder, 1,500 times", "it is passed over; others stand")
+def test_deep_folders(folder, models, monkeypatch):
+    hand_in(folder, "/".join("abcdefghi"), [result_on(PERCEPTION, "org/nine")])
+    (folder / "deep").mkdir()
+    monkeypatch.chdir(folder / "deep")
+    # As a whole, the path is longer than the system takes.
+    for _ in range(1500):
+        os.mkdir("d")
+        os.chdir("d")
+    found, rejected = models()
+    assert (found, rejected) == ({"org/good", "org/nine"}, {})
+    subprocess.run(["rm", "-r", folder / "deep"], cwd=folder, check=True)
 
 
 @fault("links among the entries, hidden folders, other files, a named pipe", "none of them is opened or followed")

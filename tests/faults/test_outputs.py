@@ -13,13 +13,14 @@ from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report import write_report
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_task import evaluation
 from tests.evaluators.report.conftest import PERCEPTION
 from tests.faults.disk import full_disk
-from tests.faults.fault import fault
+from tests.faults.fault import fault, row
 
 RESULTS = 40_000
 """Bytes in which the results of a small run have room, and its report has not."""
@@ -54,6 +55,21 @@ def test_results(run):
     with full_disk(), pytest.raises(OSError, match="File too large"):
         write_run(run, collect([evaluation()], [], "2026-01-02"), [evaluation()])
     assert contents(run) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        row("a run's folder has a name that is no text", "its results are written and read", os.fsdecode(b"run\xff")),
+        row("a run's folder is named as an address begins", "its results are written and read", "s3:/bucket"),
+    ],
+)
+def test_odd_names(score, tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert score(name).exit_code == 0
+    assert {path.name for path in (tmp_path / name).iterdir()} == {"predictions.parquet", "report.html", "results.json"}
+    (run,) = read_runs([name])
+    assert run.predictions is not None and run.predictions.num_rows == 3
 
 
 @fault("the disk is full when a task's results are written", "the run ends with one line and exit code 1")

@@ -20,9 +20,6 @@ HEAD = b"index\tprediction\n"
         row("a predictions file ends in .txt", NAMED, "a.txt", b"A", r"end in \.jsonl, .*, not '\.txt'"),
         row("a predictions file has no suffix", NAMED, "a", b"A", "not ''"),
         row("a predictions file of JSON Lines is empty", NAMED, "a.jsonl", b"", "holds no predictions"),
-        row(
-            "a predictions file holds a byte order mark alone", NAMED, "a.jsonl", b"\xef\xbb\xbf\r\n", "no predictions"
-        ),
         row("a predictions file holds an empty list", NAMED, "a.json", b"[]", "holds no predictions"),
         row("a predictions file holds one text", NAMED, "a.json", b'"A"', "list of objects, found a string"),
         row("a predictions file holds a list of numbers", OF_ROW, "a.json", b"[3]", "row 1: expected a JSON object"),
@@ -105,18 +102,12 @@ def line(**fields):
         row("a line of predictions is no JSON", OF_ROW, "{id: 1}", "not valid JSON"),
         row("a line of predictions nests 100,000 deep", OF_ROW, "[" * 100_000, "not valid JSON"),
         row("a prediction has no id", OF_ROW, line(id=None, text="A"), "'id' is None"),
-        row("a prediction's id is empty", OF_ROW, line(id="", text="A"), "'id' is ''"),
-        row("a prediction's id is 1.5", OF_ROW, line(id=1.5, text="A"), "'id' is 1.5"),
         row("a prediction's id is true", OF_ROW, line(id=True, text="A"), "'id' is True"),
         row("a prediction's pass is a number", OF_ROW, line(**{"pass": 1}, text="A"), "'pass' is 1"),
         row("a prediction has no answer", OF_ROW, line(), "neither 'text' nor 'logits' nor 'score' is there"),
         row("a prediction's text is a number", OF_ROW, line(text=3), "'text' is 3"),
         row("a prediction's text has half of a character", OF_ROW, line(text="\ud83d"), "'text' is '\\ud83d'"),
         row("a prediction's logits are a list", OF_ROW, line(logits=[1, 2]), "'logits' is"),
-        row("a prediction's logit is a text", OF_ROW, line(logits={"good": "high"}), "the logit of 'good' is 'high'"),
-        row(
-            "a prediction's logit is NaN", OF_ROW, '{"id": "q1", "logits": {"good": NaN}}', "the logit of 'good' is nan"
-        ),
         row("a prediction's logit is true", OF_ROW, line(logits={"good": True}), "the logit of 'good' is True"),
         row(
             "a prediction's logit has 400 digits", OF_ROW, line(logits={"good": 10**400}), "the logit of 'good' is 1000"
@@ -147,7 +138,6 @@ ANSWER = {"img_path": "1.jpg", "question": "Why?", "candidates": ["Yes", "No"], 
     ("content", "reason"),
     [
         row("a released logit is a word", OF_ROW, [LOGITS | {"logit_poor": "high"}], "'logit_poor' is 'high'"),
-        row("a released logit is null", OF_ROW, [LOGITS | {"logit_fair": None}], "'logit_fair' is None"),
         row("released logits have no image", OF_ROW, [LOGITS | {"img_path": " "}], "'img_path' is empty"),
         row("released logits have a list of images", OF_ROW, [LOGITS | {"img_path": ["a"]}], r"found \['a'\]"),
         row("Q-Bench's options are one text", OF_ROW, [ANSWER | {"candidates": "Yes"}], "'candidates' is 'Yes'"),
@@ -180,9 +170,7 @@ def test_malformed_rows_of_tools_are_named(content, reason, tmp_path):
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
-        row("a quality score is a word", OF_ROW, "a.png,high", "'score' is 'high'; expected a finite number"),
         row("a quality score is nan", OF_ROW, "a.png,nan", "'score' is 'nan'; expected a finite number"),
-        row("a quality score is empty", OF_ROW, "a.png,", "'score' is ''; expected a finite number"),
         row("a quality score has no image", OF_ROW, ",1", "'image' is empty"),
         row("a row of quality scores has three fields", OF_ROW, "a.png,1,2", r"3 field\(s\) where the header has 2"),
     ],

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 from html import unescape
 
@@ -105,6 +106,25 @@ def test_other_types(tmp_path, column, values, reason):
     pyarrow.parquet.write_table(table, file)
     with pytest.raises(BadResultsError, match=rf"predictions\.parquet: {reason}"):
         write_report([tmp_path])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        row("a run's results are a named pipe", "one line says so, and nothing waits; exit code 1", "pipe"),
+        row("a run's results are a link to /dev/zero", "one line says so, and nothing is read; exit code 1", "device"),
+    ],
+)
+def test_results_that_never_end(tmp_path, kind):
+    file = write(tmp_path) / "results.json"
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "it is a folder, a pipe or a device; expected a regular file" in done.output
 
 
 @fault("results of a later version of eyechart", "one line says which version reads them; exit code 1")

@@ -4,9 +4,10 @@ import itertools
 import time
 
 import pytest
+from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
+from eyechart.datasets_scripts.common.errors import ModelError, QuotaError, UsageError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.scripted_server import refusal
 from tests.faults.fault import fault, row
@@ -134,11 +135,45 @@ def test_failures_of_other_kinds_or_after_an_answer_are_errors_of_their_items(sc
     assert [response.error is None for response in responses].count(True) == 1 and len(responses) == 25
 
 
+@fault("a server points to another one (307)", "nothing is sent there, and the error names the other address")
+def test_a_server_that_points_elsewhere(script, backend):
+    with HTTPServer() as other:
+        script.say(Response("", 307, {"Location": other.url_for("/v1/chat/completions")}))
+        with pytest.raises(ModelError, match=rf"answered 307 and points to http://localhost:{other.port}/v1/chat/co"):
+            list(backend().answer([Request("x", ("What?",), ())]))
+        assert other.log == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        row(
+            "SSL_CERT_FILE names no file",
+            "the run stops and names the variable",
+            "SSL_CERT_FILE",
+            "/nowhere/certificates.pem",
+            "FileNotFoundError",
+        ),
+        row(
+            "the proxy's address is of an unknown kind, and has a password",
+            "the run stops, names the variable and shows no password",
+            "ALL_PROXY",
+            "ftp://me:secret@127.0.0.1:1",
+            "ValueError: Unknown scheme for proxy URL",
+        ),
+    ],
+)
+def test_an_environment_that_no_client_can_be_made_with(script, backend, monkeypatch, name, value, reason):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match=rf"no connection can be made with .*{reason}") as caught:
+        list(backend().answer([Request("x", ("What?",), ())]))
+    assert name in str(caught.value) and "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "fault",
     [
         row("an address lacks its /v1 (404)", "the error gives the address that works", refusal(404)),
-        row("an address lacks its /v1 (405)", "the error gives the address that works", refusal(405)),
         row("an address lacks its /v1 (a page)", "the error gives the address that works", Response("<html>", 200)),
     ],
 )

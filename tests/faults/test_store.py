@@ -90,6 +90,9 @@ def test_an_empty_file_becomes_a_store(path):
     path.parent.mkdir()
     path.touch()
     fill(path, 1)
+    with ResponseStore.open(path) as store:
+        store.check()
+        assert list(store.get(keys(2))) == keys(1)
 
 
 @fault("a folder has the store's name, or a file that of its folder", "the error names it and the way on")
@@ -181,7 +184,12 @@ def test_a_store_on_a_full_disk_can_be_cleared(disk):
     put_until_full(path)
     (disk / "others").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
     responses.clear(path)
+    with ResponseStore.open(path) as store:
+        assert store.get(keys(10)) == {}
     fill(path, 3)
+    with ResponseStore.open(path) as store:
+        store.check()
+        assert sorted(store.get(keys(10))) == keys(3)
 
 
 @fault("the store may not grow any more", "the error says so; what it has is kept")

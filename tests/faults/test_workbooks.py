@@ -67,18 +67,12 @@ def test_a_missing_workbook(tmp_path):
         read_xlsx_rows(str(tmp_path / "none.xlsx"), ["image"])
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        row("a workbook is empty", NAMED, b""),
-        row("a workbook is a CSV file", NAMED, b"image,mos\n"),
-        row("a workbook begins like an archive and is damaged", NAMED, b"PK\x03\x04 rubbish"),
-    ],
-)
-def test_files_that_are_no_workbooks(content, tmp_path):
-    (tmp_path / "scores.xlsx").write_bytes(content)
-    with pytest.raises(BadAnnotationError, match=r"scores\.xlsx: cannot be read as XLSX"):
-        read_xlsx_rows(str(tmp_path / "scores.xlsx"), ["image"])
+@fault("a workbook is empty, a CSV file, or begins like an archive and is damaged", NAMED)
+def test_files_that_are_no_workbooks(tmp_path):
+    for content in (b"", b"image,mos\n", b"PK\x03\x04 rubbish"):
+        (tmp_path / "scores.xlsx").write_bytes(content)
+        with pytest.raises(BadAnnotationError, match=r"scores\.xlsx: cannot be read as XLSX"):
+            read_xlsx_rows(str(tmp_path / "scores.xlsx"), ["image"])
 
 
 @fault("the sheet within a workbook is cut off", NAMED)
@@ -149,15 +143,7 @@ def mat(tmp_path):
             "'moss'; did you mean 'mos'",
         ),
         row("numbers of a MAT file are texts", NAMED, read_mat_numbers, "names", "real numbers, found object"),
-        row("numbers of a MAT file are complex", NAMED, read_mat_numbers, "complex", "real numbers, found complex128"),
         row("numbers of a MAT file are sparse", NAMED, read_mat_numbers, "sparse", "a plain array, found csc_"),
-        row(
-            "names in a MAT file are numbers",
-            NAMED,
-            read_mat_texts,
-            "mos",
-            "cell 1 of .* must hold one text",
-        ),
         row("one name in a MAT file is a number", NAMED, read_mat_texts, "mixed", "cell 2 of .* must hold one text"),
     ],
 )
@@ -178,20 +164,14 @@ def test_version_73_says_how_to_save_it(tmp_path):
         read_mat_numbers(str(path), "mos")
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        row("a MAT file is empty", NAMED, lambda content: b""),
-        row("a MAT file is rubbish", NAMED, lambda content: b"rubbish " * 100),
-        row("a MAT file is cut off", NAMED, lambda content: content[:500]),
-    ],
-)
-def test_damaged_files(tmp_path, damage):
+@fault("a MAT file is empty, rubbish or cut off", NAMED)
+def test_damaged_files(tmp_path):
     path = tmp_path / "scores.mat"
     savemat(path, {"mos": np.arange(1000.0)})
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(BadAnnotationError, match=r"scores\.mat: cannot be read as a MAT file"):
-        read_mat_numbers(str(path), "mos")
+    for content in (b"", b"rubbish " * 100, path.read_bytes()[:500]):
+        path.write_bytes(content)
+        with pytest.raises(BadAnnotationError, match=r"scores\.mat: cannot be read as a MAT file"):
+            read_mat_numbers(str(path), "mos")
 
 
 @fault("a MAT file is not there", NAMED)

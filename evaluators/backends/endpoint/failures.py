@@ -56,6 +56,12 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
     after = _after(retries_of(error))
     if isinstance(error, openai.APIStatusError):
         reason = clean(f"{base_url} answered {error.status_code}{after}: {_message(error.body)}", key)
+        if target := error.response.headers.get("location"):
+            target = clean(target, key)
+            return ModelError(
+                f"{base_url} answered {error.status_code} and points to {target}. Nothing is sent to a server that was "
+                "not named: if that one is meant, give its address (--base-url)"
+            )
         if error.status_code == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
             return QuotaError(f"the model cannot be used: {reason}.")
         if error.status_code in _HOPELESS or is_final(reason):

@@ -8,13 +8,15 @@ from typing import Any
 
 import openai
 
+from eyechart.datasets_scripts.common.errors import UsageError
+
 # Replies have kilobytes, log-probabilities of a whole prompt a few megabytes.
 _MOST_BYTES = 64 * 2**20
 _OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class TimedClient(openai.DefaultHttpxClient):
-    """Gives up an answer that is not whole in time, or has no end.
+    """Gives up an answer that is not whole in time, or has no end, and follows no redirection to another server.
 
     The client's own timeouts begin again with every byte, so a server that sends one now and then would never end.
 
@@ -25,8 +27,20 @@ class TimedClient(openai.DefaultHttpxClient):
     """
 
     def __init__(self, timeout: float, is_final: Callable[[str], bool], *, use_proxy: bool = True) -> None:
-        """Keep both."""
-        super().__init__(trust_env=use_proxy)
+        """Keep both.
+
+        Raises:
+            UsageError: The environment names proxies or certificates that cannot be used.
+        """
+        try:
+            super().__init__(trust_env=use_proxy, follow_redirects=False)
+        # A file that is not there, an address that is none, a package that SOCKS needs.
+        except (OSError, ValueError, ImportError) as error:
+            raise UsageError(
+                "no connection can be made with the proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) or certificates "
+                f"(SSL_CERT_FILE, SSL_CERT_DIR) that the environment names: {type(error).__name__}: {error}. Change or "
+                "unset them"
+            ) from error
         self._whole_timeout = timeout
         self._is_final = is_final
 

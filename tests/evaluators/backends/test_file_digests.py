@@ -40,6 +40,22 @@ def test_large_files_are_read_once(tmp_path, hashed):
     assert len(list((tmp_path / "home" / "file_digests").iterdir())) == 2, "one for each file, however often it changes"
 
 
+def test_much_to_read_is_said_before_it_is_read_and_once(tmp_path, hashed, monkeypatch, capsys):
+    monkeypatch.setattr(file_digests, "_MUCH", 2**23)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "small").write_bytes(b"x")
+    (folder / "a").write_bytes(bytes(5 * 2**20))
+    time.sleep(0.05)
+    files_digest(folder)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(hashlib, "file_digest", lambda file, algorithm: pytest.fail("read"))
+    (folder / "b").write_bytes(bytes(10 * 2**20))
+    with pytest.raises(pytest.fail.Exception):
+        files_digest(folder)
+    assert capsys.readouterr() == ("", "Reading 0.0 GB of weights once, to tell models apart\n")
+
+
 def test_names_count_and_hidden_files_do_not(tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "a").write_text("x")

@@ -53,10 +53,21 @@ def run(task, data, backend=None, **options):
     return made.run(backend or FunctionBackend(answer), LoadedData(data, "own data", "given", "given"))
 
 
-# One row is too few for a correlation.
-@pytest.mark.parametrize("task", [task for task in ROWS if task not in ("q_bench/assessment", "two_afc/coarse")])
-def test_a_good_row_is_scored(own_data, task):
-    assert run(task, own_data(task)).scores
+@pytest.mark.parametrize(
+    ("task", "reply", "expected"),
+    [
+        ("q_bench/perception", "A", {"accuracy": 1, "random_guess": 0.5, "n": 1}),
+        ("q_bench/perception_pairs", "B", {"accuracy": 0, "n": 1}),
+        ("ql_bench/single", "A", {"score_cc": 100, "score_rc": 0, "score_sa": 100, "n": 1}),
+        ("mmbench/en", "A", {"vanilla_accuracy": 1, "circular_accuracy": 0, "n_questions": 1, "n_passes": 2}),
+        ("aes_bench/perception", "A", {"accuracy": 1, "n": 1}),
+        ("q_bench/description", "Dark.", {"sum": 6, "n": 1}),
+        ("aes_bench/interpretation", "Dark.", {"sum": 6, "n": 1}),
+    ],
+)
+def test_a_good_row_is_scored(own_data, task, reply, expected):
+    scores = run(task, own_data(task), FunctionBackend(lambda messages: reply)).scores
+    assert {name: scores[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(

@@ -265,12 +265,25 @@ def test_every_kind_is_drawn_with_undefined_and_negative_values(chart):
     assert {"a", "b", "c", "m"} <= set(texts)
 
 
-@pytest.mark.parametrize("name", ["_x", "$a_b$", "a\x00b\nc", "<b>&", "模型", "", "x" * 300])
+@pytest.mark.parametrize(
+    ("name", "drawn"),
+    [
+        ("_x", "_x"),
+        ("$a_b$", "$a_b$"),
+        ("a\x00b\nc", "a b c"),
+        ("<b>&", "<b>&"),
+        ("模型", "模型"),
+        ("", "\u2013"),
+        ("x" * 300, "xxx…"),
+    ],
+)
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
-def test_any_name_is_drawn_as_text(chart, name):
+def test_any_name_is_drawn_as_text(chart, name, drawn):
     series = dataclasses.replace(chart.series[0], name=name)
     svg = draw(dataclasses.replace(chart, labels=(name, "b", "c"), series=(series,)), png=True).svg
-    ElementTree.fromstring(svg)
+    texts = [element.text.strip("\u200b") for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+    # As the first label of the axis, and in the legend.
+    assert [re.sub("x{4,}", "xxx", texts[place]) for place in (0, -1)] == [drawn, drawn]
 
 
 def test_the_same_chart_is_the_same_drawing():

@@ -7,6 +7,7 @@ import torch
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.local.load_checks import loading_error
 from eyechart.evaluators.backends.local.loading import LoadOptions, model_settings
 from eyechart.evaluators.requests.types import IMAGE, Request
 
@@ -17,6 +18,12 @@ from transformers import LlavaForConditionalGeneration
 class Own(LlavaForConditionalGeneration):
     pass
 """
+
+
+def test_of_an_error_that_holds_tracebacks_the_last_line_is_said():
+    held = "Could not load:\nTraceback (most recent call last):\n  File 'a', line 1\nOSError: config.json is gone\n"
+    assert loading_error(ValueError(held), "org/name") == "OSError: config.json is gone"
+    assert loading_error(ValueError("one\n  two"), "org/name") == "ValueError: one two"
 
 
 def test_options_reach_the_model_and_its_settings(llava_folder, make_picture):

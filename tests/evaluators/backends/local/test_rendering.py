@@ -1,7 +1,7 @@
 """Prompts, words and continuations on tokenizers that write a blank at the beginning of a word, as Llama's does."""
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import LlavaProcessor, PreTrainedTokenizerFast
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
@@ -89,6 +89,13 @@ def test_a_word_that_melts_into_a_blank_before_it_is_refused_and_named():
         made.first_tokens(ask(words=("good", "poor")))
     with pytest.raises(ModelError, match="tokens of 'good' cannot be separated from those of the text before it"):
         made.prompts(ask(continuations=("good",)), [picture(0)], ("key",), [16])
+
+
+def test_a_word_that_the_tokenizer_drops_is_refused_and_named():
+    made = renderer()
+    made._processor.tokenizer.backend_tokenizer.normalizer = normalizers.Replace(Regex(" ?bad"), "")
+    with pytest.raises(ModelError, match="tokens of 'bad' cannot be separated from those of the text before it"):
+        made.first_tokens(ask(words=("good", "bad")))
 
 
 def test_continuations_are_scored_by_their_own_tokens():

@@ -258,7 +258,17 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             ("Yesterday", None),
         ],
     ),
-    (YES_NO, [("Yes", "A"), ("B", "B"), ("A yes", "A"), ("<think>no</think>Yes", "A")]),
+    (
+        YES_NO,
+        [
+            ("Yes", "A"),
+            ("B", "B"),
+            ("A yes", "A"),
+            ("<think>no</think>Yes", "A"),
+            ("Yes. No blur is seen", "A"),
+            ("The answer that I give to it is yes, clearly.", "A"),
+        ],
+    ),
     (
         NOISE,
         [
@@ -334,10 +344,21 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             ("图像不清晰", None),
             ("图像不清晰\uff0c很模糊", "B"),
             ("清晰还是模糊\uff1f", None),
+            ("选A 图像不清晰\uff0c很模糊", None),
             ("没有答案", None),
         ],
     ),
-    (CHINESE_YES_NO, [("是", "A"), ("否\u3002", "B"), ("答案是否", "B"), ("图像是模糊的", None), ("不是", None)]),
+    (
+        CHINESE_YES_NO,
+        [
+            ("是", "A"),
+            ("否\u3002", "B"),
+            ("答案是否", "B"),
+            ("图像是模糊的", None),
+            ("不是", None),
+            ("答案\uff1a是 谢谢", "A"),
+        ],
+    ),
     (JAPANESE, [("ぼやけている", "B"), ("この画像は鮮明です", "A"), ("答えはBです", "B"), ("答えはAです", "A")]),
     (KOREAN, [("흐림", "B"), ("정답은 B입니다", "B"), ("이미지는 흐림입니다", "B")]),
     (

@@ -48,6 +48,7 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             ("It is acceptable", None),
             ("A: Dark", None),
             ("I don't know", None),
+            ("I see that B' is a prime", None),
             ("<think>Bright? No.</think>Dark", "B"),
             # Reasoning written out
             ("Step 1: look at the histogram. Step 2: decide.\n\n**Final Answer:** B", "B"),

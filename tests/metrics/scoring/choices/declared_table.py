@@ -33,6 +33,7 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             (SEEN + "<CONCLUSION> B </CONCLUSION>", "B"),
             # A cue and a text
             (SEEN + "The answer is dark.", "B"),
+            ("Answer: A dark image", "B"),
             (SEEN + "Final answer: **Dark**, as shadows cover it.", "B"),
             # The options repeated, then a choice
             (LISTED + "Answer: C", "C"),
@@ -135,6 +136,7 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
         NONE_TOO,
         [
             ("I see neither noise nor blur, so the answer is: none of the above.", "D"),
+            ("There is blur in places, and noise at the edges. None of the options match.", "D"),
             ("Noise and blur are absent. The answer is none of these options.", "D"),
         ],
     ),

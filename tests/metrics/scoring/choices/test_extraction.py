@@ -1,4 +1,5 @@
 import json
+import re
 import runpy
 from pathlib import Path
 from string import ascii_uppercase
@@ -100,8 +101,15 @@ PIECES += ["</think>", "\\boxed{", "}", "<answer>", "</answer>", "是", "选", "
 
 @given(st.lists(st.sampled_from(PIECES)).map(" ".join), st.sampled_from(["blurry", "yes", "no"]))
 @settings(max_examples=300)
-def test_never_raises_on_answer_like_text(text: str, first: str) -> None:
-    extract_choice(text, [first, "Sharp", "very blurry"])
+def test_an_option_is_chosen_only_where_its_letter_or_its_words_are_in_the_reply(text: str, first: str) -> None:
+    options = [first, "Sharp", "very blurry"]
+    letter = extract_choice(text, options)
+    words = set(re.findall("[a-z]+", text.lower()))
+    assert (
+        letter is None
+        or {letter.lower()} <= words
+        or set(options[ascii_uppercase.index(letter)].lower().split()) <= words
+    )
 
 
 @given(st.text(), OPTIONS, st.sampled_from(["  {}  ", "\n\n{}\n", "**{}**", "`{}`", "__{}__", "\t*{}* "]))

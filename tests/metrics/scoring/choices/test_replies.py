@@ -1,7 +1,7 @@
 import pytest
 
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
-from eyechart.metrics.scoring.choices.replies import read_reply
+from eyechart.metrics.scoring.choices.replies import moved_reply, read_reply
 
 OPTIONS = ["Bright", "Dark", "Very dark"]
 CUT = [
@@ -20,6 +20,7 @@ CUT = [
     ("The image is dark. But", "", "cut_off"),
     ("Option B would be", "", "cut_off"),
     ("Brightness is", "", "cut_off"),
+    ("Darkness makes it dark", "", "cut_off"),
     ("", "", "cut_off"),
     # Reasoning that has no end.
     ("<think>Okay, the image is dark. Option B", "", "unfinished_reasoning"),
@@ -67,3 +68,8 @@ def test_the_judge_sees_the_answer_without_reasoning_and_is_not_asked_about_none
     found = read_choices(texts, ["B"] * 2, [OPTIONS] * 2, settings, questions=["How?"] * 2, judge=judge)
     assert found["step"] == ["judge", "unfinished_reasoning"]
     assert len(seen) == 1 and "Gloomy." in seen[0] and "A or C?" not in seen[0]
+
+
+def test_the_text_of_several_options_moves_without_a_letter() -> None:
+    assert moved_reply("Yes", ["Yes", "Yes", "No"], ["No", "Yes", "Yes"]) == "Yes"
+    assert moved_reply("No", ["Yes", "Yes", "No"], ["No", "Yes", "Yes"]) == "A. No"

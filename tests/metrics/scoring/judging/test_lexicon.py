@@ -37,6 +37,7 @@ from tests.growth import growth
         ("no detail", {("detail", -1)}),
         # Little of a bad thing is good.
         ("low noise", {("noise", 1)}),
+        ("As a whole, the photo has low noise", {("noise", 1)}),
         ("noise-free", {("noise", 1)}),
         ("free of artifacts", {("artifacts", 1)}),
         ("The noise level is low", {("noise", 1)}),

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.pair_ranking import perron_scores
+from eyechart.metrics.scoring.pair_ranking import perron, perron_scores
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda pair: pair[0] != pair[1]), min_size=1, max_size=40
@@ -37,6 +38,19 @@ def test_equal_to_the_dense_eigenvector_for_any_outcomes(pairs: list[tuple[int, 
     found = perron_scores(winners, losers, 8, damping=damping)
     assert found == pytest.approx(_dense(winners, losers, 8, damping), abs=1e-11)
     assert found.sum() == pytest.approx(1) and (found > 0).all()
+
+
+def test_the_walk_ends_when_nothing_changes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = []
+
+    class Counted(csr_array):
+        def __matmul__(self, other: np.ndarray) -> np.ndarray:
+            steps.append(1)
+            return super().__matmul__(other)
+
+    monkeypatch.setattr(perron, "csr_array", Counted)
+    assert perron_scores(np.arange(50), np.roll(np.arange(50), 1), 50) == pytest.approx(1 / 50, abs=1e-12)
+    assert len(steps) == 1
 
 
 def test_a_circle_is_a_draw() -> None:

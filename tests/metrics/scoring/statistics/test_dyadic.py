@@ -36,6 +36,13 @@ def test_the_variance_is_the_sum_over_pairs_of_pairs_with_an_image_in_common() -
     assert found.interval[1] - found.difference == pytest.approx(2.262157 * deviation, rel=1e-6)
 
 
+def test_the_variance_is_at_least_that_of_pairs_without_a_common_image() -> None:
+    # In a circle of four images with differences of 1 and -1 in turn, what each image has adds up to 0.
+    found = dyadic_mean_difference([1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 2, 3], [1, 2, 3, 0])
+    # The 97.5 % quantile of Student's t with 3 degrees of freedom.
+    assert found.interval == pytest.approx((-3.182446 / 2, 3.182446 / 2), rel=1e-6)
+
+
 def test_pairs_without_a_common_image_give_the_t_test() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.normal(0.1, 1, 400), rng.normal(0, 1, 400)

@@ -1,0 +1,54 @@
+"""Command line, its surroundings: where its output goes, and what variables of the environment say."""
+
+import os
+import subprocess
+import sys
+
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from tests.faults.fault import fault
+
+
+def command(*arguments, **options):
+    code = "from eyechart.evaluators.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, **options)
+
+
+@fault("the output goes to a full disk", "one line says so; exit code 1")
+def test_output_to_a_full_disk():
+    for arguments in (["tasks"], ["--version"]):
+        with open("/dev/full", "w") as full:
+            done = command(*arguments, stdout=full, check=False)
+        assert done.returncode == 1
+        assert done.stderr.startswith("eyechart: a file cannot be written: No space left on device; make room")
+        assert done.stderr.count("\n") == 1
+
+
+@fault("whoever reads the output stops reading", "the command ends without a word")
+def test_output_that_nobody_reads():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = command("tasks", stdout=writing, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@fault("the output is closed", "the command does its work")
+def test_output_that_is_closed():
+    done = subprocess.run(
+        f"{sys.executable} -c 'from eyechart.evaluators.cli import main; main()' tasks >&-",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@fault("EYECHART_HOME is the home of a user who is unknown", "one line says so; exit code 2")
+def test_home_of_nobody(monkeypatch):
+    monkeypatch.setenv("EYECHART_HOME", "~nobody-has-this-name/x")
+    done = CliRunner().invoke(app, ["store", "info"])
+    assert done.exit_code == 2
+    assert "EYECHART_HOME='~nobody-has-this-name/x' is the home of a user who is unknown here" in done.output
