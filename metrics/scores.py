@@ -18,6 +18,8 @@ QUALITY, PAIRS = "softmax_iqa", "paired_comparison"
 DESCRIPTION, ANSWER = "judge_description", "judge_answer"
 REPEATS = "repeats"
 """In place of a metric: what repeats of the same questions say together, `repeat_scores`."""
+GAIN = "multimodal_gain"
+"""In place of a metric: what a run with images and a blind run say together, `multimodal_gain`."""
 _CHOICES = (CHOICE, CIRCULAR, AWARENESS)
 _JUDGED = (DESCRIPTION, ANSWER)
 DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
@@ -260,7 +262,10 @@ SCORES: tuple[ScoreSpec, ...] = (
     ),
     ScoreSpec("pass_at_k", "pass@K, any repeat right", (REPEATS,), interval="pass_at_k_ci95"),
     ScoreSpec("majority_vote", "majority vote of the repeats", (REPEATS,), interval="majority_vote_ci95"),
-    ScoreSpec("random_guess", "chance level", _CHOICES, higher_is_better=None, in_table=False),
+    ScoreSpec("blind_score", "score without images", (GAIN,), interval="blind_score_ci95", chance="random_guess"),
+    ScoreSpec("gain", "multimodal gain", (GAIN,), low=-1.0, interval="gain_ci95"),
+    ScoreSpec("leak", "leak", (GAIN,), low=-1.0, higher_is_better=False, interval="leak_ci95", chance=0.0),
+    ScoreSpec("random_guess", "chance level", (*_CHOICES, GAIN), higher_is_better=None, in_table=False),
     ScoreSpec(
         "position_bias.spread",
         "spread of recall over positions",
@@ -281,7 +286,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     ),
     *_extraction("extraction", "replies", *_CHOICES, PAIRS),
     *_extraction("forced_extraction", "forced replies", AWARENESS),
-    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS),
+    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS, GAIN),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),
     _count("n_questions", "questions", CIRCULAR),

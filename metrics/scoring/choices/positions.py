@@ -1,14 +1,14 @@
 """Whether choices follow the position of an option: recall by position, flip rate, position-free accuracy.
 
 Recall at a position is the share of right answers where the right option stood there; its spread is RStd of Zheng et
-al., "Large Language Models Are Not Robust Multiple Choice Selectors" (https://arxiv.org/abs/2309.03882, Sec. 2.2): the
+al., "Large Language Models Are Not Robust Multiple Choice Selectors" (ICLR 2024, https://arxiv.org/abs/2309.03882): the
 standard deviation over positions, as `numpy.std` takes it (`debias_pride.py` of
 https://github.com/chujiezheng/LLM-MCQ-Bias). Departure: that paper's questions all have as many options. Here few
 options are easier to guess among and have no late positions, which alone would spread recall; so the spread is taken
 among questions with the same number of options and averaged over these.
 
-Position-free accuracy is that of the paper's debiasing by permutations (Eq. 1), which averages what a model predicts
-for each option's content over the orders and takes the highest. Of replies as texts each pass gives one vote, so it is
+Position-free accuracy is that of the paper's permutation-based debiasing, which averages what a model predicts for
+each option's content over the orders and takes the highest. Of replies as texts each pass gives one vote, so it is
 the majority of the contents chosen; the right content among m equals counts 1/m, as a draw would on average.
 """
 

@@ -14,7 +14,7 @@ from eyechart.metrics.scoring.inputs import FloatArray
 LEVEL = 0.95
 # Rounding leaves less than this between equal replicates.
 _EQUAL = 1e-12
-_NORMAL = float(ndtri((1 + LEVEL) / 2))
+NORMAL = float(ndtri((1 + LEVEL) / 2))
 KINDS: Mapping[str, str] = {
     "wilson": "Wilson score interval of a share of independent items",
     "wilson-unread": "Wilson score interval; images were not read, so questions that share one count as independent",
@@ -24,6 +24,12 @@ KINDS: Mapping[str, str] = {
     "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
     "dyadic-by-image": "Wilson score interval in which two images count as one item, as images are few, or all pairs "
     "count alike",
+    "paired": "Bonett and Price's interval of a difference of two shares of the same independent items",
+    "paired-unread": "Bonett and Price's interval; images were not read, so questions that share one count as "
+    "independent",
+    "paired-clustered": "Bonett and Price's interval at the effective number of items, from a cluster-robust variance",
+    "paired-by-cluster": "Bonett and Price's interval in which every cluster counts as one item, as clusters are few, "
+    "or all items differ alike",
     "mean-of-two": "intervals of two shares, combined",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
     "constant": "no interval: all resamples give the same, which says nothing of how sure it is",
@@ -109,7 +115,7 @@ def wilson_interval(successes: int, n: int) -> tuple[float, float]:
     return wilson_of_share(successes / n, n)
 
 
-def wilson_of_share(share: float, n: float, quantile: float = _NORMAL) -> tuple[float, float]:
+def wilson_of_share(share: float, n: float, quantile: float = NORMAL) -> tuple[float, float]:
     """Wilson's interval of a share of n items, where n may be an effective number of them.
 
     Args:
