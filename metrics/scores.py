@@ -17,6 +17,8 @@ QUALITY, PAIRS = "softmax_iqa", "paired_comparison"
 DESCRIPTION, ANSWER = "judge_description", "judge_answer"
 REPEATS = "repeats"
 """In place of a metric: what repeats of the same questions say together, `repeat_scores`."""
+GAIN = "multimodal_gain"
+"""In place of a metric: what a run with images and a blind run say together, `multimodal_gain`."""
 _CHOICES = (CHOICE, CIRCULAR, AWARENESS)
 _JUDGED = (DESCRIPTION, ANSWER)
 DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
@@ -27,6 +29,7 @@ _POINTS: dict[str, Any] = {"unit": Unit.POINTS}
 
 
 _NOT_FITTED_AGAIN = "the logistic is not fitted again on every resample"
+_ABOVE_ZERO = "it is above 0 by chance too, by how much stands next to it"
 _DESCRIBES = "they describe these replies, and estimate nothing beyond them"
 
 
@@ -114,6 +117,23 @@ SCORES: tuple[ScoreSpec, ...] = (
         headline=True,
     ),
     ScoreSpec("vanilla_accuracy", "VanillaEval", (CIRCULAR,), interval="vanilla_ci95", counts=("n_vanilla",)),
+    ScoreSpec(
+        "position_free_accuracy",
+        "accuracy by majority of the passes",
+        (CIRCULAR,),
+        interval="position_free_accuracy_ci95",
+        counts=("n_questions",),
+        in_table=False,
+    ),
+    ScoreSpec(
+        "flip_rate",
+        "questions whose answer changes with the order of the options",
+        (CIRCULAR,),
+        higher_is_better=False,
+        interval="flip_rate_ci95",
+        counts=("n_questions",),
+        in_table=False,
+    ),
     ScoreSpec("score_sa", "self-awareness", (AWARENESS,), **_PERCENT, interval="score_sa_ci95", headline=True),
     ScoreSpec("score_cc", "right answers", (AWARENESS,), **_PERCENT, interval="score_cc_ci95", part_of="score_sa"),
     ScoreSpec("score_rc", "right refusals", (AWARENESS,), **_PERCENT, interval="score_rc_ci95", part_of="score_sa"),
@@ -160,10 +180,31 @@ SCORES: tuple[ScoreSpec, ...] = (
     ),
     ScoreSpec("pass_at_k", "pass@K, any repeat right", (REPEATS,), interval="pass_at_k_ci95"),
     ScoreSpec("majority_vote", "majority vote of the repeats", (REPEATS,), interval="majority_vote_ci95"),
-    ScoreSpec("random_guess", "chance level", _CHOICES, higher_is_better=None, in_table=False),
+    ScoreSpec("blind_score", "score without images", (GAIN,), interval="blind_score_ci95", chance="random_guess"),
+    ScoreSpec("gain", "multimodal gain", (GAIN,), low=-1.0, interval="gain_ci95"),
+    ScoreSpec("leak", "leak", (GAIN,), low=-1.0, higher_is_better=False, interval="leak_ci95", chance=0.0),
+    ScoreSpec("random_guess", "chance level", (*_CHOICES, GAIN), higher_is_better=None, in_table=False),
+    ScoreSpec(
+        "position_bias.spread",
+        "spread of recall over positions",
+        _CHOICES,
+        higher_is_better=False,
+        no_interval=_ABOVE_ZERO,
+        chance="position_bias.spread_by_chance",
+        counts=(),
+        in_table=False,
+    ),
+    ScoreSpec(
+        "position_bias.spread_by_chance",
+        "spread of recall by chance alone",
+        _CHOICES,
+        higher_is_better=None,
+        counts=(),
+        in_table=False,
+    ),
     *_extraction("extraction", "replies", *_CHOICES, PAIRS),
     *_extraction("forced_extraction", "forced replies", AWARENESS),
-    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS),
+    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS, GAIN),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),
     _count("n_questions", "questions", CIRCULAR),
@@ -193,6 +234,7 @@ SCORES: tuple[ScoreSpec, ...] = (
 NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
     "choice_distribution.predicted": (_CHOICES, 1.0),
     "choice_distribution.correct": (_CHOICES, 1.0),
+    "position_bias.recall": (_CHOICES, 1.0),
     "score_distribution": ((ANSWER,), 1.0),
     "scores": ((PAIRS,), 100.0),
 }

@@ -107,6 +107,9 @@ class TaskArguments:
         typer.Option(help="Ask multiple choice in the words of another toolkit, to compare scores with it."),
     ] = None
     max_new_tokens: Annotated[int | None, typer.Option(min=1, help="The longest reply, in tokens.")] = None
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Ask multiple choice without the images, to see what needs none.")
+    ] = False
     as_published: Annotated[
         bool,
         typer.Option(
@@ -132,7 +135,7 @@ class TaskArguments:
     ] = False
 
     def given_settings(self) -> dict[str, Any]:
-        """The settings of `--set`, `--prompt-style` and `--max-new-tokens`, by name.
+        """The settings of `--set`, `--prompt-style`, `--max-new-tokens` and `--blind`, by name.
 
         Raises:
             UsageError: One is not NAME=VALUE, or given twice.
@@ -142,6 +145,7 @@ class TaskArguments:
         for option, name, value in (
             ("--prompt-style", "prompt", style),
             ("--max-new-tokens", "max_new_tokens", self.max_new_tokens),
+            ("--blind", "blind", self.blind or None),
         ):
             if value is not None and name in found:
                 raise UsageError(f"{option} and --set {name} are both given; leave out one")

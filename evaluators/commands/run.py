@@ -235,7 +235,7 @@ def run(
     from eyechart.evaluators.evaluation.repeats import check_repeats
     from eyechart.evaluators.evaluation.suites import list_suites, suite_tasks
     from eyechart.evaluators.runs.data import check_data, check_mini
-    from eyechart.evaluators.runs.plan import make_plan
+    from eyechart.evaluators.runs.plan import check_blind, make_plan
     from eyechart.evaluators.tasks import TASKS
 
     # Synthetic data are never what somebody evaluates a model of their own on without having asked for them.
@@ -261,6 +261,8 @@ def run(
         )
         if data.mini:
             check_mini(plan)
+        if task.blind:
+            check_blind(plan)
         return None, plan
 
     suite_file, plan = checked(plan_run)

@@ -217,8 +217,9 @@ def _for_run(
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
         # Repeats vote on every pass.
         decided["early_stop"] = backend.billed_per_request and repeats == 1
-    if (blind_run := getattr(protocol, "exclude_blind_solved", None)) is not None:
-        decided["exclude_blind_solved"] = blind_run.of_task(task.name, loaded.split)
+    for name in ("blind_run", "exclude_blind_solved"):
+        if (blind_run := getattr(protocol, name, None)) is not None:
+            decided[name] = blind_run.of_task(task.name, loaded.split)
     return replace(protocol, **decided)
 
 

@@ -157,6 +157,7 @@ class _Diagnostics(BaseModel):
     convergence: _Convergence = _Convergence(curve=[], upper_bound=[])
     extractor_agreement: _Agreements = _Agreements(all=None, after_exact=None)
     exclude_blind_solved: dict[str, Any] = {}
+    multimodal_gain: _Scores = {}
     repeats: _Repeats | None = None
 
 

@@ -169,6 +169,17 @@ def distribute_settings(plan: Sequence[TaskRun], settings: Mapping[str, Any]) ->
     return found
 
 
+def check_blind(plan: Sequence[TaskRun]) -> None:
+    """Refuse a plan to run without images that holds tasks which need them.
+
+    Raises:
+        UsageError: It does; the message names them.
+    """
+    names = [planned.task.name for planned in plan if "blind" not in setting_fields(type(planned.task.protocol))]
+    if names:
+        raise UsageError(f"--blind is for multiple choice; leave out {', '.join(dict.fromkeys(names))}")
+
+
 def check_distinct(plan: Sequence[TaskRun]) -> None:
     """Refuse a plan in which a task runs on the same data twice.
 

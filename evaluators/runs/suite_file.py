@@ -28,7 +28,7 @@ from eyechart.evaluators.tasks import TASK_FILES, find_tasks
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
-_PATHS = ("exclude_blind_solved", "human_labels")
+_PATHS = ("blind_run", "exclude_blind_solved", "human_labels")
 """Settings that name a file or folder."""
 
 

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.evaluation.sampling import SAMPLE
+from eyechart.evaluators.protocols.choice.blind import GAIN
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
@@ -100,6 +101,9 @@ def _task_lines(evaluation: Evaluation) -> list[str]:
         lines.append(
             f"{evaluation.task}: the letters found are those that people read in {share} of {agreement['n']} replies."
         )
+    blind = evaluation.diagnostics.get(GAIN, {}).get("model", evaluation.model)
+    if blind != evaluation.model:
+        lines.append(f"{evaluation.task}: the blind run is of {blind}, so the multimodal gain compares two models.")
     for name in evaluation.files:
         place = task_folder(evaluation) / name
         lines.append(f"{evaluation.task}: the answer file is {place}{_not_to_be_submitted(evaluation)}")
@@ -157,6 +161,7 @@ def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str,
         return
     yield from score_rows(scores)
     yield from repeat_rows(evaluation.diagnostics.get("repeats", {}), scores)
+    yield from score_rows(evaluation.diagnostics.get(GAIN, {}))
     for name in _ASKED_FOR:
         yield from score_rows(evaluation.variants.get(name, {}), name)
     if groups:

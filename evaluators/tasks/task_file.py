@@ -7,6 +7,7 @@ r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(
     data: {path: lmms-lab/SEED-Bench, split: test}   # a Hub id, folder, .parquet, .jsonl, .tsv or .csv
     columns: {id: question_id, images: image, options: [choice_a, choice_b, choice_c, choice_d]}
     prompt: "{images}\n{question}\n{options}\nAnswer with the letter of the right option."
+    blind_prompt: "{question}\n{options}"   # optional; runs with --blind leave the images out of prompt without it
     groups: [data_type]
     settings: {max_new_tokens: 64}   # optional; `eyechart tasks FILE` lists them
 """
@@ -56,6 +57,8 @@ class _File(BaseModel):
     protocol: str
     data: _Data
     prompt: str = Field(min_length=1)
+    blind_prompt: str = ""
+    """The prompt without images, where `prompt` without them would still mention them; for multiple choice."""
     columns: dict[str, str | list[str]] = {}
     groups: list[str] = []
     cluster: str = ""
@@ -161,11 +164,13 @@ def _task(file: _File, folder: Path) -> Task:
     if file.protocol not in PROTOCOLS:
         raise unknown_name("protocol", file.protocol, PROTOCOLS)
     _check_prompt(file)
-    digest = hashlib.sha256(file.prompt.encode()).hexdigest()[:8]
+    digest = hashlib.sha256((file.prompt + file.blind_prompt).encode()).hexdigest()[:8]
     prompts = {DEFAULT: prompt_function(file.prompt)}
     if PROTOCOLS[file.protocol].kind == "multiple choice":
         prompts[VLMEVALKIT] = vlmevalkit_prompt
     given: dict[str, Any] = {"prompts": prompts, "prompt_id": f"{file.name}/{digest}"}
+    if file.blind_prompt:
+        given["blind_prompt"] = prompt_function(file.blind_prompt)
     if file.prefill:
         given["prefill"] = file.prefill
     if file.word_pairs:
@@ -201,9 +206,11 @@ def _check_prompt(file: _File) -> None:
             there are none or missing where there are, or groups have no effect.
     """
     protocol = PROTOCOLS[file.protocol]
-    shown = {name for _, name in _template_parts(file.prompt) if name}
-    if labels := [name for name in _LABELS if name in shown]:
+    shown, blind = ({name for _, name in _template_parts(text) if name} for text in (file.prompt, file.blind_prompt))
+    if labels := [name for name in _LABELS if name in shown | blind]:
         raise UsageError(f"prompt: {{{labels[0]}}} shows the model what is right; leave it out")
+    if file.blind_prompt and (not blind.isdisjoint(("image", "images")) or "options" not in blind):
+        raise UsageError("blind_prompt: it is the prompt without images; leave {image} out, and write {options}")
     if shown.isdisjoint(("image", "images")):
         raise UsageError("prompt: the images are not shown; write {images}, or {image} for each of them")
     shows_options = "options" in shown

@@ -113,6 +113,8 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bo
         return "it is of a mini release, which holds synthetic items; repeat it on the real data, without --mini"
     if result.settings.get("limit") is not None:
         return f"run used --limit {result.settings['limit']}; repeat it without --limit"
+    if result.settings.get("blind") is True:
+        return "its questions were asked without the images; repeat it without blind"
     if result.scores is None:
         return "it has no score, as " + (" ".join(result.caveats) or "its answers are private")
     if not result.scores:

@@ -76,6 +76,9 @@ Returns:
     extraction (`dict`): Shares of rows decided by `exact` matching, as `declared` answers, by the `judge`, at `random`,
         and `unmatched` ones, and of the last `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
+    position_bias (`dict`, where right options stand at several positions): `recall`, letter to share of right answers
+        where the right option stood there; its `spread`, the standard deviation over positions; and
+        `spread_by_chance`, the spread of a model without a preference, up to which it says nothing.
     intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.

@@ -85,7 +85,14 @@ Returns:
     extraction (`dict`): Shares of passes decided by `exact` matching, as `declared` answers, by the `judge`, at
         `random`, and `unmatched` ones, and of the last `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
-    distribution_over (`str`): What the two cover: "all passes", or "rotation 0" where passes are missing.
+    position_bias (`dict`, where right options stand at several positions): `recall`, letter to share of right answers
+        where the right option stood there; its `spread`, the standard deviation over positions; and
+        `spread_by_chance`, the spread of a model without a preference, up to which it says nothing.
+    position_free_accuracy, flip_rate (`float`, where no pass is missing): Share of questions that the majority of the
+        passes answers right, by the content of the option, where m contents with as many votes count 1/m; and share of
+        questions whose answers, as contents, differ between passes, lower is better.
+    position_free_accuracy_ci95, flip_rate_ci95 (`list` of two `float`): Their 95 % intervals.
+    distribution_over (`str`): What the three cover: "all passes", or "rotation 0" where passes are missing.
     intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same scores for each value of the group.
     judge_asked, judge_failed_rounds (`int`, with a judge): Passes the judge was asked about, and its unusable replies.

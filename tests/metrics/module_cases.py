@@ -55,7 +55,7 @@ PASSES = {
 }
 REFUSALS = {
     "predictions": ["A", "D", "D", "D", VAGUE, "I don't know", "nothing"],
-    "references": ["A"] * 7,
+    "references": ["A"] * 6 + ["B"],
     "choices": [OPTIONS] * 7,
     "refusals": ["D"] * 7,
     "forced_predictions": [None, "A", "B", VAGUE, "C", "", "A"],

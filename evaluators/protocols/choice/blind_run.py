@@ -1,19 +1,28 @@
-"""Finished blind runs, whose solved questions can be left out of others (MMBench, Appendix B)."""
+"""Finished blind runs: what they solved can be left out of others (MMBench, Appendix B), or compared with (MMStar)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ValidationInfo
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError, UsageError
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, read_columns
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult, read_results
+from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
 
 Question = tuple[str, str]
 """Id and text: questions of other languages may have the same id."""
+Solved = Mapping[Question, bool | None]
+"""Whether each question was answered right, in every pass where it has several; None where it has no score."""
+_RIGHT: Mapping[str, tuple[str, Any]] = {
+    "circular_eval": ("circular_correct", True),
+    "multiple_choice": ("correct", True),
+    "self_awareness": ("outcome", OUTCOMES[0]),
+}
+"""By protocol, the column that says whether an answer is right, and what stands there if it is."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +31,12 @@ class BlindRun:
 
     folder: Path
     model: str
-    by_task: Mapping[tuple[str, str], Mapping[Question, bool]]
-    """Task and split to whether each question was answered right in every pass."""
-    solved: Mapping[Question, bool] = field(default_factory=dict)
-    """The same of one task and split; empty until `of_task` chooses it."""
+    by_task: Mapping[tuple[str, str], Solved]
+    """Task and split to what was solved."""
+    setting: str
+    """The setting that names it, for errors."""
+    solved: Solved = field(default_factory=dict)
+    """What was solved of one task and split; empty until `of_task` chooses it."""
 
     def of_task(self, task: str, split: str) -> "BlindRun":
         """The same with what was solved of one task: versions of a benchmark ask the same with other options.
@@ -36,24 +47,24 @@ class BlindRun:
         if (task, split) not in self.by_task:
             held = ", ".join(f"{name} ({of})" for name, of in self.by_task)
             raise UsageError(
-                f"exclude_blind_solved={str(self.folder)!r} has no scores of {task} ({split}) without images, but "
-                f"of: {held}"
+                f"{self.setting}={str(self.folder)!r} has no scores of {task} ({split}) without images, but of: {held}"
             )
         return replace(self, solved=self.by_task[task, split])
 
     def settings(self) -> dict[str, Any]:
         """What a result says about it: the model, and how many questions it solved of how many."""
-        solved = sum(self.solved.values())
+        solved = list(self.solved.values()).count(True)
         return {"model": self.model, "folder": self.folder.name, "solved": solved, "of": len(self.solved)}
 
     def finds_unsolved(self, row: Row) -> bool:
         """Whether it was asked this question and did not answer it right in every pass."""
-        return not self.solved.get((row["id"], row["question"]), True)
+        return self.solved.get((row["id"], row["question"]), True) is not True
 
     def removal(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Who solved questions blind, and how many of these rows are left out for that, or as it was not asked them."""
-        known = [self.solved.get((row["id"], row["question"])) for row in rows]
-        return {"model": self.model, "removed": known.count(True), "not_asked": known.count(None), "of": len(rows)}
+        asked = [key for row in rows if (key := (row["id"], row["question"])) in self.solved]
+        removed = sum(self.solved[key] is True for key in asked)
+        return {"model": self.model, "removed": removed, "not_asked": len(rows) - len(asked), "of": len(rows)}
 
     def check_asked(self, row: Row) -> None:
         """Refuse a question of which the blind run cannot tell whether it needs its image.
@@ -65,11 +76,12 @@ class BlindRun:
             raise DataError("the blind run was not asked this question; run it on the same data", path=self.folder)
 
 
-def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
+def read_blind_run(folder: str | Path | BlindRun, setting: str = "exclude_blind_solved") -> BlindRun:
     """Read which questions a finished run solved blind.
 
     Args:
         folder: What `eyechart run TASK --set blind=true --out FOLDER` wrote.
+        setting: The setting that names it, for errors.
 
     Raises:
         MissingFileError: A file is not there.
@@ -85,28 +97,39 @@ def read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
     folder = Path(folder)
     for name in (RESULTS_FILE, PREDICTIONS_FILE):
         if not (folder / name).is_file():
-            raise MissingFileError(
-                "not there; exclude_blind_solved names the folder of a finished run", path=folder / name
-            )
+            raise MissingFileError(f"not there; {setting} names the folder of a finished run", path=folder / name)
     results = read_results(folder)
-    blind = [one for one in results.tasks if one.settings.get("blind") is True and one.scores is not None]
+    blind = [
+        one
+        for one in results.tasks
+        if one.settings.get("blind") is True and one.scores is not None and one.settings.get("protocol") in _RIGHT
+    ]
     if not blind:
         held = ", ".join(one.task for one in results.tasks) or "nothing"
         raise UsageError(
-            f"exclude_blind_solved={str(folder)!r} has no scores without images, but: {held}. Make them with `eyechart "
+            f"{setting}={str(folder)!r} has no scores without images, but: {held}. Make them with `eyechart "
             "run TASK --model MODEL --set blind=true --out FOLDER`"
         )
     by_task = {(result.task, result.split): _solved(folder, result) for result in blind}
-    return BlindRun(folder, blind[0].model, by_task)
+    return BlindRun(folder, blind[0].model, by_task, setting)
 
 
-def _solved(folder: Path, result: TaskResult) -> dict[Question, bool]:
-    rows = read_columns(folder, result, ("id", "question", "circular_correct", "pass"))
-    solved = {(row["id"], row["question"]): row["circular_correct"] is True for row in rows if row["pass"] == "main"}
+def _solved(folder: Path, result: TaskResult) -> Solved:
+    column, right = _RIGHT[str(result.settings.get("protocol"))]
+    rows = read_columns(folder, result, ("id", "question", column, "pass"))
+    solved = {
+        (row["id"], row["question"]): None if row[column] is None else row[column] == right
+        for row in rows
+        if row["pass"] == "main"
+    }
     if not solved:
         raise BadAnnotationError("holds no answers of the blind run", path=folder / PREDICTIONS_FILE)
     return solved
 
 
-BlindRunFolder = Annotated[BlindRun, BeforeValidator(read_blind_run)]
+def _read_for(folder: Any, about: ValidationInfo) -> BlindRun:
+    return read_blind_run(folder, str(about.field_name))
+
+
+BlindRunFolder = Annotated[BlindRun, BeforeValidator(_read_for)]
 """A finished blind run, given as its folder."""

@@ -4,6 +4,7 @@ Each pass shows the options in another order. A pass without an answer leaves a 
 any other such question is an error, or is left out and counted where bad rows are skipped.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from eyechart.datasets_scripts.common.choice.passes import MAIN, QuestionPass, p
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.answer_files.mmbench import cell_text
 from eyechart.evaluators.protocols.breakdown import known_groups
+from eyechart.evaluators.protocols.choice.blind import ChoiceProtocol
 from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
 from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
 from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
@@ -31,7 +33,6 @@ from eyechart.evaluators.protocols.protocol import (
     Definition,
     Flag,
     PromptFunction,
-    Protocol,
     Scored,
     clusters_of,
     columns_of,
@@ -57,7 +58,7 @@ _GRADE_COLUMNS = ("judge_score", "rounds", "exact_match", "empty_prediction")
 
 
 @dataclass(frozen=True, config=CONFIG)
-class CircularEval(Protocol):
+class CircularEval(ChoiceProtocol):
     """Questions asked once for each order of their options; right only if every answer is.
 
     The passes are the release's own where the rows have them, else one rotation for each option. Under early stop a
@@ -66,18 +67,13 @@ class CircularEval(Protocol):
 
     name: ClassVar[str] = "circular_eval"
     metric: ClassVar[str] = "circular_eval"
-    kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True}, {"grade_open_answers": True})
 
-    blind_prompt: Definition[PromptFunction | None] = None
-    """The prompt without images."""
     open_prompt: Definition[PromptFunction | None] = None
     """The prompt without options, for answers that a judge grades."""
     split: Definition[str] = ""
     """Split of the data, which the answer file names."""
-    blind: Flag = False
-    """Ask without the image (MMBench, Appendix B)."""
     exclude_blind_solved: BlindRunFolder | None = None
     """Folder of a finished blind run: a second score leaves out the questions that it solved (Appendix B)."""
     grade_open_answers: Flag = False
@@ -100,26 +96,16 @@ class CircularEval(Protocol):
         Raises:
             UsageError: Settings that do not go together.
         """
-        Protocol.__post_init__(self)
+        ChoiceProtocol.__post_init__(self)
         if self.blind and self.grade_open_answers:
             raise UsageError("blind and grade_open_answers are both given; open questions need the image")
-        if (self.blind and self.blind_prompt is None) or (self.grade_open_answers and self.open_prompt is None):
-            raise UsageError("blind and grade_open_answers need prompts of their own, which this task does not have")
+        if self.grade_open_answers and self.open_prompt is None:
+            raise UsageError("grade_open_answers needs a prompt of its own, which this task does not have")
 
     @property
     def is_judged(self) -> bool:
         """A judge reads replies that name no option otherwise."""
         return True
-
-    @property
-    def shows_images(self) -> bool:
-        """Not in a blind run."""
-        return not self.blind
-
-    @property
-    def full_prompt_id(self) -> str:
-        """Names the prompt in use."""
-        return f"{self.prompt_id}/blind" if self.blind else super().full_prompt_id
 
     def check(self, row: Row) -> None:
         """Each pass must be a sound question; the release's own have different numbers, among them 0."""
@@ -131,6 +117,7 @@ class CircularEval(Protocol):
             check_question({**row, **one})
         if self.exclude_blind_solved is not None and not self.skip_bad:
             self.exclude_blind_solved.check_asked(row)
+        super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
         """All passes, or the first alone where it may be the last; and the open question."""
@@ -193,7 +180,8 @@ class CircularEval(Protocol):
         own = [bool(one.row.get("passes")) for one in answered]
         settings = {"passes": RELEASE_PASSES if all(own) else "both" if any(own) else ROTATIONS}
         if not public:
-            return Scored(flat_items(answered), diagnostics=diagnostics, files=files, settings=settings)
+            items = flat_items(answered)
+            return Scored(items, None, {}, diagnostics, files, self.caveats(), settings=settings)
         scores, circular = self._scores(public)
         items = [
             {**response.item, "circular_correct": circular.get(one.row["id"])}
@@ -203,7 +191,10 @@ class CircularEval(Protocol):
             for response in one.responses
         ]
         dropped = scores["dropped"]
-        caveats = ["Asked without the images."] if self.blind else []
+        chances = [1 / math.prod(len(shown.options) for shown in passes_of(one.row)) for one in public]
+        right = [circular.get(one.row["id"]) for one in public]
+        diagnostics |= self.gain([one.row for one in public], right, chances, "circular_accuracy")
+        caveats = [*self.caveats()]
         if dropped:
             caveats.append(
                 f"{dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and with none that is "
@@ -222,7 +213,7 @@ class CircularEval(Protocol):
 
     def settings(self) -> dict[str, Any]:
         """The settings; files by what they hold."""
-        found = Protocol.settings(self)
+        found = ChoiceProtocol.settings(self)
         for name in ("exclude_blind_solved", "human_labels"):
             value = getattr(self, name)
             found[name] = None if value is None else value.settings()
@@ -311,12 +302,10 @@ class CircularEval(Protocol):
 
     def _request(self, row: Row, one: QuestionPass) -> Request:
         shown = {**row, "question": one.question, "hint": one.hint, "options": one.options}
-        prompt = self.blind_prompt if self.blind else self.prompts[self.prompt]
-        assert prompt is not None
         return Request(
             id=row["id"],
-            prompt=prompt(shown),
-            images=() if self.blind else tuple(row["images"]),
+            prompt=self.prompt_of(shown),
+            images=self.images_of(row),
             options=one.options,
             max_new_tokens=self.reply_length,
             pass_name=one.name,

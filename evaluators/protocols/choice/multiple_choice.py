@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.protocols.breakdown import crossed_groups, known_groups
+from eyechart.evaluators.protocols.choice.blind import ChoiceProtocol, without_images
 from eyechart.evaluators.protocols.choice.closed_set import CLOSED_SET, LOSSES, lowest_loss
 from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
@@ -23,7 +24,6 @@ from eyechart.evaluators.protocols.protocol import (
     Count,
     Definition,
     PromptFunction,
-    Protocol,
     Scored,
     Seed,
     clusters_of,
@@ -42,7 +42,7 @@ Fallback = Literal["wrong", "random"]
 
 
 @dataclass(frozen=True, config=CONFIG)
-class MultipleChoice(Protocol):
+class MultipleChoice(ChoiceProtocol):
     """Questions with options, of which one is right.
 
     Options are shown in the release's order, as releases are shuffled already. With `inference="closed-set"` none are
@@ -51,9 +51,8 @@ class MultipleChoice(Protocol):
 
     name: ClassVar[str] = "multiple_choice"
     metric: ClassVar[str] = "choice_accuracy"
-    kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
-    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"inference": CLOSED_SET},)
+    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"inference": CLOSED_SET}, {"blind": True})
 
     prefill: Definition[str] = ""
     """How the reply begins, given to the model."""
@@ -90,7 +89,7 @@ class MultipleChoice(Protocol):
         Raises:
             UsageError: The task has no prompt without options, or none of the name given.
         """
-        Protocol.__post_init__(self)
+        ChoiceProtocol.__post_init__(self)
         if self.inference == CLOSED_SET and self.open_prompt is None:
             raise UsageError(f"inference='{CLOSED_SET}' needs a prompt without options, and this task has none")
 
@@ -117,7 +116,9 @@ class MultipleChoice(Protocol):
     @property
     def full_prompt_id(self) -> str:
         """Names the prompt in use; closed-set inference has its own."""
-        return f"{self.prompt_id}/{CLOSED_SET}" if self.is_closed_set else super().full_prompt_id
+        if not self.is_closed_set:
+            return super().full_prompt_id
+        return f"{self.prompt_id}/{CLOSED_SET}{'/blind' if self.blind else ''}"
 
     def settings(self) -> dict[str, Any]:
         """The settings in use, and how the reply begins."""
@@ -126,20 +127,23 @@ class MultipleChoice(Protocol):
     def check(self, row: Row) -> None:
         """The answer must be the letter of one of the options, which may repeat."""
         check_question(row)
+        super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
         """One request: the question with its options as they are to be shown, or for their losses."""
         options = ordered_options(row, self.shuffle_seed)
         if self.is_closed_set:
             assert self.open_prompt is not None
-            prompt, prefill, continuations = self.open_prompt(row), self.open_prefill, options
+            opened = self.open_prompt(row)
+            prompt = without_images(opened) if self.blind else opened
+            prefill, continuations = self.open_prefill, options
         else:
             prompt, prefill, continuations = self.prompt_of({**row, "options": options}), self.prefill, ()
         return [
             Request(
                 id=row["id"],
                 prompt=prompt,
-                images=tuple(row["images"]),
+                images=self.images_of(row),
                 options=options,
                 prefill=prefill,
                 continuations=continuations,
@@ -168,11 +172,14 @@ class MultipleChoice(Protocol):
         public = [one for one in answered if not self.is_private(one.row)]
         items, diagnostics = flat_items(answered), self._diagnostics(answered)
         if not public:
-            return Scored(items, diagnostics=diagnostics, files=self._answer_files(answered))
-        scores = self._scores(public, [one.responses[0].item for one in public])
+            return Scored(items, diagnostics=diagnostics, files=self._answer_files(answered), caveats=self.caveats())
+        found = [one.responses[0].item for one in public]
+        scores = self._scores(public, found)
+        chances = [1 / len(item["options"]) for item in found]
+        diagnostics |= self.gain([one.row for one in public], [one["correct"] for one in found], chances, "accuracy")
         others = [loss for loss in LOSSES if self.is_closed_set and loss != self.loss]
         variants = {f"loss={loss}": self._scores(public, self._items_by(loss, public)) for loss in others}
-        return Scored(items, scores, variants, diagnostics)
+        return Scored(items, scores, variants, diagnostics, caveats=self.caveats())
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
         """What the metric module takes for rows with public answers."""

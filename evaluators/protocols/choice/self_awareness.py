@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.breakdown import known_groups
+from eyechart.evaluators.protocols.choice.blind import ChoiceProtocol
 from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
 from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
@@ -18,16 +19,7 @@ from eyechart.evaluators.protocols.choice.questions import (
     right_letter,
     shown_options,
 )
-from eyechart.evaluators.protocols.protocol import (
-    CONFIG,
-    Count,
-    Protocol,
-    Scored,
-    Seed,
-    clusters_of,
-    columns_of,
-    flat_items,
-)
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Scored, Seed, clusters_of, columns_of, flat_items
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -42,7 +34,7 @@ _FORCED_COLUMNS = ("forced_choice", "forced_step", "forced_judge_failed_rounds",
 
 
 @dataclass(frozen=True, config=CONFIG)
-class SelfAwareness(Protocol):
+class SelfAwareness(ChoiceProtocol):
     """Questions with a refusal among their options (QL-Bench, Sec. III).
 
     A question that is refused is asked a second time, with the other options in the same order. A refused question
@@ -52,7 +44,6 @@ class SelfAwareness(Protocol):
 
     name: ClassVar[str] = "self_awareness"
     metric: ClassVar[str] = "self_awareness"
-    kind: ClassVar[str] = "multiple choice"
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options", "refusal")
 
     shuffle_seed: Seed | None = None
@@ -81,6 +72,7 @@ class SelfAwareness(Protocol):
                 f"its refusal is {refusal!r}; expected one of {', '.join(letters)}, other than its answer "
                 f"{row['answer']!r}, and at least one more option"
             )
+        super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
         """The question with all its options."""
@@ -122,7 +114,7 @@ class SelfAwareness(Protocol):
         diagnostics = {"forced_asked": len(again), "forced_missing": missing}
         caveat = f"{missing} of {len(again)} refused questions have no second answer, and so are not refused rightly."
         if not public:
-            return Scored(flat_items(answered), diagnostics=diagnostics)
+            return Scored(flat_items(answered), diagnostics=diagnostics, caveats=self.caveats())
         inputs = self.metric_inputs(public)
         references, choices = inputs["references"], inputs["choices"]
         columns = self._read_forced(public, inputs)
@@ -144,7 +136,10 @@ class SelfAwareness(Protocol):
             for one in answered
             for response in one.responses
         ]
-        caveats = (caveat,) if missing else ()
+        # Without the image a refusal can be right, so that the gain is one of right answers.
+        chances = [1 / (len(options) - 1) for options in choices]
+        diagnostics |= self.gain([one.row for one in public], columns["correct"], chances, "score_cc")
+        caveats = (*self.caveats(), *((caveat,) if missing else ()))
         return Scored(items, scores, diagnostics=diagnostics, caveats=caveats, complete=not missing)
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
@@ -194,7 +189,7 @@ class SelfAwareness(Protocol):
         return Request(
             id=row["id"],
             prompt=self.prompt_of({**row, "options": options}),
-            images=tuple(row["images"]),
+            images=self.images_of(row),
             options=options,
             max_new_tokens=self.reply_length,
             pass_name=pass_name,

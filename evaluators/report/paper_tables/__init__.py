@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from eyechart.evaluators.report.paper_tables import (
     aes_bench,
+    choice_bias,
     mmbench,
     mmbench_appendix,
     own_task,
@@ -52,14 +53,22 @@ def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
     keys = merged_keys(runs)
     last = {key.task: key for key in keys}
     for key in keys:
-        scored = [(run.label, run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
+        scored = [(_label(run, key), run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
         if scored and key.task in _MAKERS:
             tables += _MAKERS[key.task](key, scored)
         elif scored and known_task(key.task) is None:
             tables += own_task.scores(key, scored)
+        tables += choice_bias.gains(key, scored)
+        tables += choice_bias.positions(key, scored)
         if key == last[key.task] and key.task in _TASK_MAKERS:
             tables += _TASK_MAKERS[key.task](key.task, _of_task(key.task, runs))
     return tables
+
+
+def _label(run: Run, key: TaskKey) -> str:
+    """The run's, which says where it showed no images; MMBench has a table of its own for such runs."""
+    is_blind = mmbench_appendix.is_blind(run.tasks[key])
+    return f"{run.label}{choice_bias.WITHOUT_IMAGES}" if is_blind and key.task not in _MMBENCH else run.label
 
 
 def _of_task(task: str, runs: Sequence[Run]) -> ResultsByKey:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eyechart.metrics.scoring.choices.positions import position_bias
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares
 from eyechart.metrics.scoring.choices.text import comparison_key
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
@@ -110,7 +111,8 @@ def choice_scores(
 
     Returns:
         The scores as plain Python, with `by_<group name>` for each group, and the settings. `yes_no` is there where an
-        answer is yes or no; in a group only where both occur.
+        answer is yes or no; in a group only where both occur. `position_bias` is there where right options stand at
+        several positions.
 
     Raises:
         InputError: The lengths differ, or there are no rows.
@@ -149,6 +151,7 @@ def _scores_of(
 ) -> dict[str, Any]:
     n, flags = len(rows), [items["correct"][row] for row in rows]
     answers = [choices[row][ascii_uppercase.index(references[row])] for row in rows]
+    right_letters, sizes = [references[row] for row in rows], [len(choices[row]) for row in rows]
     shared = clusters.select(rows)
     found = listed_intervals({"accuracy": share_interval(flags, shared)})
     yes_no = yes_no_scores(flags, answers)
@@ -159,15 +162,12 @@ def _scores_of(
     return {
         "accuracy": sum(flags) / n,
         **found,
-        "random_guess": random_guess([len(choices[row]) for row in rows]),
+        "random_guess": random_guess(sizes),
         "n": n,
         **({} if yes_no is None else {"yes_no": yes_no}),
         "extraction": extraction_shares([items["step"][row] for row in rows]),
-        "choice_distribution": choice_distribution(
-            [items["choice"][row] for row in rows],
-            [references[row] for row in rows],
-            max(len(choices[row]) for row in rows),
-        ),
+        "choice_distribution": choice_distribution([items["choice"][row] for row in rows], right_letters, max(sizes)),
+        **position_bias(flags, right_letters, sizes),
     }
 
 

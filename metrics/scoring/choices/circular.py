@@ -7,7 +7,8 @@ Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). The 
   questions whose observed passes are all right are incomplete; they are an error, or left out.
 - VanillaEval is the share of right answers among the questions whose rotation 0 was asked, complete or not.
 - Early stopping keeps more passes of the questions that are answered right. So where passes are missing, the letters
-  and the extraction steps are those of rotation 0, which is always asked.
+  and the extraction steps are those of rotation 0, which is always asked, as is recall by position; flip rate and
+  position-free accuracy need all passes, and are there only where all were given.
 """
 
 import math
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution
 from eyechart.metrics.scoring.choices.circular_passes import Questions
+from eyechart.metrics.scoring.choices.positions import answers_over_passes, position_bias
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
@@ -167,7 +169,8 @@ def circular_scores(
             independent. The passes of a question are one item.
 
     Returns:
-        The scores as plain Python, with `by_<group name>` for each group, and the settings.
+        The scores as plain Python, with `by_<group name>` for each group, and the settings. `flip_rate` and
+        `position_free_accuracy` are there where no pass is missing.
 
     Raises:
         InputError: The lengths differ.
@@ -186,6 +189,7 @@ def circular_scores(
     letters, steps, correct = (
         np.array(column, dtype=object) for column in (items["choice"], items["step"], references)
     )
+    over_passes = answers_over_passes(items["choice"], references, choices, passes.of_row) if complete else {}
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         of_part = np.asarray(rows, dtype=np.int64)
@@ -195,8 +199,13 @@ def circular_scores(
         scored = numbers[~np.isnan(outcomes[numbers])]
         of_scored = shared.select(passes.first_rows[scored])
         listed = of_part if complete else unrotated
+        right_letters = correct[listed].tolist()
+        shares = _shares(where, (outcomes[scored], right[unrotated]), (of_scored, shared.select(unrotated)))
+        if complete:
+            together = {name: values[numbers] for name, values in over_passes.items()}
+            shares = _joined(shares, together, shared.select(passes.first_rows[numbers]))
         scores = {
-            **_shares(where, (outcomes[scored], right[unrotated]), (of_scored, shared.select(unrotated))),
+            **shares,
             "random_guess": float(np.mean(passes.chance[scored])) if len(scored) else float("nan"),
             "n_questions": len(scored),
             "n_vanilla": len(unrotated),
@@ -204,8 +213,9 @@ def circular_scores(
             "dropped": len(numbers) - len(scored),
             "extraction": extraction_shares(steps[listed].tolist()),
             "choice_distribution": choice_distribution(
-                letters[listed].tolist(), correct[listed].tolist(), int(passes.n_options[numbers].max())
+                letters[listed].tolist(), right_letters, int(passes.n_options[numbers].max())
             ),
+            **position_bias(right[listed], right_letters, [len(choices[row]) for row in listed]),
         }
         return scores if where == "overall" else scores | {"n": len(scored)}
 
@@ -232,3 +242,10 @@ def _shares(
     listed = listed_intervals(intervals)
     listed["intervals"] = {f"{name}_accuracy": about for name, about in listed["intervals"].items()}
     return scores | listed
+
+
+def _joined(scores: dict[str, Any], values: Mapping[str, NDArray[Any]], clusters: Clusters) -> dict[str, Any]:
+    """Scores with the means of more values of the questions, and their intervals."""
+    more = listed_intervals({name: share_interval(of_questions, clusters) for name, of_questions in values.items()})
+    means = {name: float(of_questions.mean()) for name, of_questions in values.items()}
+    return {**scores, **means, **more, "intervals": scores["intervals"] | more["intervals"]}

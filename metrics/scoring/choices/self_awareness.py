@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution, random_guess
+from eyechart.metrics.scoring.choices.positions import position_bias
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, check_letter, check_member, map_groups
@@ -219,6 +220,7 @@ def self_awareness_scores(
     shared = Clusters.of(clusters, len(references))
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
+        letters, sizes = [references[row] for row in rows], [len(choices[row]) for row in rows]
         refused = [row for row in rows if items["forced_step"][row] is not None]
         if len(refused) == len(rows):
             message = f"{where}: answer_accuracy and answer_accuracy_ci95 are nan, as every question was refused"
@@ -240,11 +242,8 @@ def self_awareness_scores(
             ),
             "extraction": extraction_shares([items["step"][row] for row in rows]),
             **(steps if refused else {}),
-            "choice_distribution": choice_distribution(
-                [items["choice"][row] for row in rows],
-                [references[row] for row in rows],
-                max(len(choices[row]) for row in rows),
-            ),
+            "choice_distribution": choice_distribution([items["choice"][row] for row in rows], letters, max(sizes)),
+            **position_bias([items["correct"][row] for row in rows], letters, sizes),
         }
 
     failed_rounds = [*items["judge_failed_rounds"], *items["forced_judge_failed_rounds"]]

@@ -14,7 +14,7 @@ from eyechart.metrics.scoring.inputs import FloatArray
 LEVEL = 0.95
 # Rounding leaves less than this between equal replicates.
 _EQUAL = 1e-12
-_NORMAL = float(ndtri((1 + LEVEL) / 2))
+NORMAL = float(ndtri((1 + LEVEL) / 2))
 FEW_UNITS = 20
 """With fewer units the bootstrap's intervals are too narrow."""
 KINDS: Mapping[str, str] = {
@@ -26,6 +26,12 @@ KINDS: Mapping[str, str] = {
     "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
     "dyadic-by-image": "Wilson score interval in which two images count as one pair, as images are few, or all pairs "
     "count alike",
+    "paired": "Bonett and Price's interval of a difference of two shares of the same independent items",
+    "paired-unread": "Bonett and Price's interval; images were not read, so questions that share one count as "
+    "independent",
+    "paired-clustered": "Bonett and Price's interval at the effective number of items, from a cluster-robust variance",
+    "paired-by-cluster": "Bonett and Price's interval in which the items of a cluster count as one, as clusters "
+    "are few, or all items differ alike",
     "mean": "intervals of several scores, combined into that of their mean",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
     "finite-population": "of the score on all items, from a random sample of them",
@@ -33,7 +39,7 @@ KINDS: Mapping[str, str] = {
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
 """Kinds of 95 % intervals, as results name them, in words."""
-PLAIN = ("wilson", "mean", "bootstrap")
+PLAIN = ("wilson", "paired", "mean", "bootstrap")
 """Kinds that allow for nothing that items have in common."""
 
 
@@ -112,7 +118,7 @@ def wilson_interval(successes: int, n: int) -> tuple[float, float]:
     return wilson_of_share(successes / n, n)
 
 
-def wilson_of_share(share: float, n: float, quantile: float = _NORMAL) -> tuple[float, float]:
+def wilson_of_share(share: float, n: float, quantile: float = NORMAL) -> tuple[float, float]:
     """Wilson's interval of a share of n items, where n may be an effective number of them.
 
     Args:

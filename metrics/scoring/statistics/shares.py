@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
-from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_of_share
 from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
 
 FEW_CLUSTERS = 40
@@ -88,7 +88,8 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
     """Interval of the share of right answers.
 
     Args:
-        right: Whether each item is right, shape (n,).
+        right: Whether each item is right, shape (n,); or from 0 to 1 how right it is, which varies less, so that the
+            interval is rather too wide.
         clusters: Which items belong together; None if they are independent.
 
     Returns:
@@ -106,11 +107,10 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
     if n == 0:
         return Interval.undefined(0)
     clusters = clusters or Clusters(np.arange(n))
-    n_clusters = clusters.n_clusters
+    n_clusters, share = clusters.n_clusters, float(values.mean())
     if n_clusters == n:
         kind = "wilson" if clusters.are_known else "wilson-unread"
-        return Interval(*wilson_interval(round(values.sum()), n), kind, n)
-    share = float(values.mean())
+        return Interval(*wilson_of_share(share, n), kind, n)
     if n_clusters < FEW_CLUSTERS or not (variance := clustered_variance(values, clusters.numbers)):
         sizes = np.bincount(clusters.numbers)
         return Interval(*wilson_of_share(share, n**2 / float(sizes @ sizes)), "wilson-by-cluster", n_clusters)

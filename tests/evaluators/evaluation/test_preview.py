@@ -9,12 +9,14 @@ from eyechart.evaluators.tasks import TASKS, get_task
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_the_default_is_what_a_run_asks(task):
-    shown = list(example_requests(task).values())
+    by_setting = example_requests(task)
+    shown = list(by_setting.values())
     protocol = Evaluator(task).protocol
     assert shown[0] == rendered(protocol.requests(first_row(task))[0])
     assert len(set(shown)) == len(shown)
     n_images = 1 + (task.name.endswith(("pairs", "pair")) or task.name.startswith("two_afc"))
-    assert all(text.count("<image>") == n_images for text in shown if "hallucinate the image" not in text)
+    for setting, text in by_setting.items():
+        assert text.count("<image>") == (0 if setting.startswith("blind") else n_images)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,7 @@ def test_the_default_is_what_a_run_asks(task):
                 "prompt=vlmevalkit (q_bench_a1/2/vlmevalkit)",
                 "prompt=lmms-eval (q_bench_a1/2/lmms-eval)",
                 "inference=closed-set (q_bench_a1/2/closed-set)",
+                "blind=true (q_bench_a1/2/blind)",
             ],
         ),
         (

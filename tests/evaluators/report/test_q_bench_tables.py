@@ -142,7 +142,7 @@ def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps({"id": id, "text": "A"}) + "\n" for id in data.dataset["id"]))
     done = evaluator("q_bench/perception").run(PredictionsFileBackend(answers), data)
-    seventh, eighth = tables(done)
+    seventh, eighth, _ = tables(done)
 
     def share(chosen):
         return f"{100 * sum(row['candidates'][0] == row['correct_ans'] for row in chosen) / len(chosen):.2f}%"

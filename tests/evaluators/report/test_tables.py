@@ -86,7 +86,7 @@ def test_groups_given_beside_a_release_fill_the_columns_of_table_2(tables, tmp_p
         right = dimension == "composition" and seen.count(dimension) % 2
         return answer if right else "B" if answer == "A" else "A"
 
-    (table,) = tables(evaluator("aes_bench/perception").run(FunctionBackend(model), data, limit=24))
+    table, _ = tables(evaluator("aes_bench/perception").run(FunctionBackend(model), data, limit=24))
     dimensions_and_sources = ("0.00%", "0.00%", "50.00%", "0.00%", "0.00%", "50.00%", NONE)
     assert table.rows[1][1:] == (*dimensions_and_sources, NONE, NONE, NONE, "16.67%", "16.67%")
     levels = [1 / len(options) for options in data.dataset["options"][:24]]

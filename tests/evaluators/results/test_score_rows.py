@@ -21,7 +21,7 @@ def kind(name: str, units: int = 51) -> dict[str, Any]:
     return {"kind": name, "units": units}
 
 
-@pytest.mark.parametrize("plain", ["wilson", "mean-of-two", "bootstrap"])
+@pytest.mark.parametrize("plain", ["wilson", "mean", "bootstrap"])
 def test_plain_intervals_need_no_line(plain: str) -> None:
     assert interval_notes([("a", scores(circular_accuracy=kind(plain)))]) == []
 

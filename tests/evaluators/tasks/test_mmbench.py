@@ -139,8 +139,9 @@ def test_precomputed_predictions_are_scored(tmp_path):
 
 
 def test_a_blind_run_of_two_versions_tells_of_each_what_it_solved_there(tmp_path):
+    how = {"blind": True, "protocol": "circular_eval"}
     made = [
-        evaluated(name, "mmbench", settings={"blind": True}, predictions=[answer("dev-1", circular_correct=is_solved)])
+        evaluated(name, "mmbench", settings=how, predictions=[answer("dev-1", circular_correct=is_solved)])
         for name, is_solved in (("mmbench/en", True), ("mmbench/en_v11", False))
     ]
     found = read_blind_run(write(tmp_path / "blind", made))

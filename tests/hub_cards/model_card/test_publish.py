@@ -197,6 +197,7 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
         ({"data": {"is_mini": "no"}}, "it is of a mini release"),
         ({"data": {"source": str(mini.release("llvisionqa"))}}, "it is of a mini release"),
         ({"settings": {"limit": 5}}, "run used --limit 5; repeat it without --limit"),
+        ({"settings": {"blind": True}}, "its questions were asked without the images; repeat it without blind"),
         ({"scores": None, "caveats": ["The answers are private."]}, "it has no score, as The answers are private."),
         ({"scores": {}}, "it has no score; a results file is not to be edited"),
         ({"complete": False, "caveats": ["1 of 12 answers cannot be scored."]}, "it is incomplete: 1 of 12 answers"),

@@ -77,7 +77,7 @@ def test_questions_about_one_image() -> None:
     # Half of each image is right, so nothing tells how much images differ: they count as one answer each.
     assert found["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 60}
     assert found["accuracy_ci95"] == pytest.approx(list(wilson_of_share(0.5, 60)))
-    assert found["intervals"]["yes_no.mean"] == {"kind": "mean-of-two", "units": 60}
+    assert found["intervals"]["yes_no.mean"] == {"kind": "mean", "units": 60}
     # A group of one is a share of one, however many others have its image.
     one = found["by_kind"]["odd one"]
     assert one["intervals"] == {"accuracy": {"kind": "wilson", "units": 1}}

@@ -1,0 +1,56 @@
+"""Two tables of any multiple choice: what the images add, and whether answers follow the position of an option."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eyechart.evaluators.protocols.choice.blind import GAIN
+from eyechart.evaluators.report.paper_tables.cells import UNDEFINED, PaperTable, Results, parts, percent, table
+from eyechart.evaluators.report.scores import interval
+from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.metrics.scores import spec
+
+WITHOUT_IMAGES = " (without images)"
+"""Behind the label of a run that showed none."""
+_GAINS = {"blind_score": "Without images", "gain": "Gain", "leak": "Leak"}
+
+
+def gains(key: TaskKey, results: Results) -> Iterator[PaperTable]:
+    """The score without images, the multimodal gain and the leak, of runs that name their blind run."""
+    found = [(label, parts(result.diagnostics, GAIN)) for label, result in results if GAIN in result.diagnostics]
+    if not found:
+        return
+    heads = [head for name in _GAINS.values() for head in (name, "95 % interval")]
+    rows = []
+    for label, own in found:
+        cells = [cell for name in _GAINS for cell in (percent(own, name), _ends(own, name))]
+        rows.append((label, str(own.get("model")), *cells, percent(own, "random_guess")))
+    score = spec(str(found[0][1].get("score"))).label
+    title = f"Multimodal gain and leak, as MMStar, Sec. 4.3: {score}"
+    note = "Gain: the score less that without images. Leak: the score without images less chance."
+    yield table(key, "gain", title, ("Model", "Blind run", *heads, "Chance"), rows, note, labels=2)
+
+
+def positions(key: TaskKey, results: Results) -> Iterator[PaperTable]:
+    """Recall by position of the right option with its spread; flip rate and majority of the passes where there are."""
+    found = [(label, result.scores or {}) for label, result in results if parts(result.scores, "position_bias")]
+    if not found:
+        return
+    letters = sorted({letter for _, scores in found for letter in parts(scores["position_bias"], "recall")})
+    columns = {
+        **{f"Recall at {letter}": ("position_bias", "recall", letter) for letter in letters},
+        "Spread": ("position_bias", "spread"),
+        "Spread by chance": ("position_bias", "spread_by_chance"),
+    }
+    if any("flip_rate" in scores for _, scores in found):
+        columns |= {"Flip rate": ("flip_rate",), "Majority of passes": ("position_free_accuracy",)}
+    rows = [(label, *(percent(scores, *path) for path in columns.values())) for label, scores in found]
+    note = (
+        "Recall: right answers where the right option stood at that position. Spread: its standard deviation over "
+        "positions, among questions with the same number of options; up to the spread by chance it says nothing."
+    )
+    yield table(key, "positions", "Position bias", ("Model", *columns), rows, note)
+
+
+def _ends(scores: Mapping[str, Any], name: str) -> str:
+    ends = interval(scores, f"{name}_ci95")
+    return UNDEFINED if ends is None else f"{100 * ends[0]:.2f} to {100 * ends[1]:.2f}"

@@ -1,0 +1,122 @@
+"""Whether choices follow the position of an option: recall by position, flip rate, position-free accuracy.
+
+Recall at a position is the share of right answers where the right option stood there; its spread is RStd of Zheng et
+al., "Large Language Models Are Not Robust Multiple Choice Selectors" (ICLR 2024, https://arxiv.org/abs/2309.03882): the
+standard deviation over positions, as `numpy.std` takes it (`debias_pride.py` of
+https://github.com/chujiezheng/LLM-MCQ-Bias). Departure: that paper's questions all have as many options. Here few
+options are easier to guess among and have no late positions, which alone would spread recall; so the spread is taken
+among questions with the same number of options and averaged over these.
+
+Position-free accuracy is that of the paper's permutation-based debiasing, which averages what a model predicts for
+each option's content over the orders and takes the highest. Of replies as texts each pass gives one vote, so it is
+the majority of the contents chosen; the right content among m equals counts 1/m, as a draw would on average.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eyechart.metrics.scoring.inputs import check_lengths
+
+
+def position_bias(correct: ArrayLike, references: Sequence[str], n_options: Sequence[int]) -> dict[str, Any]:
+    """Recall by position and its spread, as the key `position_bias` of scores.
+
+    Args:
+        correct: Whether each row is right, shape (n,).
+        references: Letters of the correct options, which are their positions.
+        n_options: Number of options of each row.
+
+    Returns:
+        `position_bias` with `recall`, letter to share of right answers where the right option stood there, in [0, 1];
+        `spread`, the standard deviation of recall over positions, in [0, 0.5], 0 without a preference; and
+        `spread_by_chance`, its root mean square where recall is the same at all positions and rows are independent: a
+        spread up to that says nothing. Empty where all right options stand at one position, of those with the same
+        number of options, and without rows.
+
+    Raises:
+        InputError: The lengths differ.
+
+    Examples:
+        >>> found = position_bias([True, True, False, False], ["A", "A", "B", "B"], [2] * 4)["position_bias"]
+        >>> found["recall"], found["spread"], round(found["spread_by_chance"], 3)
+        ({'A': 1.0, 'B': 0.0}, 0.5, 0.25)
+    """
+    flags, sizes = np.asarray(correct, dtype=np.float64), np.asarray(n_options)
+    places = np.array([ascii_uppercase.index(letter) for letter in references], dtype=np.int64)
+    if len(flags) or len(places):
+        check_lengths(correct=flags, references=references, n_options=n_options)
+    parts = [_spread(flags[sizes == size], places[sizes == size]) for size in np.unique(sizes)]
+    known = [part for part in parts if part is not None]
+    if not known:
+        return {}
+    counts, right = np.bincount(places), np.bincount(places, weights=flags)
+    weights = [n for n, _, _ in known]
+    found = {
+        "recall": {ascii_uppercase[place]: float(right[place] / counts[place]) for place in np.flatnonzero(counts)},
+        "spread": float(np.average([spread for _, spread, _ in known], weights=weights)),
+        "spread_by_chance": float(np.average([chance for _, _, chance in known], weights=weights)),
+    }
+    return {"position_bias": found}
+
+
+def answers_over_passes(
+    letters: Sequence[str | None],
+    references: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    of_row: NDArray[np.int64],
+) -> dict[str, NDArray[np.float64]]:
+    """What the passes over each question gave together, as contents of options.
+
+    Args:
+        letters: The letter chosen in each pass, shape (n,); None where a reply names no option, which is an answer of
+            its own for flips, and no vote.
+        references: Letters of the correct options, as shown.
+        choices: Option texts of each pass, as shown.
+        of_row: Number of each pass's question, shape (n,), from 0 on.
+
+    Returns:
+        One number for each question: `flip_rate`, 1 where its answers differ between passes, else 0; and
+        `position_free_accuracy`, 1 where the majority is right, 1/m where the right content is among m that were chosen
+        as often, else 0.
+
+    Examples:
+        >>> shown = [["x", "y"], ["y", "x"]]
+        >>> found = answers_over_passes(["A", "A"], ["A", "B"], shown, np.array([0, 0]))
+        >>> {name: values.tolist() for name, values in found.items()}
+        {'flip_rate': [1.0], 'position_free_accuracy': [0.5]}
+    """
+    n_questions = int(of_row.max()) + 1
+    votes: list[Counter[str | None]] = [Counter() for _ in range(n_questions)]
+    right = [""] * n_questions
+    for question, letter, reference, options in zip(of_row.tolist(), letters, references, choices, strict=True):
+        votes[question][None if letter is None else options[ascii_uppercase.index(letter)]] += 1
+        right[question] = options[ascii_uppercase.index(reference)]
+    return {
+        "flip_rate": np.array([float(len(found) > 1) for found in votes]),
+        "position_free_accuracy": np.array([_by_majority(found, own) for found, own in zip(votes, right, strict=True)]),
+    }
+
+
+def _spread(flags: NDArray[np.float64], places: NDArray[np.int64]) -> tuple[int, float, float] | None:
+    """Number of rows, spread of recall and its root mean square by chance; None where one position alone occurs."""
+    counts, right = np.bincount(places), np.bincount(places, weights=flags)
+    occur = counts > 0
+    k = int(occur.sum())
+    if k < 2:
+        return None
+    share = float(flags.mean())
+    # The mean variance among k independent recalls of variance share (1 - share) / n each.
+    variance = share * (1 - share) * (k - 1) / k**2 * float((1 / counts[occur]).sum())
+    return len(flags), float(np.std(right[occur] / counts[occur])), math.sqrt(variance)
+
+
+def _by_majority(votes: Counter[str | None], right: str) -> float:
+    named = {content: count for content, count in votes.items() if content is not None}
+    most = max(named.values(), default=0)
+    return 1 / list(named.values()).count(most) if named.get(right, 0) == most > 0 else 0.0

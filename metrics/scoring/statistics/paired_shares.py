@@ -1,0 +1,54 @@
+"""95 % intervals of the difference of two shares of the same items, such as those that a model answers in two ways.
+
+Bonett and Price, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on Paired Data"
+(Journal of Educational and Behavioral Statistics, 2012): one item is added to either kind that differs, so that items
+which are all alike give an interval too. Items that belong together count as fewer, as in `shares`.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eyechart.metrics.scoring.inputs import check_lengths, check_numbers
+from eyechart.metrics.scoring.statistics.intervals import NORMAL, Interval, student
+from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS, Clusters, clustered_variance
+
+
+def paired_share_interval(first: ArrayLike, second: ArrayLike, clusters: Clusters | None = None) -> Interval:
+    """Interval of a share less another one of the same items.
+
+    Args:
+        first: Whether each item is right, shape (n,).
+        second: The same in the other way, shape (n,).
+        clusters: Which items belong together; None if they are independent.
+
+    Returns:
+        Its ends in [-1, 1].
+
+    Raises:
+        InputError: The lengths differ, or there are no items.
+
+    Examples:
+        >>> paired_share_interval([True] * 30 + [False] * 10, [True] * 20 + [False] * 20).rounded()
+        (0.0934, 0.3828)
+        >>> paired_share_interval([True] * 40, [True] * 40).rounded()
+        (-0.066, 0.066)
+    """
+    one, other = check_numbers("first", first), check_numbers("second", second)
+    n = check_lengths(first=one, second=other)
+    clusters = clusters or Clusters.of(None, n)
+    difference, n_clusters = one - other, clusters.n_clusters
+    effective, quantile = float(n_clusters), NORMAL
+    if n_clusters == n:
+        kind = "paired" if clusters.are_known else "paired-unread"
+    elif n_clusters < FEW_CLUSTERS or not (variance := clustered_variance(difference, clusters.numbers)):
+        kind = "paired-by-cluster"
+    else:
+        kind, effective, quantile = "paired-clustered", float(difference.var()) / variance, student(n_clusters)
+    gained, lost = (
+        (effective * float(np.mean(side)) + 1) / (effective + 2) for side in (difference > 0, difference < 0)
+    )
+    middle = gained - lost
+    reach = quantile * math.sqrt((gained + lost - middle**2) / (effective + 2))
+    return Interval(max(-1.0, middle - reach), min(1.0, middle + reach), kind, n_clusters)

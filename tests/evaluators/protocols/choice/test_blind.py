@@ -1,0 +1,316 @@
+"""Multiple choice without its images: what is asked, what images add, and where such runs are not taken."""
+
+import dataclasses
+import json
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.protocols.protocol import setting_fields
+from eyechart.evaluators.protocols.settings import with_settings
+from eyechart.evaluators.report.paper_tables import paper_tables
+from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.table import caveat_lines, score_table
+from eyechart.evaluators.tasks import TASKS, get_task
+
+N = 48
+ANSWERS = ["ABCD"[number % 4] for number in range(N)]
+ROW = {
+    "id": "1",
+    "images": [object(), object()],
+    "question": "Is it sharp?",
+    "options": ["Yes", "No", "I don't know"],
+    "answer": "A",
+    "refusal": "C",
+    "hint": "",
+}
+CHOICES = "A. Yes B. No C. I don't know"
+LINES = "A. Yes\nB. No\nC. I don't know"
+AES_OPTIONS = "Choose one from the following options:\nA) Yes\nB) No\nC) I don't know"
+AES = f"Is it sharp? {AES_OPTIONS}\nYou should output a correct option"
+TOOLKIT = f"Question: Is it sharp?\nOptions:\n{LINES}\nPlease select the correct answer from the options above. \n"
+Q_BENCH = f"Is it sharp? \nChoose between one of the following options: {CHOICES}"
+PROMPTS = {
+    **dict.fromkeys(("q_bench/perception", "q_bench/perception_pairs", "ql_bench/single", "ql_bench/pair"), Q_BENCH),
+    **dict.fromkeys(("aes_bench/perception", "aes_bench/empathy"), f"{AES} without explanation."),
+    "aes_bench/assessment": f"{AES}.",
+}
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize("task", PROMPTS)
+def test_the_prompt_is_the_same_without_the_images(task):
+    blind = with_settings(get_task(task).bound(), {"blind": True}, task)
+    (request,) = blind.requests(ROW)
+    assert (request.prompt, request.images) == ((PROMPTS[task],), ())
+    assert blind.full_prompt_id == f"{get_task(task).protocol.prompt_id}/blind"
+    assert not blind.shows_images
+
+
+@pytest.mark.parametrize(
+    ("task", "style", "expected"),
+    [
+        ("q_bench/perception", "vlmevalkit", TOOLKIT),
+        ("q_bench/perception", "answer-mark", f"{Q_BENCH}\n#Answer:"),
+        (
+            "q_bench/perception_pairs",
+            "lmms-eval",
+            f"Is it sharp?\n{LINES}\nAnswer with the option's letter from the given choices directly.\n",
+        ),
+    ],
+)
+def test_other_words_are_asked_without_images_too(task, style, expected):
+    blind = with_settings(get_task(task).bound(), {"blind": True, "prompt": style}, task)
+    assert blind.requests(ROW)[0].prompt == (expected,)
+    assert blind.full_prompt_id == f"q_bench_a1/2/{style}/blind"
+
+
+def test_losses_are_compared_without_images_too():
+    blind = with_settings(get_task("q_bench/perception").bound(), {"blind": True, "inference": "closed-set"}, "q")
+    (request,) = blind.requests(ROW)
+    assert (request.prompt, request.images) == (("Is it sharp? ",), ())
+    assert (request.prefill, request.continuations) == ("#Answer:", tuple(ROW["options"]))
+    assert blind.full_prompt_id == "q_bench_a1/2/closed-set/blind"
+
+
+def test_every_multiple_choice_task_has_the_setting_and_no_other_has_it():
+    has_it = {task.name for task in TASKS if "blind" in setting_fields(type(task.protocol))}
+    assert has_it == {task.name for task in TASKS if task.protocol.kind == "multiple choice"}
+    assert {*PROMPTS, "mmbench/en", "mmbench/cc"} <= has_it
+
+
+def make_data(**changes):
+    """Forty-eight questions with four options, right answers A B C D A B C D ..., each with its own image."""
+    rows = {
+        "id": [f"q{number}" for number in range(N)],
+        "images": [[Image.fromarray(np.full((8, 8, 3), number, dtype=np.uint8))] for number in range(N)],
+        "question": [f"What is {number}?" for number in range(N)],
+        "options": [["Good", "Fair", "Poor", "I don't know"]] * N,
+        "answer": ANSWERS,
+        **changes,
+    }
+    text = datasets.Value("string")
+    features = dict.fromkeys(rows, text)
+    features |= {"images": datasets.Sequence(datasets.Image()), "options": datasets.Sequence(text)}
+    return LoadedData(datasets.Dataset.from_dict(rows, datasets.Features(features)), "own data", "given", "given")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data()
+
+
+def number_in(messages):
+    text = "".join(part.get("text", "") for part in messages[0]["content"])
+    return int(text.split("What is ")[1].split("?")[0])
+
+
+def sees(messages):
+    return any(part["type"] == "image" for part in messages[0]["content"])
+
+
+def run(model, data, task="q_bench/perception", *, skip_bad=False, **settings):
+    return evaluator(task, settings=settings).run(FunctionBackend(model), data, skip_bad=skip_bad)
+
+
+def gain_of(model, data, folder, task="q_bench/perception", **more):
+    """The gain of a model whose blind run is in a folder."""
+    blind = run(model, data, task, blind=True)
+    write_run(folder, collect([blind], [], "2026-01-01"), [blind])
+    return run(model, data, task, blind_run=str(folder), **more)
+
+
+def always_a(messages):
+    return "A"
+
+
+def knows(messages):
+    return ANSWERS[number_in(messages)]
+
+
+def looks(messages):
+    """Knows all answers where it sees the image, and says A where it does not."""
+    return knows(messages) if sees(messages) else "A"
+
+
+def guesses(messages):
+    """Each letter as often whatever is right, and other ones without the image."""
+    return "ABCD"[(number_in(messages) // (4 if sees(messages) else 12)) % 4]
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (always_a, (0.0, 0.25, 0.0)),
+        (knows, (0.0, 1.0, 0.75)),
+        (looks, (0.75, 0.25, 0.0)),
+        (guesses, (0.0, 0.25, 0.0)),
+        (lambda messages: knows(messages) if sees(messages) else "I cannot see it.", (1.0, 0.0, -0.25)),
+    ],
+    ids=["always A", "knows all without images", "looks", "guesses", "refuses without images"],
+)
+def test_gain_and_leak_of_models_that_are_known(data, tmp_path, model, expected):
+    done = gain_of(model, data, tmp_path)
+    found = done.diagnostics["multimodal_gain"]
+    assert tuple(found[name] for name in ("gain", "blind_score", "leak")) == expected
+    assert found["gain"] == done.scores["accuracy"] - found["blind_score"]
+    assert (found["random_guess"], found["n"], found["score"]) == (0.25, N, "accuracy")
+    low, high = found["gain_ci95"]
+    assert low < expected[0] < high or high == 1.0 == expected[0]
+    assert found["intervals"]["gain"] == {"kind": "paired", "units": N}
+    low, high = found["blind_score_ci95"]
+    assert found["leak_ci95"] == pytest.approx([low - 0.25, high - 0.25])
+
+
+def test_the_blind_run_says_how_it_was_asked(data):
+    done = run(looks, data, blind=True)
+    assert done.caveats == ["Asked without the images."]
+    assert (done.settings["blind"], done.settings["blind_run"]) == (True, None)
+    assert done.scores["accuracy"] == 0.25
+    private = run(looks, make_data(answer=[""] * N), blind=True)
+    assert "Asked without the images." in private.caveats
+
+
+def test_questions_about_one_image_are_one_unit(tmp_path):
+    image = [[Image.fromarray(np.full((8, 8, 3), number // 2, dtype=np.uint8))] for number in range(N)]
+    found = gain_of(looks, make_data(images=image), tmp_path).diagnostics["multimodal_gain"]
+    assert found["intervals"]["gain"] == {"kind": "paired-by-cluster", "units": N // 2}
+
+
+def test_the_gain_of_circular_eval_is_of_questions_right_in_every_pass(data, tmp_path):
+    def reads(messages):
+        text = messages[0]["content"][-1]["text"]
+        right = ["Good", "Fair", "Poor", "I don't know"][number_in(messages) % 4]
+        return right if sees(messages) or number_in(messages) < 12 else text.split("A. ")[1].split("\n")[0]
+
+    done = gain_of(reads, data, tmp_path, "mmbench/en")
+    found = done.diagnostics["multimodal_gain"]
+    assert (found["gain"], found["blind_score"], found["score"]) == (0.75, 0.25, "circular_accuracy")
+    assert found["random_guess"] == done.scores["random_guess"] == 4**-4
+
+
+def test_the_gain_of_self_awareness_is_of_right_answers(tmp_path):
+    """Without images the model refuses, which can be right, and is no right answer."""
+    answers = ["ABC"[number % 3] for number in range(N)]
+    data = make_data(answer=answers, refusal=["D"] * N)
+
+    def refuses(messages):
+        return answers[number_in(messages)] if sees(messages) else "I don't know"
+
+    with pytest.warns(UserWarning, match="every question was refused"):
+        done = gain_of(refuses, data, tmp_path, "ql_bench/single")
+    found = done.diagnostics["multimodal_gain"]
+    assert (found["gain"], found["blind_score"], found["score"]) == (1.0, 0.0, "score_cc")
+    assert found["leak"] == pytest.approx(-1 / 3)
+    (blind,) = read_results(tmp_path).tasks
+    assert "Asked without the images." in blind.caveats
+
+
+def test_what_cannot_be_compared(data, tmp_path):
+    done = run(looks, data)
+    write_run(tmp_path / "seeing", collect([done], [], "2026-01-01"), [done])
+    with pytest.raises(UsageError, match=r"blind_run='.*seeing' has no scores without images, but: q_bench/perception"):
+        run(looks, data, blind_run=str(tmp_path / "seeing"))
+    with pytest.raises(MissingFileError, match="blind_run names the folder of a finished run"):
+        run(looks, data, blind_run=str(tmp_path))
+    gain_of(looks, data, tmp_path / "blind")
+    folder = str(tmp_path / "blind")
+    with pytest.raises(UsageError, match="blind and blind_run are both given; leave out blind"):
+        run(looks, data, blind=True, blind_run=folder)
+    with pytest.raises(UsageError, match=r"has no scores of aes_bench/empathy .* but of: q_bench/perception"):
+        run(looks, data, "aes_bench/empathy", blind_run=folder)
+    others = make_data(question=[f"What is {number}?" for number in range(N - 1)] + [f"What is {N - 1}? Say."])
+    with pytest.raises(DataError, match=r"item 'q47'.*the blind run was not asked this question"):
+        run(looks, others, blind_run=folder)
+    assert run(looks, others, blind_run=folder, skip_bad=True).diagnostics["multimodal_gain"]["n"] == N - 1
+    none = make_data(id=[f"other {number}" for number in range(N)])
+    assert "multimodal_gain" not in run(looks, none, blind_run=folder, skip_bad=True).diagnostics
+
+
+def test_table_and_report_show_the_gain(data, tmp_path):
+    done = dataclasses.replace(gain_of(looks, data, tmp_path / "blind"), model="seeing")
+    table = score_table([done], [])
+    names = [str(cell) for cell in table.columns[2].cells]
+    assert {"score without images", "multimodal gain", "leak"} <= set(names)
+    place = names.index("multimodal gain")
+    # 37/50 - 1/50 = 0.72, give or take 1.96 sqrt((0.76 - 0.72^2) / 50).
+    assert [list(column.cells)[place] for column in list(table.columns)[3:5]] == ["75.00 %", "58.38 to 85.62"]
+    assert any("so the multimodal gain compares two models" in line for line in caveat_lines([done]))
+    write_run(tmp_path / "seeing", collect([done], [], "2026-01-01"), [done])
+    tables = paper_tables(read_runs([tmp_path / "seeing", tmp_path / "blind"]))
+    (gain,) = [one for one in tables if "Multimodal gain" in one.title]
+    assert gain.columns[2:4] == ("Without images", "95 % interval") and gain.columns[4] == "Gain"
+    assert gain.rows[0][2] == "25.00%" and gain.rows[0][4:6] == ("75.00%", "58.38 to 85.62")
+    (positions,) = [one for one in tables if "Position bias" in one.title]
+    assert positions.rows[0][1:] == (*["100.00%"] * 4, "0.00%", "0.00%")
+    assert positions.rows[1][0].endswith("(without images)")
+    assert positions.rows[1][1:6] == ("100.00%", "0.00%", "0.00%", "0.00%", "43.30%")
+
+
+@pytest.mark.slow
+def test_the_flag_sets_it_for_all_multiple_choice(tmp_path):
+    tasks = ("q_bench/perception", "ql_bench/single", "mmbench/en", "aes_bench/assessment")
+    done = invoke("run", *tasks, "--limit", 8, "--blind", "--out", tmp_path / "blind")
+    assert done.exit_code == 0, done.output
+    results = read_results(tmp_path / "blind").tasks
+    assert [one.settings["blind"] for one in results] == [True] * 4
+    done = invoke(
+        "run", *tasks, "--limit", 8, "--set", f"blind_run={tmp_path / 'blind'}", "--no-store", "--out", tmp_path / "out"
+    )
+    assert done.exit_code == 0, done.output
+    for blind, seeing in zip(results, read_results(tmp_path / "out").tasks, strict=True):
+        found = seeing.diagnostics["multimodal_gain"]
+        of = 0.01 if found["score"] == "score_cc" else 1
+        assert found["blind_score"] == pytest.approx(of * blind.scores[found["score"]])
+        assert found["gain"] == pytest.approx(of * seeing.scores[found["score"]] - found["blind_score"])
+    report = invoke("report", tmp_path / "out", tmp_path / "blind", "--out", tmp_path / "report")
+    assert report.exit_code == 0, report.output
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "Multimodal gain and leak" in page and "without images" in page
+
+
+def test_the_flag_names_tasks_that_need_images(tmp_path):
+    done = invoke("run", "--suite", "aes_bench", "--blind", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "--blind is for multiple choice; leave out aes_bench/interpretation" in done.output
+    done = invoke("run", "q_bench/perception", "--blind", "--set", "blind=true", "--out", tmp_path / "out")
+    assert done.exit_code == 2 and "--blind and --set blind are both given" in done.output
+
+
+def own_task(folder, blind_prompt=""):
+    lines = [{"id": "1", "image": "a.png", "question": "Is it {sharp}?", "options": ["Yes", "No"], "answer": "A"}]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    text = "name: own\nprotocol: multiple_choice\ndata: {path: rows.jsonl}\n"
+    text += 'prompt: "The image: {image}\\n{question}\\n{options}"\n'
+    (folder / "own.yaml").write_text(text + blind_prompt, encoding="utf-8")
+    return str(folder / "own.yaml")
+
+
+def test_an_own_task_leaves_its_images_out_or_has_a_prompt_for_that(tmp_path):
+    row = {"id": "1", "images": [object()], "question": "Is it {sharp}?", "options": ["Yes", "No"], "answer": "A"}
+    for given, expected in (
+        ("", "The image: \nIs it {sharp}?\nA. Yes\nB. No"),
+        ('blind_prompt: "Guess. {question}\\n{options}"', "Guess. Is it {sharp}?\nA. Yes\nB. No"),
+    ):
+        blind = evaluator(own_task(tmp_path, given), settings={"blind": True}).protocol
+        assert blind.requests(row)[0].prompt == (expected,)
+    for given, reason in (
+        ('blind_prompt: "{image} {options}"', "blind_prompt: it is the prompt without images"),
+        ('blind_prompt: "{question}"', "blind_prompt: it is the prompt without images"),
+        ('blind_prompt: "{answer} {options}"', "{answer} shows the model what is right"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            evaluator(own_task(tmp_path, given))

@@ -1,0 +1,151 @@
+"""Position bias: closed forms by hand of models that always answer A, know all answers, guess, or repeat a text."""
+
+import itertools
+import math
+from collections.abc import Callable
+from string import ascii_uppercase
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eyechart.metrics.scoring.choices.accuracy import choice_scores
+from eyechart.metrics.scoring.choices.circular import circular_scores, read_circular
+from eyechart.metrics.scoring.choices.circular_passes import find_questions
+from eyechart.metrics.scoring.choices.positions import answers_over_passes, position_bias
+from eyechart.metrics.scoring.choices.reading import read_choices
+from eyechart.metrics.scoring.errors import InputError
+
+Answer = Callable[[int, int, list[str], str], str]
+"""From question, rotation, options as shown and right letter to the reply."""
+
+
+def scored_choices(letters: list[str], references: list[str], sizes: list[int]) -> dict[str, Any]:
+    choices = [[f"option {place}" for place in range(size)] for size in sizes]
+    return choice_scores(read_choices(letters, references, choices), references, choices)
+
+
+def circular(answer: Answer, sizes: list[int], dropped: int = 0) -> dict[str, Any]:
+    """Scores of questions with rotated options, the first of which is right; the last rows are not asked."""
+    ids, rotations, choices, references, replies = [], [], [], [], []
+    for question, size in enumerate(sizes):
+        options = [f"{question}-{place}" for place in range(size)]
+        for rotation in range(size):
+            shown = options[-rotation:] + options[:-rotation] if rotation else options
+            ids.append(question)
+            rotations.append(rotation)
+            choices.append(shown)
+            references.append(ascii_uppercase[rotation])
+            replies.append(answer(question, rotation, shown, references[-1]))
+    kept = slice(0, len(ids) - dropped)
+    questions = find_questions(
+        ids[kept], rotations[kept], choices[kept], [sizes[number] for number in ids][kept] if dropped else None
+    )
+    items = read_circular(replies[kept], references[kept], choices[kept], questions, missing="drop")
+    return circular_scores(items, questions, references[kept], choices[kept], missing="drop")
+
+
+def test_a_model_that_always_answers_a() -> None:
+    found = scored_choices(["A"] * 8, list("ABCDABCD"), [4] * 8)["position_bias"]
+    assert found["recall"] == {"A": 1.0, "B": 0.0, "C": 0.0, "D": 0.0}
+    # The standard deviation of 1, 0, 0, 0: sqrt(1/4 - 1/16).
+    assert found["spread"] == pytest.approx(math.sqrt(3) / 4)
+    # (1/4)(3/4) of each answer, two answers a position: (3/16) (3/16) (4 / 2).
+    assert found["spread_by_chance"] == pytest.approx(math.sqrt(9 / 128))
+    found = circular(lambda *_: "A", [4, 4])
+    # Each content has one vote, so that the right one is a quarter of the majority.
+    assert (found["flip_rate"], found["position_free_accuracy"], found["circular_accuracy"]) == (1.0, 0.25, 0.0)
+    assert found["position_bias"]["recall"] == {"A": 1.0, "B": 0.0, "C": 0.0, "D": 0.0}
+
+
+def test_a_model_that_knows_all_answers() -> None:
+    found = scored_choices(list("ABCA"), list("ABCA"), [3] * 4)["position_bias"]
+    assert found == {"recall": {"A": 1.0, "B": 1.0, "C": 1.0}, "spread": 0.0, "spread_by_chance": 0.0}
+    found = circular(lambda question, rotation, shown, right: right, [2, 3, 4])
+    assert (found["flip_rate"], found["position_free_accuracy"], found["circular_accuracy"]) == (0.0, 1.0, 1.0)
+    assert found["position_bias"]["spread"] == 0.0
+
+
+def test_a_model_that_guesses_uniformly() -> None:
+    """Every way to answer three passes of three options once: 27 questions."""
+    ways = list(itertools.product("ABC", repeat=3))
+    found = circular(lambda question, rotation, *_: ways[question][rotation], [3] * 27)
+    assert found["circular_accuracy"] == pytest.approx(1 / 27)
+    assert found["vanilla_accuracy"] == found["position_free_accuracy"] == pytest.approx(1 / 3)
+    # Three of the 27 ways name one content alone.
+    assert found["flip_rate"] == pytest.approx(1 - 3 / 27)
+    assert found["position_bias"]["recall"] == pytest.approx({"A": 1 / 3, "B": 1 / 3, "C": 1 / 3})
+    assert found["position_bias"]["spread"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_model_that_ignores_the_image_and_repeats_a_text() -> None:
+    found = circular(lambda question, rotation, shown, right: f"{question}-1", [3, 3])
+    assert (found["flip_rate"], found["position_free_accuracy"]) == (0.0, 0.0)
+    found = circular(lambda question, rotation, shown, right: f"{question}-{question}", [3, 3])
+    assert (found["flip_rate"], found["position_free_accuracy"], found["circular_accuracy"]) == (0.0, 0.5, 0.5)
+
+
+def test_questions_with_few_options_do_not_spread_recall() -> None:
+    """Guesses of each letter once: recall at C is that of three options, at A of two and three."""
+    letters, references, sizes = [], [], []
+    for size in (2, 3):
+        for right, said in itertools.product(ascii_uppercase[:size], repeat=2):
+            letters.append(said)
+            references.append(right)
+            sizes.append(size)
+    found = scored_choices(letters, references, sizes)["position_bias"]
+    assert found["recall"] == pytest.approx({"A": 2 / 5, "B": 2 / 5, "C": 1 / 3})
+    assert found["spread"] == pytest.approx(0.0, abs=1e-12)
+    # 4 rows of two options always answered A, 9 of three always right.
+    letters = ["A"] * 4 + references[4:]
+    found = scored_choices(letters, references, sizes)["position_bias"]
+    assert found["spread"] == pytest.approx(4 / 13 * 0.5)
+
+
+def test_the_spread_of_guesses_is_that_of_chance() -> None:
+    rng = np.random.default_rng(1)
+    references = [ascii_uppercase[place % 4] for place in range(100)]
+    found = [position_bias(rng.random(100) < 0.6, references, [4] * 100)["position_bias"] for _ in range(2000)]
+    squares, expected = (np.mean([one[name] ** 2 for one in found]) for name in ("spread", "spread_by_chance"))
+    assert squares == pytest.approx(expected, rel=0.05)
+
+
+def test_right_options_at_one_position_say_nothing() -> None:
+    assert "position_bias" not in scored_choices(["A", "B"], ["A", "A"], [2, 2])
+    # One of two options, and one of three: no two positions of the same number of options.
+    assert "position_bias" not in scored_choices(["A", "B"], ["A", "B"], [2, 3])
+    assert position_bias([], [], []) == {}
+    with pytest.raises(InputError, match="references"):
+        position_bias([True], [], [2])
+
+
+def test_unreadable_replies_have_no_vote_and_are_answers_of_their_own() -> None:
+    shown, of_row = [["x", "y"], ["y", "x"]], np.array([0, 0])
+    for letters, expected in (
+        (["A", None], (1.0, 1.0)),
+        ([None, "A"], (1.0, 0.0)),
+        ([None, None], (0.0, 0.0)),
+    ):
+        found = answers_over_passes(letters, ["A", "B"], shown, of_row)
+        assert tuple(values.item() for values in found.values()) == expected
+
+
+def test_options_of_the_same_text_are_one_content() -> None:
+    shown = [["x", "x", "y"], ["y", "x", "x"]]
+    found = answers_over_passes(["B", "B"], ["A", "B"], shown, np.array([0, 0]))
+    assert tuple(values.item() for values in found.values()) == (0.0, 1.0)
+
+
+def test_missing_passes_leave_out_what_needs_all() -> None:
+    found = circular(lambda question, rotation, shown, right: right, [3, 3], dropped=1)
+    assert "flip_rate" not in found and "position_free_accuracy" not in found
+    assert set(found["intervals"]) == {"circular_accuracy", "vanilla_accuracy"}
+
+
+def test_intervals_are_over_questions() -> None:
+    found = circular(lambda question, rotation, shown, right: right if question < 30 else "A", [2] * 40)
+    assert found["flip_rate"] == 0.25 and found["position_free_accuracy"] == pytest.approx(35 / 40)
+    assert found["intervals"]["flip_rate"] == {"kind": "wilson", "units": 40}
+    low, high = found["position_free_accuracy_ci95"]
+    # Wilson's at 35 of 40.
+    assert (round(low, 4), round(high, 4)) == (0.7389, 0.9454)
