@@ -129,7 +129,7 @@ def wilson_of_share(share: float, n: float, quantile: float = _NORMAL) -> tuple[
     centre = (share + z * z / (2 * n)) / shrinkage
     half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / shrinkage
     # Rounding would leave about 1e-17 where the ends are exact.
-    return centre - half if share else 0.0, centre + half if share < 1 else 1.0
+    return max(centre - half, 0.0) if share else 0.0, min(centre + half, 1.0) if share < 1 else 1.0
 
 
 def percentile_interval(replicates: FloatArray, units: int) -> Interval:
