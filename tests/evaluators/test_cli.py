@@ -118,7 +118,8 @@ def test_equal_runs_give_equal_scores_and_can_be_scored_again(main_job, tmp_path
     done = invoke("score", task, *given)
     assert done.exit_code == 0, done.output
     (scored,) = read_results(tmp_path / "out").tasks
-    assert scored.scores == result.scores
+    # A file has no images, so it cannot say that no two of these questions share one.
+    assert without_kinds(scored.scores) == without_kinds(result.scores)
     assert scored.model == "again"
 
 
@@ -140,6 +141,13 @@ def photographs_folder(tmp_path):
     for name in names:
         shutil.copy(next(source.rglob(name)), folder / name)
     return folder, names
+
+
+def without_kinds(scores):
+    """Scores and their intervals, overall and by group, without what the intervals rest on."""
+    if not isinstance(scores, dict):
+        return scores
+    return {key: without_kinds(value) for key, value in scores.items() if key != "intervals"}
 
 
 def assess(folder, out, *options):

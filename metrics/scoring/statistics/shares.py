@@ -141,7 +141,8 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
 
     The distances of the shares' own ends are combined, with the correlation that common clusters give them (Zou and
     Donner, Statistics in Medicine, 2008, Eq. 6). Where the shares have clusters in common, but these are fewer than
-    `FEW_CLUSTERS` or tell nothing of the correlation, it is taken to be 1, the most that it can be.
+    `FEW_CLUSTERS` or tell nothing of the correlation, it is taken to be 1, the most that it can be. One below
+    0 is taken to be 0: at -1 the interval would be a point.
 
     Args:
         first: Whether each item of the first share is right, shape (n,).
@@ -169,8 +170,10 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
         for side, own in zip(sides, clusters, strict=True)
     ]
     spread = math.sqrt(float(sums[0] @ sums[0]) * float(sums[1] @ sums[1]))
-    is_told = spread > 0 and units >= FEW_CLUSTERS
-    correlation = 0.0 if names[0].isdisjoint(names[1]) else float(sums[0] @ sums[1]) / spread if is_told else 1.0
+    correlation = 0.0
+    if not names[0].isdisjoint(names[1]):
+        is_estimated = spread > 0 and units >= FEW_CLUSTERS
+        correlation = max(float(sums[0] @ sums[1]) / spread, 0.0) if is_estimated else 1.0
     middle = sum(shares) / 2
 
     def reach(one: float, other: float) -> float:
