@@ -53,22 +53,19 @@ def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
     keys = merged_keys(runs)
     last = {key.task: key for key in keys}
     for key in keys:
-        scored = [(_label(run, key), run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
+        scored = [(run.label, run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
+        marked = [(choice_bias.label_of(label, result), result) for label, result in scored]
+        # MMBench has a table of its own for runs without images.
+        rows = scored if key.task in _MMBENCH else marked
         if scored and key.task in _MAKERS:
-            tables += _MAKERS[key.task](key, scored)
+            tables += _MAKERS[key.task](key, rows)
         elif scored and known_task(key.task) is None:
-            tables += own_task.scores(key, scored)
-        tables += choice_bias.gains(key, scored)
-        tables += choice_bias.positions(key, scored)
+            tables += own_task.scores(key, rows)
+        tables += choice_bias.gains(key, marked)
+        tables += choice_bias.positions(key, marked)
         if key == last[key.task] and key.task in _TASK_MAKERS:
             tables += _TASK_MAKERS[key.task](key.task, _of_task(key.task, runs))
     return tables
-
-
-def _label(run: Run, key: TaskKey) -> str:
-    """The run's, which says where it showed no images; MMBench has a table of its own for such runs."""
-    is_blind = mmbench_appendix.is_blind(run.tasks[key])
-    return f"{run.label}{choice_bias.WITHOUT_IMAGES}" if is_blind and key.task not in _MMBENCH else run.label
 
 
 def _of_task(task: str, runs: Sequence[Run]) -> ResultsByKey:

@@ -5,13 +5,19 @@ from typing import Any
 
 from eyechart.evaluators.protocols.choice.blind import GAIN
 from eyechart.evaluators.report.paper_tables.cells import UNDEFINED, PaperTable, Results, parts, percent, table
+from eyechart.evaluators.report.paper_tables.mmbench_appendix import is_blind
 from eyechart.evaluators.report.scores import interval
 from eyechart.evaluators.results.finished_runs import TaskKey
-from eyechart.metrics.scores import spec
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scores import SCORES
 
-WITHOUT_IMAGES = " (without images)"
-"""Behind the label of a run that showed none."""
+_LABELS = {one.key: one.label for one in SCORES}
 _GAINS = {"blind_score": "Without images", "gain": "Gain", "leak": "Leak"}
+
+
+def label_of(label: str, result: TaskResult) -> str:
+    """A run's label, which says where it showed no images."""
+    return f"{label} (without images)" if is_blind(result) else label
 
 
 def gains(key: TaskKey, results: Results) -> Iterator[PaperTable]:
@@ -24,7 +30,7 @@ def gains(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     for label, own in found:
         cells = [cell for name in _GAINS for cell in (percent(own, name), _ends(own, name))]
         rows.append((label, str(own.get("model")), *cells, percent(own, "random_guess")))
-    score = spec(str(found[0][1].get("score"))).label
+    score = _LABELS.get(str(found[0][1].get("score")), "score")
     title = f"Multimodal gain and leak, as MMStar, Sec. 4.3: {score}"
     note = "Gain: the score less that without images. Leak: the score without images less chance."
     yield table(key, "gain", title, ("Model", "Blind run", *heads, "Chance"), rows, note, labels=2)

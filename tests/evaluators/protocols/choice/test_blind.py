@@ -282,6 +282,13 @@ def test_the_flag_sets_it_for_all_multiple_choice(tmp_path):
     assert "Multimodal gain and leak" in page and "without images" in page
 
 
+def test_mmbench_marks_a_blind_run_in_the_table_of_positions_alone(data, tmp_path):
+    gain_of(looks, data, tmp_path, "mmbench/en")
+    tables = paper_tables(read_runs([tmp_path]))
+    marked = [one.title for one in tables if one.rows[0][0].endswith("(without images)")]
+    assert len(marked) == 1 and marked[0].startswith("Position bias")
+
+
 def test_the_flag_names_tasks_that_need_images(tmp_path):
     done = invoke("run", "--suite", "aes_bench", "--blind", "--out", tmp_path / "out")
     assert done.exit_code == 2
