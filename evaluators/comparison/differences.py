@@ -19,7 +19,7 @@ from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
-from eyechart.metrics.scoring.pairs.scores import mean_over_pools
+from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pool_replicates
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 from eyechart.metrics.scoring.statistics.bootstrap import (
     bootstrap_correlations,
@@ -28,7 +28,7 @@ from eyechart.metrics.scoring.statistics.bootstrap import (
     part_generator,
 )
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
-from eyechart.metrics.scoring.statistics.intervals import percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, percentile_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
 from eyechart.metrics.scoring.statistics.significance import (
     PairedTest,
@@ -180,45 +180,58 @@ def _share_difference(
 def _ranking_differences(
     place: tuple[str, str, str], first: ItemScores, second: ItemScores, seed: int
 ) -> Iterator[Difference]:
-    """Of the correlations of images that were ranked from pairs; each pool is resampled by itself."""
+    """Of the correlations of images that were ranked from pairs; the images of a pool are resampled, or small pools."""
     pools = [pool for pool in first.ranked if second.ranked.get(pool, {}).keys() == first.ranked[pool].keys()]
-    sizes = [len(first.ranked[pool]) for pool in pools]
+    runs = (first, second)
     for key in _TESTS if pools else ():
-        columns = [
-            np.array([ranking_replicates(key, pool, one.ranked[pool], place, seed) for pool in pools])
-            for one in (first, second)
-        ]
-        (one, *replicates), (other, *others) = (
-            mean_over_pools(rows, sizes, first.pooling).tolist() for rows in columns
+        one, other = (_of_rankings(key, [(pool, run.ranked[pool]) for pool in pools], place, run, seed) for run in runs)
+        n = sum(len(first.ranked[pool]) for pool in pools)
+        empty = Difference(
+            *place, key, spec(key).label, n, first=one.value, second=other.value, difference=one.value - other.value
         )
-        empty = Difference(*place, key, spec(key).label, sum(sizes), first=one, second=other, difference=one - other)
         try:
-            test = paired_bootstrap(one - other, np.subtract(replicates, others), sum(sizes))
-            yield replace(empty, interval=test.interval, p_value=test.p_value, test="paired bootstrap over images")
+            test = paired_bootstrap(empty.difference, one.replicates - other.replicates, one.units)
+            yield replace(empty, interval=test.interval, p_value=test.p_value, test=f"paired bootstrap over {one.of}")
         except ScoringError as error:
             yield replace(empty, note=str(error))
 
 
-def ranking_replicates(
-    key: str, pool: str, images: Mapping[str, tuple[float, float]], place: tuple[str, str, str], seed: int
-) -> list[float]:
-    """A correlation of a pool's images with their quality, then its bootstrap replicates, nan where undefined.
+@dataclass(frozen=True)
+class _Correlation:
+    """Of images that were ranked in pools."""
 
-    Args:
-        key: "srcc" or "plcc".
-        pool: The pool's name, by which resamples are drawn: the same ones for every run.
-        images: Score and human quality of each image.
-        place: Task, data set and split.
-        seed: Seed of the bootstrap.
-    """
-    scores, quality = zip(*(images[name] for name in sorted(images)), strict=True)
+    value: float
+    """The mean over the pools."""
+    replicates: _Values
+    """Of it, the same resamples for all runs."""
+    units: int
+    of: str
+    """What the units are: "images", or "pools" where these are small."""
+
+
+def _of_rankings(
+    key: str,
+    pools: Sequence[tuple[str, Mapping[str, tuple[float, float]]]],
+    place: tuple[str, str, str],
+    run: ItemScores,
+    seed: int,
+) -> _Correlation:
     compute, side = {"srcc": (srcc, 0), "plcc": (plcc, 1)}[key]
-    try:
-        value = compute(scores, quality)
-    except ScoringError:
-        value = math.nan
-    rng = part_generator(seed, "/".join((*place, pool)))
-    return [value, *bootstrap_correlations(scores, quality, rng)[side].tolist()]
+    values, replicates = [], []
+    sizes = [len(images) for _, images in pools]
+    for pool, images in pools:
+        scores, quality = zip(*(images[name] for name in sorted(images)), strict=True)
+        try:
+            values.append(compute(scores, quality))
+        except ScoringError:
+            values.append(math.nan)
+        rng = part_generator(seed, "/".join((*place, pool)))
+        replicates.append(bootstrap_correlations(scores, quality, rng)[side])
+    settings = replace(run.pooling, seed=seed)
+    value = float(mean_over_pools(np.array(values)[:, None], sizes, settings)[0])
+    if min(sizes) >= FEW_UNITS:
+        return _Correlation(value, mean_over_pools(replicates, sizes, settings), sum(sizes), "images")
+    return _Correlation(value, pool_replicates(values, sizes, settings), len(pools), "pools")
 
 
 def _judged_difference(

@@ -14,6 +14,7 @@ IGNORED: Mapping[str, str] = {
     "early_stop": "passes that cannot change whether a question is right",
     "grade_open_answers": "other questions, which change none of the scores",
     "exclude_blind_solved": "a second score",
+    "blind_run": "a second score",
     "human_labels": "an agreement, which changes no score",
     "data.source": "where the files lie",
     "data.rows": "the items are compared one by one",

@@ -24,6 +24,8 @@ from eyechart.metrics.scoring.pairs.preferences import preference_scores, winner
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled
 from eyechart.metrics.scoring.quality.scores import SCORES, SMALL_SAMPLE, Correlations, QualitySettings, correlate
+from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 
 CORRELATIONS = ("srcc", "plcc", "krcc", "plcc_fitted")
 
@@ -190,18 +192,40 @@ def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], sett
 
 
 def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
-    """Means over pools; every pool is resampled by itself."""
-    sizes = [part.n for part in parts]
-    srcc, plcc = (mean_over_pools([part.replicates[side] for part in parts], sizes, settings) for side in (0, 1))
-    return Correlations(pool_means([part.scores for part in parts], sizes, settings), (srcc, plcc), sum(sizes), {})
+    """Means over pools. The images of each pool are resampled by themselves; small pools are resampled whole."""
+    sizes, scores = [part.n for part in parts], [part.scores for part in parts]
+    means = pool_means(scores, sizes, settings)
+    if min(sizes) >= FEW_UNITS:
+        srcc, plcc = (mean_over_pools([part.replicates[side] for part in parts], sizes, settings) for side in (0, 1))
+        return Correlations(means, (srcc, plcc), sum(sizes), {})
+    srcc, plcc = (pool_replicates([part[name] for part in scores], sizes, settings) for name in ("srcc", "plcc"))
+    return Correlations(means, (srcc, plcc), sum(sizes), {}, units=len(parts))
 
 
-def mean_over_pools(rows: ArrayLike, sizes: Sequence[int], settings: PairSettings) -> FloatArray:
+def pool_replicates(values: Sequence[float], sizes: Sequence[int], settings: PairSettings) -> FloatArray:
+    """Bootstrap replicates of the mean of a correlation over pools, pools being drawn.
+
+    Args:
+        values: Of each pool, nan where it is undefined.
+        sizes: Numbers of images of the pools.
+        settings: What weights the pools have, what undefined ones are, and the bootstrap. The same settings give the
+            same draws.
+
+    Returns:
+        Shape (resamples,); nan where no pool drawn has one.
+    """
+    rng = part_generator(settings.seed, "pools")
+    drawn = rng.integers(0, len(sizes), (settings.resamples, len(sizes)))
+    column, weights = np.array(values), np.array(sizes)
+    return np.array([mean_over_pools(column[pools, None], weights[pools], settings)[0] for pools in drawn])
+
+
+def mean_over_pools(rows: ArrayLike, sizes: ArrayLike, settings: PairSettings) -> FloatArray:
     """Means of columns, shape (n_pools, k) to (k,), in which nan is left out or 0; nan where a column is all nan."""
     values = np.asarray(rows, dtype=np.float64)
     if settings.undefined_pools == "zero":
         values = np.nan_to_num(values)
-    weights = sizes if settings.pool_weights == "images" else np.ones(len(values))
+    weights = np.asarray(sizes) if settings.pool_weights == "images" else np.ones(len(values))
     means = np.ma.average(np.ma.masked_invalid(values), axis=0, weights=weights)
     return np.ma.filled(means, np.nan)
 

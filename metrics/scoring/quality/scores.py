@@ -77,6 +77,7 @@ class Correlations:
         n: Number of images.
         undefined: Why scores are undefined: reason to their names.
         fit_parameters: b1, b2, ... of the logistic, see `correlation.Fit`; None where there is no fit of these images.
+        units: Number of units that were resampled; None for the images.
     """
 
     scores: Mapping[str, float]
@@ -84,10 +85,12 @@ class Correlations:
     n: int
     undefined: Mapping[str, Sequence[str]]
     fit_parameters: tuple[float, ...] | None = None
+    units: int | None = None
 
     def listed(self, names: Sequence[str] = SCORES) -> dict[str, Any]:
         """Scores with their intervals, for results."""
-        srcc, plcc = (percentile_interval(side, self.n) for side in self.replicates)
+        units = self.n if self.units is None else self.units
+        srcc, plcc = (percentile_interval(side, units) for side in self.replicates)
         return {**{name: self.scores[name] for name in names}, **listed_intervals({"srcc": srcc, "plcc": plcc})}
 
 
