@@ -74,7 +74,7 @@ def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) 
     shape = "one number a row" if columns is None else f"{columns} numbers a row"
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = None
     if array is not None and array.size == 0 and len(array) == 0:
         return array.reshape(0) if columns is None else array.reshape(0, columns)
@@ -92,10 +92,10 @@ def _first_misfit(argument: str, values: Any, columns: int | None) -> str:
     for row, value in enumerate(values if hasattr(values, "__iter__") else [values]):
         try:
             fits = np.asarray(value, dtype=np.float64).shape == (() if columns is None else (columns,))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             fits = False
         if not fits:
-            return f"; {argument}[{row}] is {value!r}"
+            return f"; {argument}[{row}] is {value!r:.200}"
     return ""
 
 

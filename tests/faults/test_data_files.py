@@ -2,6 +2,8 @@
 
 import re
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
@@ -202,6 +204,15 @@ def test_a_key_twice_in_predictions(tmp_path):
     path.write_text('{"id": "x", "text": "A"}\n{"id": "y", "text": "A", "text": "B"}\n')
     with pytest.raises(BadAnnotationError, match=r"answers\.jsonl, row 2: the key 'text' appears twice"):
         read_predictions(path)
+
+
+@fault("a Parquet file of data of one's own has a column twice", "the error says so, not only that there was one")
+def test_a_column_twice_in_own_data(tmp_path):
+    path = tmp_path / "own.parquet"
+    table = pyarrow.Table.from_arrays([pyarrow.array(["Why?"]), pyarrow.array(["How?"])], names=["question"] * 2)
+    pyarrow.parquet.write_table(table, path)
+    with pytest.raises(BadAnnotationError, match=r"own\.parquet: cannot be read: ArrowInvalid: Multiple .*question"):
+        load_own(path, "multiple choice")
 
 
 @fault("a line of data of one's own has a key twice", "the run stops; the error names line and key")

@@ -8,6 +8,8 @@ import pytest
 
 from eyechart.metrics.scoring.choices.replies import read_reply
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+from eyechart.metrics.scoring.pairs.pools import check_pairs
+from eyechart.metrics.scoring.pairs.preferences import read_pairs
 from eyechart.metrics.scoring.quality.pooling import ensemble_logits, read_logits, read_scores
 from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_scores
 from tests.faults.fault import fault, row
@@ -63,6 +65,13 @@ def test_scores_that_differ_by_little():
     assert found["plcc"] > 0.8 and math.isfinite(found["rmse_fitted"]) and math.isfinite(found["plcc_ci95"][0])
 
 
+@fault("opinion scores of a pair are 1e308 and -1e308", "the first is the better one, and nothing overflows")
+def test_a_difference_beyond_numbers():
+    pairs = check_pairs(["a", "b"], ["b", "c"], [1e308, -1e308], [-1e308, 0.0])
+    items = read_pairs(["first", "first"], ["second", "second"], pairs)
+    assert items["correct"] == [True, False]
+
+
 UNDEFINED = "the scores are nan, and a warning says why"
 
 
@@ -91,6 +100,12 @@ NAMES_ROW = "it is refused; the message names argument and row"
         row("a predicted score is nan", NAMES_ROW, lambda: read_scores([1, math.nan]), r"predictions\[1\] is nan"),
         row("a predicted score is a text", NAMES_ROW, lambda: read_scores([1, "x"]), r"predictions\[1\] is 'x'"),
         row("an opinion score is nan", NAMES_ROW, lambda: scores([1, 2], [1, math.nan]), r"references\[1\] is nan"),
+        row(
+            "an opinion score is a whole number of 400 digits",
+            NAMES_ROW,
+            lambda: scores([1, 2], [1, 10**400]),
+            r"references\[1\] is 1000",
+        ),
         row(
             "a logit is infinite",
             NAMES_ROW,

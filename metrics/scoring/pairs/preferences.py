@@ -75,7 +75,9 @@ def read_pairs(
     agree = [
         one is not None and {one, other} == {"first", "second"} for one, other in zip(choice, reverse, strict=True)
     ]
-    better = np.sign(pairs.first_references - pairs.second_references).tolist()
+    # Not the sign of a difference, which may be larger than any number.
+    first, second = pairs.first_references, pairs.second_references
+    better = ((first > second) * 1 - (first < second) * 1).tolist()
     correct = [
         None if sign == 0 else is_same and one == ("first" if sign > 0 else "second")
         for one, is_same, sign in zip(choice, agree, better, strict=True)

@@ -185,3 +185,7 @@ def test_real_replies_labelled_by_reading(reference: Path) -> None:
     # Exact matching gave 12 of them a letter that they do not declare.
     strict = sum(named_letters(row["reply"], row["options"])[:1] not in ("", row["letter"]) for row in rows)
     assert strict / 478 <= MOST_WRONG, strict
+
+
+def test_a_letter_before_another_options_text_is_an_article() -> None:
+    assert declared_letters("Answer: A dark image", LIGHT) == "B"

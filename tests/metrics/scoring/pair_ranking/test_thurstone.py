@@ -10,7 +10,8 @@ from scipy.stats import norm
 
 from eyechart.metrics.scoring.errors import InputError, UnboundedScoresError
 from eyechart.metrics.scoring.pair_ranking import map_scores, mle_scores
-from eyechart.metrics.scoring.pair_ranking.thurstone import inverse_mills
+from eyechart.metrics.scoring.pair_ranking.comparisons import count_outcomes
+from eyechart.metrics.scoring.pair_ranking.thurstone import _line_search, _loss, inverse_mills
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda pair: pair[0] != pair[1]), min_size=1, max_size=40
@@ -209,3 +210,15 @@ def test_many_images() -> None:
     np.subtract.at(pull, losers, inverse_mills(difference))
     # At the optimum of a strictly concave objective the pull of the pairs balances that of the prior.
     assert np.abs(pull - found).max() < 1e-8
+
+
+def test_a_step_that_goes_too_far_is_halved_until_the_loss_falls() -> None:
+    pairs = count_outcomes([0, 0, 0, 1], [1, 1, 1, 0], 2)
+    start, step = np.zeros(2), np.array([50.0, -50.0])
+    before = _loss(pairs, start, 0.0)
+    # Three wins and one loss: each pulls with the density over the distribution function at 0, sqrt(2 / pi).
+    slope = -2 * np.sqrt(2 / np.pi) * 100
+    assert _loss(pairs, step, 0.0) > before
+    found, loss = _line_search(pairs, 0.0, start, before, step, slope)
+    assert loss < before and loss == pytest.approx(_loss(pairs, found, 0.0))
+    assert 0 < found[0] == -found[1] < 2
