@@ -4,8 +4,9 @@ Answers about one image depend on each other, so n of them say less than n answe
 share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; Miller, "Adding Error Bars to Evals",
 arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. The share's variance as of independent items,
 divided by it, gives an effective number of items (Kish), at which Wilson's interval is taken with Student's t of G - 1
-degrees of freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998). Below `FEW_CLUSTERS`
-an estimated variance is too unsure: there, and where all clusters have the same share, the items of a cluster count as
+degrees of freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998). The variance counts as
+no smaller than that of independent items, which a few images decide otherwise. Below `FEW_CLUSTERS` an estimated
+variance is too unsure: there, and where all clusters have the same share, the items of a cluster count as
 one answer, which is as wide as it can have to be. Of clusters of different sizes m, (sum of m)^2 / (sum of m^2) count.
 
 Coverage by simulation: `docs/coverage.md`.
@@ -114,6 +115,8 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
     if n_clusters < FEW_CLUSTERS or not (variance := clustered_variance(values, clusters.numbers)):
         sizes = np.bincount(clusters.numbers)
         return Interval(*wilson_of_share(share, n**2 / float(sizes @ sizes)), "wilson-by-cluster", n_clusters)
+    # Of answers that balance out within images it can be far too small.
+    variance = max(variance, share * (1 - share) / n)
     effective = share * (1 - share) / variance
     return Interval(*wilson_of_share(share, effective, student(n_clusters)), "wilson-clustered", n_clusters)
 
