@@ -1,7 +1,7 @@
 """Which rows share something, so that answers about them depend on each other: the image, or a column of the data."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadImageError
@@ -43,9 +43,6 @@ def _images(row: Row) -> str | None:
 def _identity(source: Any) -> str | None:
     """A text that differs for different images; None for an image that is not there or cannot be read."""
     try:
-        encoded = source.read() if hasattr(source, "read") else source
-        if isinstance(encoded, Mapping) and not encoded.get("bytes"):
-            return encoded.get("path")
-        return None if encoded is None else image_digest(encoded)
+        return None if source is None else image_digest(source)
     except BadImageError:
         return None
