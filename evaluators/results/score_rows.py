@@ -81,13 +81,12 @@ def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
     """In words, a score's kind of interval and its units, or why it has none; None where nothing is to be said."""
     if spec.no_interval:
         return f"No interval, as {spec.no_interval}", ""
-    if spec.interval and "by_database" in scores:
-        return "No interval, as those of the databases do not give one of their mean", ""
     about = scores.get(INTERVALS, {}).get(spec.key)
     if not about or about["kind"] in PLAIN or math.isnan(spec.value(scores)):
         return None
     kind, words = about["kind"], KINDS[about["kind"]]
-    of = "images" if "dyadic" in kind else "clusters" if "cluster" in kind else "items"
+    is_share = kind.startswith(("wilson", "paired"))
+    of = "images" if "dyadic" in kind else "clusters" if "cluster" in kind else "items" if is_share else "units"
     return f"95 % {words}" if words.startswith("Wilson") else words.capitalize(), f" ({about['units']:,} {of})"
 
 

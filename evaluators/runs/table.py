@@ -74,6 +74,8 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
         lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
         lines.append("Breakdowns by two groups at once are in the results.")
+    if len(evaluations) <= _WITH_BREAKDOWN and (averaged := [e.task for e in evaluations if _averages(e)]):
+        lines.append(f"No interval of averages of parts, which may share images: {', '.join(averaged)}.")
     lines += interval_notes([(e.task, e.scores) for e in evaluations if e.scores is not None])
     lines += _other_ways(evaluations)
     lexical = [e.task for e in evaluations if _is_lexical(e)]
@@ -173,13 +175,19 @@ def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[
     """Parts of the data with their scores: those of the benchmark's own table where it has one, else all groups."""
     if "table" in evaluation.diagnostics:
         yield from evaluation.diagnostics["table"].items()
-        for average in evaluation.diagnostics["averages"]:
+        for average in _averages(evaluation):
             first, *_, last = average["over"]
             yield f"average of {len(average['over'])}, {first} to {last}", average
         return
     for key, values in scores.items():
         if key.startswith("by_") and not _is_crossed(key) and isinstance(values, Mapping):
             yield from ((f"{value}", part) for value, part in values.items())
+
+
+def _averages(evaluation: Evaluation) -> Sequence[Mapping[str, Any]]:
+    """Averages of the paper's table, of several parts each."""
+    found: Sequence[Mapping[str, Any]] = evaluation.diagnostics.get("averages", ())
+    return found
 
 
 def _is_crossed(key: str) -> bool:
