@@ -148,6 +148,27 @@ class _Repeats(BaseModel):
     choices: _Scores = {}
 
 
+class _Bin(BaseModel):
+    high: float
+    accuracy: float | None
+
+
+class _RiskPoint(BaseModel):
+    coverage: float
+    risk: float
+
+
+class _Calibration(BaseModel):
+    ece: float
+    aurc: float
+    ece_ci95: tuple[float | None, float | None] | None
+    aurc_ci95: tuple[float | None, float | None] | None
+    n: int
+    probabilities: str
+    bins: list[_Bin]
+    risk_coverage: list[_RiskPoint]
+
+
 class _Diagnostics(BaseModel):
     """Those that reports read."""
 
@@ -157,6 +178,7 @@ class _Diagnostics(BaseModel):
     extractor_agreement: _Agreements = _Agreements(all=None, after_exact=None)
     exclude_blind_solved: dict[str, Any] = {}
     repeats: _Repeats | None = None
+    calibration: _Calibration | None = None
 
 
 class _Numbers(BaseModel):

@@ -6,6 +6,7 @@ ones are answered. Its area (AURC) is the mean of the risks of all coverages 1/n
 have no order: each counts with the mean error of them all.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,18 @@ from numpy.typing import ArrayLike
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES
-from eyechart.metrics.scoring.statistics.intervals import Interval, percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import (
+    FEW_UNITS,
+    Interval,
+    percentile_interval,
+    student,
+    wilson_of_share,
+)
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts
 from eyechart.metrics.scoring.statistics.shares import Clusters
+
+# Rounding leaves less than this as the variance of equal areas.
+_EQUAL = 1e-20
 
 
 def risk_coverage(confidences: ArrayLike, right: ArrayLike, coverages: ArrayLike) -> FloatArray:
@@ -71,7 +81,7 @@ def area_under_curve(confidences: ArrayLike, right: ArrayLike) -> float:
 def area_interval(
     confidences: ArrayLike, right: ArrayLike, clusters: Clusters, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Interval:
-    """Interval of the area, by resampling clusters.
+    """Interval of the area: Wilson's, at the effective number of items that resampled clusters give it.
 
     Args:
         confidences: As above.
@@ -79,17 +89,27 @@ def area_interval(
         clusters: Which items belong together.
         rng: Source of the draws.
         resamples: Number of resamples.
+
+    Returns:
+        Of the kind "none" where fewer than `FEW_UNITS` clusters have a wrong answer, and "constant" where all resamples
+        give the same area. The area rests on the wrong answers; with fewer, intervals hold it too seldom, down to 70 %.
     """
     values, flags = check_numbers("confidences", confidences), np.asarray(right, dtype=np.float64)
     order = np.argsort(-values, kind="stable")
-    values, flags = values[order], flags[order]
+    values, errors = values[order], 1 - flags[order]
     cluster = np.unique(clusters.numbers, return_inverse=True)[1][order]
-    n_clusters = int(cluster.max()) + 1
+    n_clusters, n_wrong = int(cluster.max()) + 1, len(np.unique(cluster[errors > 0]))
+    if n_wrong < FEW_UNITS:
+        return Interval.undefined(n_wrong)
     replicates = []
     for counts in resampled_counts(n_clusters, rng, resamples):
         rows = np.repeat(np.arange(len(values)), counts[cluster].astype(np.intp))
-        replicates.append(_area(_level_ties(values[rows], 1 - flags[rows])))
-    return percentile_interval(np.array(replicates), n_clusters)
+        replicates.append(_area(_level_ties(values[rows], errors[rows])))
+    area, variance = _area(_level_ties(values, errors)), float(np.var(replicates))
+    if variance < _EQUAL:
+        return Interval(math.nan, math.nan, "constant", n_clusters)
+    ends = wilson_of_share(area, area * (1 - area) / variance, student(n_clusters))
+    return Interval(*ends, "wilson-clustered", n_clusters)
 
 
 def abstention_scores(

@@ -138,7 +138,7 @@ def test_scores_of_a_run():
     assert found["ece"] == pytest.approx(0.1)
     assert found["intervals"] == {
         "ece": {"kind": "calibration", "units": 50},
-        "aurc": {"kind": "bootstrap", "units": 50},
+        "aurc": {"kind": "wilson-clustered", "units": 50},
     }
     assert found["ece_ci95"][0] < 0.1 < found["ece_ci95"][1] and found["aurc_ci95"][0] < found["aurc"]
     assert [point["coverage"] for point in found["risk_coverage"]][::10] == pytest.approx([0.05, 0.55])

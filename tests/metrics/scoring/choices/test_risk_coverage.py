@@ -14,6 +14,7 @@ from eyechart.metrics.scoring.choices.risk_coverage import (
     risk_coverage,
 )
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 ITEMS = st.lists(st.tuples(st.sampled_from([0.3, 0.5, 0.7, 0.9, 1.0]), st.booleans()), min_size=1, max_size=60)
@@ -70,22 +71,35 @@ def test_the_interval_of_the_area():
     right = rng.random(200) < confidences
     own, images = Clusters.of(None, 200), Clusters.of(np.repeat(np.arange(40), 5).tolist(), 200)
     found = area_interval(confidences, right, own, np.random.default_rng(1), 300)
-    assert found.kind == "bootstrap" and found.low < area_under_curve(confidences, right) < found.high
+    assert found.kind == "wilson-clustered" and found.low < area_under_curve(confidences, right) < found.high
     assert area_interval(confidences, right, images, np.random.default_rng(1), 300).units == 40
-    assert area_interval(confidences, np.ones(200), own, np.random.default_rng(1), 30).kind == "constant"
-    assert area_interval(confidences[:19], right[:19], own.select(range(19)), rng, 30).kind == "none"
 
 
-def test_a_resample_of_the_area_repeats_items():
-    """Replicates are areas of repeated items; their tails are those of Student's t with 39 degrees of freedom."""
-    confidences, right, clusters = np.tile([0.9, 0.8], 20), np.tile([True, False], 20), Clusters.of(None, 40)
-    found = area_interval(confidences, right, clusters, np.random.default_rng(2), 2000)
-    again = np.random.default_rng(3)
-    areas = []
-    for _ in range(2000):
-        rows = again.integers(0, 40, 40)
-        areas.append(area_under_curve(confidences[rows], right[rows]))
-    assert [found.low, found.high] == pytest.approx(np.quantile(areas, [0.0203, 0.9797]).tolist(), abs=0.02)
+def test_without_order_it_is_that_of_the_error_rate():
+    right, own = np.arange(200) % 4 > 0, Clusters.of(None, 200)
+    found = area_interval(np.full(200, 0.5), right, own, np.random.default_rng(0), 4000)
+    assert (found.low, found.high) == pytest.approx(wilson_interval(50, 200), abs=0.005)
+
+
+def test_few_wrong_answers_give_no_interval_of_the_area():
+    for wrong, kind in ((0, "none"), (19, "none"), (20, "wilson-clustered"), (60, "constant")):
+        found = area_interval(
+            np.linspace(1, 0.3, 60), np.arange(60) >= wrong, Clusters.of(None, 60), np.random.default_rng(0), 30
+        )
+        assert found.kind == kind and math.isnan(found.low) == (kind != "wilson-clustered")
+        assert found.units == (wrong if kind == "none" else 60)
+
+
+def test_coverage_of_the_area():
+    rng, held = np.random.default_rng(2), []
+    big = rng.random(1_000_000)
+    true = area_under_curve(big, rng.random(1_000_000) < big)
+    for _ in range(150):
+        confidences = rng.random(150)
+        right = rng.random(150) < confidences
+        found = area_interval(confidences, right, Clusters.of(None, 150), rng, 200)
+        held.append(found.low <= true <= found.high)
+    assert 0.9 < np.mean(held) < 0.99
 
 
 def test_abstention_against_own_refusals():
