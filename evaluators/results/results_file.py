@@ -158,6 +158,14 @@ class _RiskPoint(BaseModel):
     risk: float
 
 
+class _Abstention(BaseModel):
+    answer_rate: float
+    own_accuracy: float | None
+    by_probability: float | None
+    difference: float | None
+    difference_ci95: tuple[float | None, float | None] | None
+
+
 class _Calibration(BaseModel):
     ece: float
     aurc: float
@@ -167,6 +175,7 @@ class _Calibration(BaseModel):
     probabilities: str
     bins: list[_Bin]
     risk_coverage: list[_RiskPoint]
+    abstention: _Abstention | None = None
 
 
 class _Diagnostics(BaseModel):

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.evaluation.sampling import SAMPLE
-from eyechart.evaluators.protocols.choice.calibration import CALIBRATION, calibration_line
+from eyechart.evaluators.protocols.choice.calibration import CALIBRATION, abstention_line, calibration_line
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
@@ -101,8 +101,10 @@ def _task_lines(evaluation: Evaluation) -> list[str]:
         lines.append(
             f"{evaluation.task}: the letters found are those that people read in {share} of {agreement['n']} replies."
         )
-    if CALIBRATION in evaluation.diagnostics:
-        lines.append(f"{evaluation.task}: calibration: {calibration_line(evaluation.diagnostics[CALIBRATION])}")
+    if calibration := evaluation.diagnostics.get(CALIBRATION):
+        lines.append(f"{evaluation.task}: calibration: {calibration_line(calibration)}")
+        if "abstention" in calibration:
+            lines.append(f"{evaluation.task}: {abstention_line(calibration['abstention'])}")
     for name in evaluation.files:
         place = task_folder(evaluation) / name
         lines.append(f"{evaluation.task}: the answer file is {place}{_not_to_be_submitted(evaluation)}")

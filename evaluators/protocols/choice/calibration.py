@@ -2,16 +2,23 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any
 
 from eyechart.evaluators.protocols.choice.closed_set import loss_value
-from eyechart.evaluators.protocols.choice.questions import shown_options
+from eyechart.evaluators.protocols.choice.questions import right_letter, shown_options
 from eyechart.evaluators.protocols.protocol import clusters_of
-from eyechart.evaluators.requests.types import RowResponses
+from eyechart.evaluators.requests.types import Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.calibration import calibration_scores, option_probabilities
+from eyechart.metrics.scoring.choices.risk_coverage import abstention_scores
+from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
+from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 CALIBRATION = "calibration"
 """Key of the diagnostics."""
+LETTERS = "letters"
+"""The pass that asks for the logits of the options' letters, without the refusal option."""
 _OF_LOSSES = {
     "mean": "softmax of minus the options' losses per token",
     "sum": "softmax of minus the options' losses",
@@ -36,6 +43,76 @@ def loss_calibration(answered: Sequence[RowResponses], loss: str, seed: int) -> 
     right = [one.responses[0].item["correct"] for one in answered]
     found = calibration_scores(confidences, right, clusters_of(one.row for one in answered), seed)
     return {"probabilities": _OF_LOSSES[loss], **found}
+
+
+def letter_calibration(
+    answered: Sequence[RowResponses], columns: Mapping[str, Sequence[Any]], seed: int
+) -> dict[str, Any]:
+    """Calibration of the options' letters, and abstaining by it against the model's own refusals.
+
+    Args:
+        answered: Rows with a public answer.
+        columns: Of `read_forced`, for the same rows.
+        seed: Of the bootstrap.
+
+    Returns:
+        What `calibration_scores` gives, what the `probabilities` are, and `abstention`, see `abstention_scores`; how
+        many rows have no letter logits (`missing`), and how many have an upper bound among them (`upper_bounds`).
+        Empty where no row has letter logits.
+    """
+    found = [(place, one, one.of_pass(LETTERS)) for place, one in enumerate(answered)]
+    known = [(place, one, response) for place, one, response in found if response is not None and response.logits]
+    if not known:
+        return {}
+    places, rows, responses = zip(*known, strict=True)
+    confidences, right = zip(*(_by_letters(one.row, of) for one, of in zip(rows, responses, strict=True)), strict=True)
+    names = clusters_of(one.row for one in rows)
+    return {
+        "probabilities": "softmax of the next-token logits of the options' letters, without the refusal",
+        **calibration_scores(confidences, right, names, seed),
+        "missing": len(answered) - len(known),
+        "upper_bounds": sum(bool(response.upper_bound_words) for response in responses),
+        "abstention": abstention_scores(
+            [columns["forced_step"][place] is None for place in places],
+            [columns["outcome"][place] == OUTCOMES[0] for place in places],
+            confidences,
+            right,
+            Clusters.of(names, len(known)),
+            part_generator(seed, "abstention"),
+        ),
+    }
+
+
+def _by_letters(row: Row, response: Response) -> tuple[float, bool]:
+    """The highest probability of a text, and whether that text is right."""
+    shown, by_text = shown_options(response), dict[str, float]()
+    logits = [(response.logits or {})[letter] for letter in ascii_uppercase[: len(shown)]]
+    for text, probability in zip(shown, option_probabilities(logits), strict=True):
+        by_text[text] = by_text.get(text, 0.0) + float(probability)
+    chosen = max(by_text, key=lambda text: by_text[text])
+    return min(by_text[chosen], 1.0), chosen == shown[ascii_uppercase.index(right_letter(row, shown))]
+
+
+def abstention_line(found: Mapping[str, Any]) -> str:
+    """What abstaining by probability would give, in words.
+
+    Args:
+        found: `abstention` of the diagnostics; undefined values are nan or None.
+
+    Examples:
+        >>> shares = {"answer_rate": 0.8, "own_accuracy": 0.7, "by_probability": 0.75, "difference": 0.05}
+        >>> abstention_line({**shares, "difference_ci95": [0.01, 0.09]}).replace("as many questions (80.0 %)", "...")
+        'answering ... by letter probability: accuracy 75.0 %, by own refusals 70.0 %, difference 5.0 (1.0 to 9.0)'
+    """
+    rate = 100 * found["answer_rate"]
+    if not rate:
+        return "the model refused every question, so there are no answers to compare with letter probabilities"
+    other, own, difference = (100 * found[key] for key in ("by_probability", "own_accuracy", "difference"))
+    ends = _interval([end and 100 * end for end in found["difference_ci95"] or ()], 1)
+    return (
+        f"answering as many questions ({rate:.1f} %) by letter probability: accuracy {other:.1f} %, by own refusals "
+        f"{own:.1f} %, difference {difference:z.1f} ({ends})"
+    )
 
 
 def calibration_line(found: Mapping[str, Any]) -> str:
