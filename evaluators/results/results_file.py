@@ -158,12 +158,23 @@ class _RiskPoint(BaseModel):
     risk: float
 
 
+class _About(BaseModel):
+    kind: str
+    units: int
+
+
+class _CalibrationIntervals(BaseModel):
+    ece: _About
+    aurc: _About
+
+
 class _Abstention(BaseModel):
     answer_rate: float
     own_accuracy: float | None
     by_probability: float | None
     difference: float | None
     difference_ci95: tuple[float | None, float | None] | None
+    interval: _About
 
 
 class _Calibration(BaseModel):
@@ -171,6 +182,7 @@ class _Calibration(BaseModel):
     aurc: float
     ece_ci95: tuple[float | None, float | None] | None
     aurc_ci95: tuple[float | None, float | None] | None
+    intervals: _CalibrationIntervals
     n: int
     probabilities: str
     bins: list[_Bin]

@@ -101,14 +101,15 @@ def abstention_line(found: Mapping[str, Any]) -> str:
 
     Examples:
         >>> shares = {"answer_rate": 0.8, "own_accuracy": 0.7, "by_probability": 0.75, "difference": 0.05}
-        >>> abstention_line({**shares, "difference_ci95": [0.01, 0.09]}).replace("as many questions (80.0 %)", "...")
+        >>> more = {"difference_ci95": [0.01, 0.09], "interval": {"kind": "bootstrap", "units": 90}}
+        >>> abstention_line(shares | more).replace("as many questions (80.0 %)", "...")
         'answering ... by letter probability: accuracy 75.0 %, by own refusals 70.0 %, difference 5.0 (1.0 to 9.0)'
     """
     rate = 100 * found["answer_rate"]
     if not rate:
         return "the model refused every question, so there are no answers to compare with letter probabilities"
     other, own, difference = (100 * found[key] for key in ("by_probability", "own_accuracy", "difference"))
-    ends = _interval([end and 100 * end for end in found["difference_ci95"] or ()], 1)
+    ends = _interval([end and 100 * end for end in found["difference_ci95"] or ()], 1, found["interval"], "units")
     return (
         f"answering as many questions ({rate:.1f} %) by letter probability: accuracy {other:.1f} %, by own refusals "
         f"{own:.1f} %, difference {difference:z.1f} ({ends})"
@@ -122,16 +123,20 @@ def calibration_line(found: Mapping[str, Any]) -> str:
         found: The diagnostics; undefined values are nan or None.
 
     Examples:
-        >>> calibration_line({"ece": 0.042, "ece_ci95": [0.031, 0.059], "aurc": 0.12, "aurc_ci95": None, "n": 40})
-        'ECE 4.2 % (3.1 to 5.9), AURC 0.120 (no interval), of 40 items'
+        >>> about = {"ece": {"kind": "calibration", "units": 40}, "aurc": {"kind": "none", "units": 5}}
+        >>> ends = {"ece_ci95": [0.031, 0.059], "aurc_ci95": None}
+        >>> calibration_line({"ece": 0.042, "aurc": 0.012, "n": 40, "intervals": about, **ends})
+        'ECE 4.2 % (3.1 to 5.9), AURC 0.012 (no interval, as 5 wrong answers are too few), of 40 items'
     """
-    ece, aurc = 100 * found["ece"], found["aurc"]
-    of_ece = _interval([end and 100 * end for end in found["ece_ci95"] or ()], 1)
-    of_aurc = _interval(found["aurc_ci95"] or (), 3)
+    ece, aurc, about = 100 * found["ece"], found["aurc"], found["intervals"]
+    of_ece = _interval([end and 100 * end for end in found["ece_ci95"] or ()], 1, about["ece"], "units")
+    of_aurc = _interval(found["aurc_ci95"] or (), 3, about["aurc"], "wrong answers")
     return f"ECE {ece:.1f} % ({of_ece}), AURC {aurc:.3f} ({of_aurc}), of {found['n']:,} items"
 
 
-def _interval(ends: Sequence[float | None], digits: int) -> str:
+def _interval(ends: Sequence[float | None], digits: int, about: Mapping[str, Any], units: str) -> str:
+    """The ends of an interval, or why there is none."""
     if not ends or any(end is None or math.isnan(end) for end in ends):
-        return "no interval"
-    return " to ".join(f"{end:.{digits}f}" for end in ends)
+        few = f"{about['units']} {units} are too few"
+        return f"no interval, as {few if about['kind'] == 'none' else 'all resamples are alike'}"
+    return " to ".join(f"{end:z.{digits}f}" for end in ends)

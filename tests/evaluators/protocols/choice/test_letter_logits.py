@@ -126,8 +126,9 @@ def test_what_is_below_the_table_and_in_the_report(tmp_path, refusable):
     (point,) = [value for value in curve.series[1].values if math.isfinite(value)]
     assert point == pytest.approx(65) and "own refusals" in curve.series[1].name
     assert "by letter probability: accuracy 35.0 %" in curve.note
-    samples = read_samples(read_runs([tmp_path / "run"])[0].predictions.rows(range(2)))
-    assert [sample["step"] for sample in samples] == ["exact", "score"]
+    (read,) = read_runs([tmp_path / "run"])
+    samples = read_samples(read.answers(next(iter(read.tasks))).rows(range(2)))
+    assert [sample["step"] for sample in samples] == ["exact", "scored"]
 
 
 @pytest.mark.filterwarnings("ignore:.*every question was refused")
