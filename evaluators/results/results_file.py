@@ -17,6 +17,7 @@ from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.metrics.score_check import misfits
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import specs_in
+from eyechart.metrics.scoring.choices.calibration import BINS, COVERAGES
 
 RESULTS_FILE = "results.json"
 SCHEMA = 1
@@ -185,8 +186,8 @@ class _Calibration(BaseModel):
     intervals: _CalibrationIntervals
     n: int
     probabilities: str
-    bins: list[_Bin]
-    risk_coverage: list[_RiskPoint]
+    bins: Annotated[list[_Bin], Field(min_length=BINS, max_length=BINS)]
+    risk_coverage: Annotated[list[_RiskPoint], Field(min_length=len(COVERAGES), max_length=len(COVERAGES))]
     abstention: _Abstention | None = None
 
 
