@@ -68,7 +68,8 @@ def risk_coverage(key: TaskKey, scored: Scored) -> Chart | None:
 
 
 def _has_answers(found: dict[str, Any]) -> bool:
-    return (found.get("abstention") or {}).get("own_accuracy") is not None
+    abstention = found.get("abstention") or {}
+    return all(abstention.get(name) is not None for name in ("own_accuracy", "by_probability", "difference"))
 
 
 def _risk(found: dict[str, Any], coverage: float) -> float:
