@@ -12,6 +12,7 @@ from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.comparison.settings import breaking_differences
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
 from eyechart.evaluators.protocols.choice.calibration import abstention_line
 from eyechart.evaluators.report.samples import read_samples
@@ -83,6 +84,9 @@ def test_scores_are_those_without_them(refusable):
     plain, found = run(Model(), refusable), run(Model(), refusable, letter_logits=True)
     np.testing.assert_equal(found.scores, plain.scores)
     assert "calibration" not in plain.diagnostics and plain.settings["letter_logits"] is False
+    # So they can be compared.
+    one, other = collect([plain, found], [], "2026-01-01").tasks
+    assert breaking_differences(one, other) == []
 
 
 def test_calibration_and_abstention_by_hand(refusable):
