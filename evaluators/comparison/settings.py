@@ -13,6 +13,7 @@ IGNORED: Mapping[str, str] = {
     "seed": "intervals, and random choices, which are compared one by one",
     "early_stop": "passes that cannot change whether a question is right",
     "grade_open_answers": "other questions, which change none of the scores",
+    "letter_logits": "calibration, which changes no score",
     "exclude_blind_solved": "a second score",
     "blind_run": "a second score",
     "human_labels": "an agreement, which changes no score",

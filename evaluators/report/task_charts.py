@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
+from eyechart.evaluators.report.calibration_charts import reliability, risk_coverage
 from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.quality import quality_scatter
@@ -228,6 +229,8 @@ _MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
     right_answers_and_refusals,
     pair_scores,
     convergence,
+    reliability,
+    risk_coverage,
 )
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.protocols.choice.blind import GAIN
+from eyechart.evaluators.protocols.choice.calibration import CALIBRATION, abstention_line, calibration_line
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
@@ -106,6 +107,10 @@ def _task_lines(evaluation: Evaluation) -> list[str]:
     blind = evaluation.diagnostics.get(GAIN, {}).get("model", evaluation.model)
     if blind != evaluation.model:
         lines.append(f"{evaluation.task}: the blind run is of {blind}, so the multimodal gain compares two models.")
+    if calibration := evaluation.diagnostics.get(CALIBRATION):
+        lines.append(f"{evaluation.task}: calibration: {calibration_line(calibration)}")
+        if "abstention" in calibration:
+            lines.append(f"{evaluation.task}: {abstention_line(calibration['abstention'])}")
     for name in evaluation.files:
         place = task_folder(evaluation) / name
         lines.append(f"{evaluation.task}: the answer file is {place}{_not_to_be_submitted(evaluation)}")

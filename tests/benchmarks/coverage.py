@@ -19,6 +19,7 @@ from numpy.random import Generator
 from scipy.special import expit, ndtr
 
 from eyechart.evaluators.evaluation.sampling import systematic_rows
+from eyechart.metrics.scoring.choices.calibration import calibration_interval
 from eyechart.metrics.scoring.pair_ranking import map_scores
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_ratios
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
@@ -137,6 +138,23 @@ def sampled(rng: Generator, n: int, right: np.ndarray, strata: list[tuple[str, .
     return finite_interval(share_interval(chosen), float(chosen.mean()), n / len(right), n)
 
 
+def _answered(rng: Generator, n: int, images: int, trust: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidences above 1/4, answers that are right as often as they say (trust 1) or less, and their images.
+
+    Answers about one image have a correlation of 0.5 before they are made right or wrong.
+    """
+    image = np.arange(n) % images
+    confidence = 0.25 + 0.75 * rng.beta(1.2, 1.0, n)
+    latent = np.sqrt(0.5) * rng.normal(size=images)[image] + np.sqrt(0.5) * rng.normal(size=n)
+    return confidence, ndtr(latent) < 0.25 + trust * (confidence - 0.25), image
+
+
+def calibrated(rng: Generator, n: int, images: int, trust: float) -> Interval:
+    """ECE."""
+    confidence, right, image = _answered(rng, n, images, trust)
+    return calibration_interval(confidence, right, Clusters(image), rng)
+
+
 def rows() -> Iterator[Row]:
     """The table's rows."""
     for n in (100, 1000):
@@ -181,6 +199,11 @@ def rows() -> Iterator[Row]:
             right = drawn.random(of) < np.array([0.8, 0.65, 0.5])[types]
             about = {"n": n, "right": right, "strata": [(str(one),) for one in types]}
             yield Row("Sample, all items' accuracy", f"{n} of {of:,} items", sampled, float(right.mean()), about)
+    for n, images in ((100, 100), (300, 100)):
+        for trust in (1.0, 0.9, 0.6):
+            about = {"n": n, "images": images, "trust": trust}
+            truth = (1 - trust) * 0.75 * 1.2 / 2.2
+            yield Row("Calibration error", f"n {n}, {images} images, true ECE {truth:.2f}", calibrated, truth, about)
 
 
 def _true_share(deviation: float) -> float:

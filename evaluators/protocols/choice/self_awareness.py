@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.choice.blind import ChoiceProtocol
+from eyechart.evaluators.protocols.choice.calibration import CALIBRATION, LETTERS, letter_calibration
 from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
 from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
@@ -19,7 +20,16 @@ from eyechart.evaluators.protocols.choice.questions import (
     right_letter,
     shown_options,
 )
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Scored, Seed, clusters_of, columns_of, flat_items
+from eyechart.evaluators.protocols.protocol import (
+    CONFIG,
+    Count,
+    Flag,
+    Scored,
+    Seed,
+    clusters_of,
+    columns_of,
+    flat_items,
+)
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -56,6 +66,8 @@ class SelfAwareness(ChoiceProtocol):
     """Replies asked of the judge for each answer."""
     unreadable_forced: Literal["apart", "wrong"] = "apart"
     """What a second answer is that names no option: counted apart, or wrong (Eq. 3)."""
+    letter_logits: Flag = False
+    """Whether the logits of the letters of the options without the refusal are asked for too, for calibration."""
 
     @property
     def is_judged(self) -> bool:
@@ -75,8 +87,13 @@ class SelfAwareness(ChoiceProtocol):
         super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
-        """The question with all its options."""
-        return [self._request(row, ordered_options(row, self.shuffle_seed), "main")]
+        """The question with all its options, and for the logits of the letters of those without the refusal."""
+        options = ordered_options(row, self.shuffle_seed)
+        requests = [self._request(row, options, "main")]
+        if self.letter_logits:
+            left = without_refusal(options, moved_letter(row["refusal"], row["options"], options))
+            requests.append(self._request(row, tuple(left), LETTERS))
+        return requests
 
     def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
         """The question without the refusal option, if it was refused."""
@@ -93,7 +110,7 @@ class SelfAwareness(ChoiceProtocol):
             {"options": list(shown_options(response)), "answer": right_letter(row, shown_options(response))}
             for row, response in zip(rows, responses, strict=True)
         ]
-        first = [place for place, response in enumerate(responses) if response.request.pass_name != FORCED]
+        first = [place for place, response in enumerate(responses) if _is_first(response)]
         for place in first:
             items[place]["refusal"] = _refusal(rows[place], responses[place])
         add_choices(
@@ -111,7 +128,7 @@ class SelfAwareness(ChoiceProtocol):
         public = [one for one in answered if not self.is_private(one.row)]
         again = [response for one in answered if (response := one.of_pass(FORCED)) is not None]
         missing = sum(response.error is not None for response in again)
-        diagnostics = {"forced_asked": len(again), "forced_missing": missing}
+        diagnostics: dict[str, Any] = {"forced_asked": len(again), "forced_missing": missing}
         caveat = f"{missing} of {len(again)} refused questions have no second answer, and so are not refused rightly."
         if not public:
             return Scored(flat_items(answered), diagnostics=diagnostics, caveats=self.caveats())
@@ -131,8 +148,10 @@ class SelfAwareness(ChoiceProtocol):
             one.row["id"]: {name: columns[name][number] for name in _FORCED_COLUMNS}
             for number, one in enumerate(public)
         }
+        if calibration := letter_calibration(public, columns, self.seed):
+            diagnostics[CALIBRATION] = calibration
         items = [
-            {**response.item, **(forced.get(one.row["id"], {}) if response.request.pass_name != FORCED else {})}
+            {**response.item, **(forced.get(one.row["id"], {}) if _is_first(response) else {})}
             for one in answered
             for response in one.responses
         ]
@@ -191,10 +210,15 @@ class SelfAwareness(ChoiceProtocol):
             prompt=self.prompt_of({**row, "options": options}),
             images=self.images_of(row),
             options=options,
-            max_new_tokens=self.reply_length,
+            words=tuple(ascii_uppercase[: len(options)]) if pass_name == LETTERS else (),
+            max_new_tokens=0 if pass_name == LETTERS else self.reply_length,
             pass_name=pass_name,
-            optional=self.skip_bad and pass_name == FORCED,
+            optional=self.skip_bad and pass_name in (FORCED, LETTERS),
         )
+
+
+def _is_first(response: Response) -> bool:
+    return response.request.pass_name not in (FORCED, LETTERS)
 
 
 def _first_reply(response: Response, extraction: Extraction) -> str:

@@ -21,7 +21,10 @@ from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import spec
 
-FREE = ("seed", "judge", "early_stop", "grade_open_answers", "blind_run", "exclude_blind_solved", "human_labels")
+FREE = (
+    *("seed", "judge", "early_stop", "grade_open_answers", "letter_logits"),
+    *("blind_run", "exclude_blind_solved", "human_labels"),
+)
 """Settings that change no score of a board, and the judge, which is shown."""
 LENGTHS = (32, 4096)
 """Longest replies where the task's own is 32 tokens: that, and one for models that reason first."""

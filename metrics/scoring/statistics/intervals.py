@@ -34,6 +34,7 @@ KINDS: Mapping[str, str] = {
     "are few, or all items differ alike",
     "mean": "intervals of several scores, combined into that of their mean",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
+    "calibration": "bootstrap over units that bounds how much chance adds to a calibration error",
     "finite-population": "of the score on all items, from a random sample of them",
     "constant": "no interval, as all resamples give the same score, which says nothing of how sure it is",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
