@@ -177,6 +177,10 @@ def _rankings(runs: Sequence[Run], pairs: Sequence[Comparison], seed: int) -> It
             p_values[i, j] = p_values[j, i] = one.p_holm
             scores |= {i: one.first, j: one.second}
         items = [items_of(run, key) for run in runs]
+        common = set.intersection(*(set(one.values[headline.key]) for one in items))
+        if any(one.n != len(common) for one in tests):
+            # Scores of different items give no order.
+            continue
         yield rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, items, seed)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError
@@ -42,6 +42,7 @@ from eyechart.metrics.scoring.statistics.significance import (
 _Values = NDArray[np.float64]
 _Rounds = Sequence[Rounds]
 """Of one item, for each dimension."""
+_FEW = f"there is no test, as there are fewer than {FEW_UNITS} units to resample"
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,7 @@ def differences(
         a, b = ([values[item] for item in shared] for values in (one, other))
         empty = Difference(*place, key, f"{spec(key).label}{aside}", len(shared))
         rng = part_generator(seed, "/".join((*place, key)))
-        # Runs of earlier versions do not say what items share.
-        names = [first.clusters.get(item) or second.clusters.get(item) for item in shared]
-        clusters = Clusters.of(names or None, len(shared))
+        clusters = shared_clusters((first, second), shared)
         try:
             if spec(key).unit is Unit.CORRELATION:
                 human = [first.references[item] for item in shared]
@@ -110,7 +109,12 @@ def differences(
                 found.append(_share_difference(empty, right, also, shared, images, clusters, rng))
         except ScoringError as error:
             found.append(replace(empty, note=str(error)))
-    return found + list(_ranking_differences(place, first, second, seed))
+    found += _ranking_differences(place, first, second, seed)
+    return [replace(one, note=_FEW) if _lacks_test(one) else one for one in found]
+
+
+def _lacks_test(one: Difference) -> bool:
+    return math.isnan(one.p_value) and not math.isnan(one.difference) and not one.note
 
 
 def corrected(found: Sequence[Difference]) -> list[Difference]:

@@ -12,6 +12,7 @@ from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 from eyechart.metrics.scoring.pairs.scores import PairSettings
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 Row = Mapping[str, Any]
 _SELF_AWARE = (OUTCOMES[0], OUTCOMES[2])
@@ -37,6 +38,12 @@ class ItemScores:
     """Of pairs: how correlations are averaged over pools."""
     is_averaged: bool = False
     """Whether the results average the correlations of parts of the data."""
+
+
+def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Clusters:
+    """Which of some items belong together, as the first run says that knows; earlier versions wrote nothing of it."""
+    names = [next((run.clusters[item] for run in runs if run.clusters.get(item)), None) for item in items]
+    return Clusters.of(names or None, len(items))
 
 
 def item_scores(result: TaskResult, answers: Answers) -> ItemScores:

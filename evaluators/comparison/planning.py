@@ -10,7 +10,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.compare import check_tasks, items_of
 from eyechart.evaluators.comparison.differences import differences
-from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
@@ -18,7 +18,7 @@ from eyechart.metrics.scores import ScoreSpec, Unit
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_variance
 from eyechart.metrics.scoring.statistics.power import POWER, PairedDesign
-from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_variance
+from eyechart.metrics.scoring.statistics.shares import clustered_variance
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,8 @@ def _plans(
         tests = differences(place, items[0], items[1], shared, seed)
         observed = next(one.difference for one in tests if one.key == headline.key) / scale
     wanted = observed if difference is None else difference
+    if not math.isfinite(wanted):
+        return
     design = _design(headline, items, shared, wanted, part_generator(seed, "/".join(place)))
     at = len(shared) if n is None else n
     least = design.detectable(at, power)
@@ -143,15 +145,19 @@ def _design(
     if score.unit in (Unit.CORRELATION, Unit.POINTS):
         replicates = score_replicates(score.key, items, shared, rng)
         deviations = replicates[0] - replicates[1] if len(items) == 2 else replicates[0] * math.sqrt(2)
-        return PairedDesign(n, n, float(np.nanvar(deviations)) * n)
+        units = shared_clusters(items, shared).n_clusters if score.unit is Unit.POINTS else n
+        return PairedDesign(n, units, float(np.nanvar(deviations)) * n)
     right = [np.array([one.values[score.key][item] for item in shared], dtype=np.float64) for one in items]
     if len(right) == 2:
         values, discordant = right[0] - right[1], float(np.mean(right[0] != right[1]))
     else:
         values, share = right[0], float(right[0].mean())
-        other = min(max(share + difference, 0.0), 1.0)
+        # The other model may be better or worse; where one cannot be, it is the other.
+        other = share + difference if 0 <= share + difference <= 1 else share - difference
+        if not 0 <= other <= 1:
+            raise DataError(f"no model differs by {abs(difference):g} from one with a score of {share:g}")
         discordant = share * (1 - other) + other * (1 - share)
-    clusters = Clusters.of([first.clusters.get(item) for item in shared], n)
+    clusters = shared_clusters(items, shared)
     independent = float(np.var(values)) / n
     variance, units = independent, clusters.n_clusters
     if first.images:
@@ -162,5 +168,5 @@ def _design(
         variance, units = dyadic_variance(values, one, other_image), len(number)
     elif 1 < units < n:
         variance = clustered_variance(values, clusters.numbers)
-    effect = variance / independent if independent else 1.0
+    effect = max(1.0, variance / independent) if independent else 1.0
     return PairedDesign(n, units, independent * n, discordant, effect)

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.metrics.scores import Unit, spec
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_correlations, part_generator
 from eyechart.metrics.scoring.statistics.ranking import dyadic_replicates, places, rank_probabilities, share_replicates
-from eyechart.metrics.scoring.statistics.shares import Clusters
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def score_replicates(
     Returns:
         Shape (number of runs, resamples).
     """
-    first = items[0]
+    first, clusters = items[0], shared_clusters(items, shared)
     columns = [[one.values[key][item] for item in shared] for one in items]
     # The same state for every run draws the same resamples.
     state = rng.bit_generator.state
@@ -101,12 +100,13 @@ def score_replicates(
         return np.stack([bootstrap_correlations(column, human, again())[side] for column in columns])
     if spec(key).unit is Unit.POINTS:
         judged = [list(zip(*column, strict=True)) for column in columns]
-        return np.stack([bootstrap_scores(one, RESAMPLES, again())[0].sum(axis=1) for one in judged])
+        divisor = len(judged[0]) if key == "mean" else 1
+        sums = [bootstrap_scores(one, RESAMPLES, again(), clusters)[0].sum(axis=1) for one in judged]
+        return np.stack(sums) / divisor
     values = np.array(columns, dtype=np.float64)
     if first.images:
         number: dict[str, int] = {}
         pairs = [[number.setdefault(image, len(number)) for image in first.images[item]] for item in shared]
         one, other = np.array(pairs, dtype=np.int64).T
         return dyadic_replicates(values, one, other, rng)
-    clusters = Clusters.of([first.clusters.get(item) for item in shared], len(shared))
     return share_replicates(values, clusters.numbers, rng)

@@ -4,10 +4,11 @@ The items are sorted by stratum, at random within each, and every (M / N)-th is 
 Annals of Mathematical Statistics, 1949). So each stratum has its share of the sample, to within one item, and each item
 the same chance N / M, so that plain means weight all items as a weighted estimate would. Nothing but the choice of
 items is random of the score on all M of them: intervals become narrower by the finite population correction
-sqrt(1 - N / M), and it matters not which items are about the same image (Cochran, Sampling Techniques, 1977, Sec. 2.6).
+sqrt(1 - N / M), whichever items are about the same image (Cochran, Sampling Techniques, 1977, Sec. 2.6).
 The gain from strata is not counted, so that intervals are a little wider than need be where strata differ much.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +18,11 @@ from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.metrics.scores import INTERVALS, ScoreSpec, Unit, specs_in
-from eyechart.metrics.scoring.statistics.intervals import KINDS, Interval, finite_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval
 
 SAMPLE = "sample"
 """The setting of a result that describes its sample; not there where all items were asked."""
-_WITHOUT = ("none", "constant")
+_WITHOUT = ("none", "constant", "ranking")
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,11 @@ def _finite_part(scores: Mapping[str, Any], fraction: float) -> dict[str, Any]:
         about = kinds.get(score.key)
         if score.interval is None or about is None or about["kind"] in _WITHOUT:
             continue
-        interval = _finite(score, scores, about["units"], fraction)
+        if score.unit is Unit.CORRELATION and "n_pairs" in scores:
+            # Pairs were sampled, not the images that they rank.
+            interval = Interval(math.nan, math.nan, "ranking", about["units"])
+        else:
+            interval = _finite(score, scores, about["units"], fraction)
         kinds[score.key] = interval.described()
         _put(found, score.interval.split("."), [interval.low, interval.high])
     return {**found, INTERVALS: kinds} if kinds else found
@@ -122,7 +127,7 @@ def _finite(score: ScoreSpec, scores: Mapping[str, Any], units: int, fraction: f
     value, (low, high) = float(score.value(scores)), score.bounds(scores)
     is_share = score.unit in (Unit.FRACTION, Unit.PERCENT) and len(score.counts) == 1
     n = score.n(scores) if is_share else None
-    return finite_interval(Interval(low, high, next(iter(KINDS)), units), value, fraction, n, score.high)
+    return finite_interval(Interval(low, high, "bootstrap", units), value, fraction, n, score.high)
 
 
 def _put(scores: dict[str, Any], keys: Sequence[str], value: Any) -> None:

@@ -77,7 +77,10 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
         lines.append("Breakdowns by two groups at once are in the results.")
     if len(evaluations) <= _WITH_BREAKDOWN and (averaged := [e.task for e in evaluations if _averages(e)]):
         lines.append(f"No interval of averages of parts, which may share images: {', '.join(averaged)}.")
-    lines += interval_notes([(e.task, e.scores) for e in evaluations if e.scores is not None])
+    shown = [(e.task, part) for e in evaluations for part in (e.scores, e.diagnostics.get(GAIN)) if part]
+    lines += interval_notes(shown)
+    if len(evaluations) <= _WITH_BREAKDOWN:
+        lines.append("Groups of fewer than 20 units have no interval of means and correlations.")
     lines += _other_ways(evaluations)
     lexical = [e.task for e in evaluations if _is_lexical(e)]
     if lexical:

@@ -25,21 +25,21 @@ def ranks(scores: Sequence[Sequence[Any]], column: Column, p_values: FloatArray 
     """Rank scores, of which higher ones are better, as `eyechart compare` does.
 
     The rank of a model is one more than the number of models that are better than it beyond chance. Two models are told
-    apart by a paired test of their answers; where there is none, as the answers were not handed in, by the better one's
-    95 % interval, which does not hold the other's score, or, without an interval, by the digits that are printed.
+    apart by a paired test of their answers, or by their intervals where answers were not handed in; where there is no
+    test, by the digits that are printed.
 
     Args:
         scores: `[value, low, high]` each; the bounds are None where there is no interval.
         column: How they are printed.
-        p_values: Of the paired tests, corrected for their number, shape (k, k); nan where there is no test, None where
-            there are none at all.
+        p_values: Of these tests, corrected for their number, shape (k, k); nan where there is no test, None where there
+            are none at all.
 
     Returns:
         One for each score, in the order given.
 
     Examples:
         >>> from eyechart.metrics.scores import spec
-        >>> scores = [(0.60, 0.5, 0.7), (0.49, None, None), (0.52, 0.4, 0.6)]
+        >>> scores = [(0.60, 0.5, 0.7), (0.49, None, None), (0.60, 0.5, 0.7)]
         >>> found = ranks(scores, Column(spec("accuracy"), "Accuracy"))
         >>> [(rank.place, rank.shared) for rank in found]
         [(1, True), (3, False), (1, True)]
@@ -48,11 +48,6 @@ def ranks(scores: Sequence[Sequence[Any]], column: Column, p_values: FloatArray 
     tested = np.full((len(scores), len(scores)), np.nan) if p_values is None else p_values.copy()
     for i, j in np.argwhere(np.isnan(tested)).tolist():
         better, worse = (i, j) if values[i] >= values[j] else (j, i)
-        tested[i, j] = 1.0 if _ties(scores[better], values[worse], column) else 0.0
+        tested[i, j] = 1.0 if column.shown(values[better]) == column.shown(values[worse]) else 0.0
     found = places(values, tested)
     return [Rank(place, found.count(place) > 1) for place in found]
-
-
-def _ties(better: Sequence[Any], score: float, column: Column) -> bool:
-    value, low, _ = better
-    return (low is not None and low <= score) or column.shown(value) == column.shown(score)

@@ -36,6 +36,7 @@ KINDS: Mapping[str, str] = {
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
     "calibration": "bootstrap over units that bounds how much chance adds to a calibration error",
     "finite-population": "of the score on all items, from a random sample of them",
+    "ranking": "no interval, as fewer pairs rank images less surely than all of them",
     "constant": "no interval, as all resamples give the same score, which says nothing of how sure it is",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
@@ -222,7 +223,7 @@ def finite_interval(
     return Interval(low, high, "finite-population", n or interval.units)
 
 
-def student(units: int) -> float:
+def student(units: float) -> float:
     """The quantile of Student's t for 95 % intervals, with one degree of freedom less than there are units.
 
     Examples:

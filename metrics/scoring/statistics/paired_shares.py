@@ -39,13 +39,14 @@ def paired_share_interval(first: ArrayLike, second: ArrayLike, clusters: Cluster
     n = check_lengths(first=one, second=other)
     clusters = clusters or Clusters.of(None, n)
     difference, n_clusters = one - other, clusters.n_clusters
-    effective, quantile = float(n_clusters), NORMAL
+    effective, quantile = clusters.effective, NORMAL
     if n_clusters == n:
         kind = "paired" if clusters.are_known else "paired-unread"
-    elif n_clusters < FEW_CLUSTERS or not (variance := clustered_variance(difference, clusters.numbers)):
+    elif effective < FEW_CLUSTERS or not (variance := clustered_variance(difference, clusters.numbers)):
         kind = "paired-by-cluster"
     else:
-        kind, effective, quantile = "paired-clustered", float(difference.var()) / variance, student(n_clusters)
+        kind, quantile = "paired-clustered", student(effective)
+        effective = float(difference.var()) / max(variance, float(difference.var()) / n)
     gained, lost = (
         (effective * float(np.mean(side)) + 1) / (effective + 2) for side in (difference > 0, difference < 0)
     )

@@ -71,11 +71,16 @@ class PairedDesign:
             # Of differences -1, 0 and 1 with this mean.
             variance = max(self.discordant, abs(difference)) - difference**2
         deviation = math.sqrt(variance * self.design_effect / n)
-        if deviation == 0 or abs(difference) / deviation > _CERTAIN:
-            return 1.0 if difference else LEVEL
-        bound = student_t.ppf(1 - LEVEL / 2, units - 1)
-        shift = abs(difference) / deviation
-        return float(nct.sf(bound, units - 1, shift) + nct.cdf(-bound, units - 1, shift))
+        if deviation == 0 and difference == 0:
+            return LEVEL
+        found = 1.0
+        if deviation and abs(difference) / deviation < _CERTAIN:
+            bound, shift = student_t.ppf(1 - LEVEL / 2, units - 1), abs(difference) / deviation
+            found = float(nct.sf(bound, units - 1, shift) + nct.cdf(-bound, units - 1, shift))
+        if self.discordant == self.discordant:
+            # Whoever compares runs takes the larger of both p-values.
+            return min(found, mcnemar_power(difference, max(self.discordant, abs(difference)), n))
+        return found
 
     def needed(self, difference: float, power: float = POWER) -> int | None:
         """The number of items that show a difference with this power; None beyond ten million.

@@ -5,9 +5,9 @@ share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; M
 arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. The share's variance as of independent items,
 divided by it, gives an effective number of items (Kish), at which Wilson's interval is taken with Student's t of G - 1
 degrees of freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998). The variance counts as
-no smaller than that of independent items, which a few images decide otherwise. Below `FEW_CLUSTERS` an estimated
-variance is too unsure: there, and where all clusters have the same share, the items of a cluster count as
-one answer, which is as wide as it can have to be. Of clusters of different sizes m, (sum of m)^2 / (sum of m^2) count.
+no smaller than that of independent items. An estimated variance is too unsure below `FEW_CLUSTERS`, and where fewer
+than `FEW_ALIKE` clusters hold a right answer, or a wrong one. There, the items of a cluster count as one answer, which
+is as wide as the interval can have to be. G clusters of different sizes m count as (sum of m)^2 / (sum of m^2).
 
 Coverage by simulation: `docs/coverage.md`.
 """
@@ -27,6 +27,8 @@ from eyechart.metrics.scoring.statistics.intervals import Interval, student, wil
 from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
 
 FEW_CLUSTERS = 40
+FEW_ALIKE = 10
+"""Clusters with a right answer, or with a wrong one, below which a share is too near 0 or 1."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,12 @@ class Clusters:
         """Number of different clusters."""
         return len(np.unique(self.numbers))
 
+    @property
+    def effective(self) -> float:
+        """Number of clusters of equal size that say as much: (sum of sizes)^2 / (sum of squared sizes)."""
+        sizes = np.bincount(self.numbers)
+        return len(self.numbers) ** 2 / float(sizes @ sizes)
+
     def select(self, rows: ArrayLike) -> "Clusters":
         """Those of some items."""
         return Clusters(self.numbers[np.asarray(rows)], self.are_known)
@@ -112,13 +120,14 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
     if n_clusters == n:
         kind = "wilson" if clusters.are_known else "wilson-unread"
         return Interval(*wilson_of_share(share, n), kind, n)
-    if n_clusters < FEW_CLUSTERS or not (variance := clustered_variance(values, clusters.numbers)):
-        sizes = np.bincount(clusters.numbers)
-        return Interval(*wilson_of_share(share, n**2 / float(sizes @ sizes)), "wilson-by-cluster", n_clusters)
+    kinds = [len(np.unique(clusters.numbers[side])) for side in (values > 0, values < 1)]
+    variance = clustered_variance(values, clusters.numbers) if n_clusters > 1 else 0.0
+    if clusters.effective < FEW_CLUSTERS or min(kinds) < FEW_ALIKE or variance == 0:
+        return Interval(*wilson_of_share(share, clusters.effective), "wilson-by-cluster", n_clusters)
     # Of answers that balance out within images it can be far too small.
     variance = max(variance, share * (1 - share) / n)
     effective = share * (1 - share) / variance
-    return Interval(*wilson_of_share(share, effective, student(n_clusters)), "wilson-clustered", n_clusters)
+    return Interval(*wilson_of_share(share, effective, student(clusters.effective)), "wilson-clustered", n_clusters)
 
 
 def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> float:
@@ -209,7 +218,12 @@ def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clu
     """
     one, other = check_numbers("first", first), check_numbers("second", second)
     n = check_lengths(first=one, second=other, clusters=clusters.numbers)
-    if clusters.n_clusters < 3:
-        raise UndefinedScoreError(f"a test over clusters needs at least 3 of them; there are {clusters.n_clusters}")
-    deviation = math.sqrt(clustered_variance(one - other, clusters.numbers))
-    return student_test(float(np.mean(one - other)), deviation, n, clusters.n_clusters)
+    if clusters.effective < 3:
+        raise UndefinedScoreError(
+            f"a test over clusters needs at least 3 of about equal size; there are {clusters.n_clusters}"
+        )
+    differences = one - other
+    variance = clustered_variance(differences, clusters.numbers)
+    if clusters.effective < FEW_CLUSTERS:
+        variance = max(variance, float(differences.var()) / clusters.effective)
+    return student_test(float(differences.mean()), math.sqrt(variance), n, clusters.effective)

@@ -22,7 +22,7 @@ from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_srcc_pairs
-from eyechart.metrics.scoring.statistics.intervals import percentile_interval, student
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, percentile_interval, student
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class PairedTest:
     statistic: float = math.nan
 
 
-def student_test(mean: float, deviation: float, n: int, units: int) -> PairedTest:
+def student_test(mean: float, deviation: float, n: int, units: float) -> PairedTest:
     """The test of a mean difference from its standard deviation, with one degree of freedom less than units.
 
     Args:
         mean: The difference.
-        deviation: Its standard deviation. Where that is 0 there is no interval, and the p-value of a difference other
-            than 0 is 0.
+        deviation: Its standard deviation. Where that is 0, all units differ alike: there is no interval, and the
+            p-value is that of the sign test, 2 / 2^units.
         n: Number of items.
         units: Number of independent units, at least 2.
 
@@ -60,7 +60,7 @@ def student_test(mean: float, deviation: float, n: int, units: int) -> PairedTes
         (0.051, [-0.0, 0.2])
     """
     if not deviation:
-        return PairedTest(mean, 1.0 if mean == 0 else 0.0, n)
+        return PairedTest(mean, 1.0 if mean == 0 else min(1.0, 2 * 0.5**units), n)
     margin = deviation * student(units)
     p_value = float(2 * student_t.sf(abs(mean) / deviation, units - 1))
     return PairedTest(mean, p_value, n, (mean - margin, mean + margin))
@@ -202,16 +202,22 @@ def paired_bootstrap(difference: float, replicates: FloatArray, n: int, units: i
         n: Number of items.
         units: Number of the units that were resampled, where that is not n.
 
+    Returns:
+        The difference; without interval and p-value where there are fewer than `FEW_UNITS` units.
+
     Raises:
         UndefinedScoreError: No replicate is defined.
 
     Examples:
-        >>> paired_bootstrap(0.6, np.array([0.5, 0.6, 0.7]), n=5).p_value
+        >>> paired_bootstrap(0.6, np.array([0.5, 0.6, 0.7]), n=50).p_value
         0.5
     """
     if np.isnan(replicates).all():
         raise UndefinedScoreError("the score is undefined on every resample")
-    interval = percentile_interval(replicates, n if units is None else units)
+    resampled = n if units is None else units
+    if resampled < FEW_UNITS:
+        return PairedTest(difference, math.nan, n)
+    interval = percentile_interval(replicates, resampled)
     return PairedTest(difference, _two_sided(replicates), n, (interval.low, interval.high))
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,19 @@ def test_questions_about_one_image_are_a_cluster_in_the_results(task: str, tmp_p
     assert result.scores is not None
     key = result.headline_spec().key
     n, n_images = result.headline_spec().n(result.scores), len(by_image)
-    expected = "wilson" if n == n_images else "wilson-clustered" if n_images >= 40 else "wilson-by-cluster"
+    sizes = list(Counter(found.values()).values())
+    rows = [row for row in parquet.read_table(tmp_path / "predictions.parquet").to_pylist() if row["pass"] == "main"]
+    kinds: dict[bool, set[str | None]] = {True: set(), False: set()}
+    for row in rows:
+        flags = [row["circular_correct"], row["correct"]]
+        right = (
+            row["outcome"] in ("right answer", "right refusal")
+            if row["outcome"]
+            else next(flag for flag in flags if flag is not None)
+        )
+        kinds[right].add(found[row["id"]])
+    is_enough = sum(sizes) ** 2 / sum(size**2 for size in sizes) >= 40 and min(map(len, kinds.values())) >= 10
+    expected = "wilson" if n == n_images else "wilson-clustered" if is_enough else "wilson-by-cluster"
     assert result.scores["intervals"][key] == {"kind": expected, "units": n_images}
     assert (expected == "wilson") == (task != "mmbench/en"), "only questions of the mini MMBench share images"
     for part in next(value for name, value in result.scores.items() if name.startswith("by_")).values():

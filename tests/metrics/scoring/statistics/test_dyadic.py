@@ -22,25 +22,35 @@ def pairs_of(n_images: int, rounds: int, rng: np.random.Generator) -> np.ndarray
 
 def test_the_variance_is_the_sum_over_pairs_of_pairs_with_an_image_in_common() -> None:
     rng = np.random.default_rng(0)
-    first_ids, second_ids = pairs_of(10, 6, rng)
-    effects = rng.normal(size=10)
-    first, second = effects[first_ids] + effects[second_ids] + 0.1 * rng.normal(size=30), np.zeros(30)
+    first_ids, second_ids = pairs_of(40, 6, rng)
+    effects = rng.normal(size=40)
+    first, second = effects[first_ids] + effects[second_ids] + 0.1 * rng.normal(size=120), np.zeros(120)
     found = dyadic_mean_difference(first, second, first_ids.tolist(), second_ids.tolist())
     residuals = first - first.mean()
     pairs = [{*pair} for pair in zip(first_ids, second_ids, strict=True)]
     common = np.array([[bool(one & other) for other in pairs] for one in pairs])
-    deviation = math.sqrt(residuals @ common @ residuals * 10 / 9) / 30
-    assert found.n == 30
+    deviation = math.sqrt(residuals @ common @ residuals * 40 / 39) / 120
+    assert found.n == 120
     assert found.difference == pytest.approx(first.mean())
-    # The 97.5 % quantile of Student's t with 9 degrees of freedom.
-    assert found.interval[1] - found.difference == pytest.approx(2.262157 * deviation, rel=1e-6)
+    # The 97.5 % quantile of Student's t with 39 degrees of freedom.
+    assert found.interval[1] - found.difference == pytest.approx(2.022691 * deviation, rel=1e-6)
+
+
+def test_few_images_decide_alone() -> None:
+    # Ten images with equal use say no more than five pairs.
+    rng = np.random.default_rng(0)
+    first_ids, second_ids = pairs_of(10, 6, rng)
+    values = rng.choice([-1, 0, 1], 30)
+    found = dyadic_mean_difference(values, np.zeros(30), first_ids.tolist(), second_ids.tolist())
+    least = 2.262157 * math.sqrt(values.var() / 5)
+    assert found.interval[1] - found.difference >= least * (1 - 1e-6)
 
 
 def test_the_variance_is_at_least_that_of_pairs_without_a_common_image() -> None:
     # In a circle of four images with differences of 1 and -1 in turn, what each image has adds up to 0.
     found = dyadic_mean_difference([1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 2, 3], [1, 2, 3, 0])
-    # The 97.5 % quantile of Student's t with 3 degrees of freedom.
-    assert found.interval == pytest.approx((-3.182446 / 2, 3.182446 / 2), rel=1e-6)
+    # The 97.5 % quantile of Student's t with 3 degrees of freedom, and a variance as of half as many pairs as images.
+    assert found.interval == pytest.approx((-3.182446 / 2**0.5, 3.182446 / 2**0.5), rel=1e-6)
 
 
 def test_pairs_without_a_common_image_give_the_t_test() -> None:
@@ -73,7 +83,7 @@ def test_no_difference_and_a_whole_one() -> None:
     same = dyadic_mean_difference([1, 0, 1, 1], [1, 0, 1, 1], *ids)
     assert (same.difference, same.p_value) == (0.0, 1.0)
     whole = dyadic_mean_difference([1] * 4, [0] * 4, *ids)
-    assert (whole.difference, whole.p_value) == (1.0, 0.0)
+    assert (whole.difference, whole.p_value) == (1.0, 2 * 0.5**4)
     assert all(map(math.isnan, (*same.interval, *whole.interval))), "pairs that are all alike do not say how sure it is"
 
 

@@ -10,7 +10,8 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
-from eyechart.metrics.scoring.statistics.intervals import Interval, wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.paired_shares import paired_share_interval
 from eyechart.metrics.scoring.statistics.shares import (
     FEW_CLUSTERS,
     Clusters,
@@ -250,8 +251,10 @@ def test_a_difference_of_items_that_are_all_alike() -> None:
     same = clustered_mean_difference([1, 0, 1] * 20, [1, 0, 1] * 20, clusters)
     whole = clustered_mean_difference([1] * 60, [0] * 60, clusters)
     alike = clustered_mean_difference([1, 0, 0] * 20, [0] * 60, clusters)
-    assert (same.difference, same.p_value) == (0.0, 1.0) and (whole.difference, whole.p_value) == (1.0, 0.0)
-    assert all(map(math.isnan, (*same.interval, *whole.interval, *alike.interval)))
+    assert (same.difference, same.p_value) == (0.0, 1.0) and (whole.difference, whole.p_value) == (1.0, 2 * 0.5**20)
+    assert all(map(math.isnan, (*same.interval, *whole.interval)))
+    # Twenty clusters say no more than twenty items, of which a third differ.
+    assert alike.interval[1] - alike.difference == pytest.approx(student(20) * math.sqrt(2 / 9 / 20))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +268,7 @@ def test_a_difference_of_items_that_are_all_alike() -> None:
         (
             lambda: clustered_mean_difference([1, 0], [0, 0], Clusters(np.array([0, 1]))),
             UndefinedScoreError,
-            "at least 3 of them; there are 2",
+            "at least 3 of about equal size; there are 2",
         ),
         (lambda: clustered_mean_difference([1], [0, 0], Clusters(np.array([0]))), InputError, "second has 2 rows"),
     ],
@@ -273,3 +276,23 @@ def test_a_difference_of_items_that_are_all_alike() -> None:
 def test_bad_input(call, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(("sizes", "share"), [([300] + [1] * 45, 0.7), ([10] * 60, 0.98)])
+def test_one_large_image_and_shares_near_one_do_not_narrow(sizes: list[int], share: float) -> None:
+    """Where a variance cannot be estimated, intervals cover the truth rather too often, in 500 runs."""
+    rng = np.random.default_rng(0)
+    numbers = Clusters(np.repeat(np.arange(len(sizes)), sizes))
+    hits = 0
+    for _ in range(500):
+        chance = rng.beta(share * 0.5, (1 - share) * 0.5, len(sizes))
+        found = share_interval(rng.random(sum(sizes)) < np.repeat(chance, sizes), numbers)
+        hits += found.low <= share <= found.high
+    assert hits / 500 > 0.93
+
+
+def test_opposite_answers_within_images_do_not_narrow_a_paired_interval() -> None:
+    first, second = [True, False] * 50, [False, True] * 50
+    together = paired_share_interval(first, second, Clusters(np.arange(100) // 2))
+    alone = paired_share_interval(first, second)
+    assert together.high - together.low >= alone.high - alone.low - 1e-9
