@@ -74,6 +74,13 @@ def sharing(rng: Generator, images: int, questions: int, correlation: float, sha
     return share_interval(right.ravel(), Clusters(numbers))
 
 
+def unequal(rng: Generator, sizes: list[int], share: float) -> Interval:
+    """The same with other numbers of questions about each image; the correlation is two thirds."""
+    chance = rng.beta(share / 2, (1 - share) / 2, len(sizes))
+    numbers = np.repeat(np.arange(len(sizes)), sizes)
+    return share_interval(rng.random(len(numbers)) < chance[numbers], Clusters(numbers))
+
+
 def balanced(rng: Generator, images: int, correlation: float) -> Interval:
     """A yes and a no question about each image."""
     size = 1 / correlation - 1
@@ -204,6 +211,14 @@ def rows() -> Iterator[Row]:
             about = {"n": n, "images": images, "trust": trust}
             truth = (1 - trust) * 0.75 * 1.2 / 2.2
             yield Row("Calibration error", f"n {n}, {images} images, true ECE {truth:.2f}", calibrated, truth, about)
+    different = np.random.default_rng(0).lognormal(sigma=1, size=150).round().astype(int) + 1
+    for name, sizes, share in (
+        ("45 images with one question, one with 300", [300, *[1] * 45], 0.7),
+        ("150 images with 1 to some 15 questions", different.tolist(), 0.7),
+        ("300 images, 3 questions each, share 0.95", [3] * 300, 0.95),
+        ("60 images, 10 questions each, share 0.98", [10] * 60, 0.98),
+    ):
+        yield Row("Wilson, images that differ", name, unequal, share, {"sizes": sizes, "share": share})
 
 
 def _true_share(deviation: float) -> float:
