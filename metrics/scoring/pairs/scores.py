@@ -217,17 +217,23 @@ def pool_replicates(values: Sequence[float], sizes: Sequence[int], settings: Pai
     rng = part_generator(settings.seed, "pools")
     drawn = rng.integers(0, len(sizes), (settings.resamples, len(sizes)))
     column, weights = np.array(values), np.array(sizes)
-    return np.array([mean_over_pools(column[pools, None], weights[pools], settings)[0] for pools in drawn])
+    return mean_over_pools(column[drawn].T, weights[drawn].T, settings)
 
 
 def mean_over_pools(rows: ArrayLike, sizes: ArrayLike, settings: PairSettings) -> FloatArray:
-    """Means of columns, shape (n_pools, k) to (k,), in which nan is left out or 0; nan where a column is all nan."""
+    """Means of columns, shape (n_pools, k) to (k,), in which nan is left out or 0; nan where a column is all nan.
+
+    `sizes` has shape (n_pools,), or (n_pools, k) where columns are of different pools.
+    """
     values = np.asarray(rows, dtype=np.float64)
     if settings.undefined_pools == "zero":
         values = np.nan_to_num(values)
-    weights = np.asarray(sizes) if settings.pool_weights == "images" else np.ones(len(values))
-    means = np.ma.average(np.ma.masked_invalid(values), axis=0, weights=weights)
-    return np.ma.filled(means, np.nan)
+    known = np.isfinite(values)
+    weights = np.asarray(sizes, dtype=np.float64) if settings.pool_weights == "images" else np.ones_like(sizes, float)
+    weights = np.where(known, weights.reshape(len(values), -1), 0)
+    totals = weights.sum(axis=0)
+    sums = (np.where(known, values, 0) * weights).sum(axis=0)
+    return np.divide(sums, totals, out=np.full_like(totals, np.nan), where=totals > 0)
 
 
 def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: PairSettings) -> None:
