@@ -58,9 +58,9 @@ def plan(
             "none" if one.difference == 0 else "over 10,000,000" if one.needed is None else f"{one.needed:,}",
         )
     console().print(table)
-    _say("they show: the smallest true difference that so many items show with this power")
+    _say("they show: the smallest true difference that this number of items shows with this power")
     if len(runs) == 1:
-        _say("one run: the other model is supposed to be right independently of it")
+        _say("one run: nothing is known of the other model, so its answers count as independent of this one's")
     for one in found:
         if one.units < one.n:
             kind = "images" if one.key in ("consistency", "accuracy_all") else "images or clusters"

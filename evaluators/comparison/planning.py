@@ -41,7 +41,7 @@ class Plan:
     at: int
     """The number of items that is asked about."""
     detectable: float | None
-    """The smallest true difference that so many items show with the power; None where none is large enough."""
+    """The smallest true difference that this number of items shows with the power; None if not even the largest."""
     difference: float
     """The difference that is asked about: given, or observed."""
     needed: int | None

@@ -16,6 +16,7 @@ from eyechart.evaluators.results.results_file import FailedTask, task_folder
 from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, repeat_rows, score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import cell
+from eyechart.metrics.scores import INTERVALS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _WITH_BREAKDOWN = 3
@@ -79,7 +80,7 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
         lines.append(f"No interval of averages of parts, which may share images: {', '.join(averaged)}.")
     shown = [(e.task, part) for e in evaluations for part in (e.scores, e.diagnostics.get(GAIN)) if part]
     lines += interval_notes(shown)
-    if len(evaluations) <= _WITH_BREAKDOWN:
+    if len(evaluations) <= _WITH_BREAKDOWN and any(map(_has_small_groups, evaluations)):
         lines.append("Groups of fewer than 20 units have no interval of means and correlations.")
     lines += _other_ways(evaluations)
     lexical = [e.task for e in evaluations if _is_lexical(e)]
@@ -190,6 +191,11 @@ def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[
     for key, values in scores.items():
         if key.startswith("by_") and not _is_crossed(key) and isinstance(values, Mapping):
             yield from ((f"{value}", part) for value, part in values.items())
+
+
+def _has_small_groups(evaluation: Evaluation) -> bool:
+    kinds = (part.get(INTERVALS, {}).values() for _, part in _parts(evaluation, evaluation.scores or {}))
+    return any(about["kind"] == "none" for part in kinds for about in part)
 
 
 def _averages(evaluation: Evaluation) -> Sequence[Mapping[str, Any]]:

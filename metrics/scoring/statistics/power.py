@@ -138,7 +138,7 @@ def mcnemar_power(difference: float, discordant: float, n: int) -> float:
         return 0.0
     spread = 8 * math.sqrt(n * discordant * (1 - discordant)) + 1
     counts = np.arange(max(0, math.floor(n * discordant - spread)), min(n, math.ceil(n * discordant + spread)) + 1)
-    # The largest number of wins of the rarer winner with a two-sided p-value of at most 5 %; -1 where there is none.
+    # The largest number of wins of the rarer winner whose two-sided p-value is at most 5 %; -1 if even 0 is too many.
     bound = binom.ppf(LEVEL / 2, counts, 0.5)
     bound = np.where(binom.cdf(bound, counts, 0.5) <= LEVEL / 2, bound, bound - 1)
     chance = (1 + abs(difference) / discordant) / 2
