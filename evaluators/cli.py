@@ -13,7 +13,7 @@ import typer
 
 from eyechart.datasets_scripts.common.whole import disk_error
 from eyechart.evaluators.commands import leaderboard, store, text_to_score
-from eyechart.evaluators.commands.command import Command
+from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.commands.compare import compare
 from eyechart.evaluators.commands.export import export
 from eyechart.evaluators.commands.plan import plan
@@ -24,7 +24,7 @@ from eyechart.evaluators.commands.score import score
 from eyechart.evaluators.commands.submit import submit
 from eyechart.evaluators.commands.tasks import list_tasks
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Group, no_args_is_help=True, pretty_exceptions_enable=False)
 app.command("run", cls=Command)(run)
 app.command("score", cls=Command)(score)
 app.command("tasks", cls=Command)(list_tasks)

@@ -1,12 +1,23 @@
-"""What all commands have in common: no option takes an empty value."""
+"""What all commands have in common: their help page in plain words, and no option takes an empty value."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 # The options of a server may be none.
 _MAY_BE_EMPTY = ("--serve-args",)
+_WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
+"""What stands for an option's value on the help page, by its type; a flag has none."""
+
+
+class Group(TyperGroup):
+    """A group of commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options, named in plain words on the help page."""
+        return _in_plain_words(super().get_params(ctx))
 
 
 class Command(TyperCommand):
@@ -15,6 +26,10 @@ class Command(TyperCommand):
     An empty one is nearly always a shell variable that is not set, and would be read as the current folder, as
     OpenAI's address or as no model.
     """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The arguments and options, named in plain words on the help page."""
+        return _in_plain_words(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an empty value, then parse.
@@ -26,6 +41,25 @@ class Command(TyperCommand):
         if option is not None:
             ctx.fail(f"{option} has an empty value (a shell variable that is not set?); give one, or leave it out")
         return list(super().parse_args(ctx, args))
+
+
+def _in_plain_words(params: list[Any]) -> list[Any]:
+    """The same, where typer (from 0.29) would show a Python type such as `<int range>` or `<list[str]>`."""
+    for param in params:
+        about = getattr(param, "type_descriptor", None)
+        if about is not None and param.param_type_name == "argument":
+            # Its type would stand behind its name.
+            param.display_type_rich = lambda ctx: None
+        if param.metavar is not None or about is None:
+            continue
+        of = getattr(about.annotation, "__args__", (about.annotation,))[0]
+        if param.param_type_name == "argument":
+            param.metavar = param.name.upper()
+        elif about.is_choice:
+            param.metavar = "|".join(one.value for one in of)
+        else:
+            param.metavar = _WORDS.get(of)
+    return params
 
 
 def _first_without_value(args: Sequence[str]) -> str | None:

@@ -8,12 +8,13 @@ import typer
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import parse_pairs
+from eyechart.evaluators.commands.completion import complete_data_set
 from eyechart.evaluators.runs.console import checked, say
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 
 def export(
-    dataset: Annotated[str, typer.Argument(help="Data set, for example llvisionqa.")],
+    dataset: Annotated[str, typer.Argument(autocompletion=complete_data_set, help="Data set, for example llvisionqa.")],
     out: Annotated[Path, typer.Option(help="Folder to write; must not exist or be empty.")],
     config: Annotated[
         list[str] | None, typer.Option(help="Configuration to export; all if none is given. Repeatable.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
-from eyechart.evaluators.commands.command import Command
+from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.runs.console import checked, say
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from eyechart.hub_cards.leaderboard.build import Outcome
 
 app = typer.Typer(
-    help="The leaderboard: a static Space made of finished runs.", no_args_is_help=True, add_completion=False
+    cls=Group, help="The leaderboard: a static Space made of finished runs.", no_args_is_help=True, add_completion=False
 )
 
 

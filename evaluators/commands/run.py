@@ -25,6 +25,7 @@ from eyechart.evaluators.commands.arguments import (
     parse_object,
     parse_pairs,
 )
+from eyechart.evaluators.commands.completion import complete_suite, complete_task
 from eyechart.evaluators.commands.running import default_folder, execute_plan
 from eyechart.evaluators.commands.sampling import SamplingArguments
 from eyechart.evaluators.commands.serving import ServeArguments, stopped_at_end
@@ -216,6 +217,7 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="TASK|FILE",
+            autocompletion=complete_task,
             help="Tasks, as `eyechart tasks` lists them, or files of tasks of your own (.yaml, .py); all tasks if none "
             "is given.",
         ),
@@ -224,6 +226,7 @@ def run(
         str | None,
         typer.Option(
             metavar="NAME|FILE",
+            autocompletion=complete_suite,
             help="All tasks of a paper (q_bench, mmbench, ql_bench, aes_bench, two_afc), or what a YAML file lists.",
         ),
     ] = None,

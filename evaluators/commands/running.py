@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from eyechart.evaluators.runs.plan import TaskRun
     from eyechart.evaluators.runs.run import RunOptions
 
+_INTERRUPTED = 130
+"""Exit code after Ctrl-C, as of shells."""
+
 
 def execute_plan(
     plan: "list[TaskRun]",
@@ -58,7 +61,23 @@ def execute_plan(
             asked = None if judge is None else EndpointJudge(judge, store, processes)
             return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes, asked)
 
-    raise typer.Exit(0 if checked(finish) else 1)
+    try:
+        is_done = checked(finish)
+    except KeyboardInterrupt as error:
+        print_line(console(stderr=True), _interrupted(folder, use_store), "yellow")
+        raise typer.Exit(_INTERRUPTED) from error
+    raise typer.Exit(0 if is_done else 1)
+
+
+def _interrupted(folder: Path, use_store: bool) -> str:
+    """What a run that Ctrl-C ended leaves, and how to go on."""
+    results = f" Tasks that were finished are in {folder}." if (folder / "results.json").exists() else ""
+    if use_store:
+        return (
+            f"\neyechart: interrupted.{results} The answers so far are stored. Give the same command again to go on: "
+            "only missing answers are asked for."
+        )
+    return f"\neyechart: interrupted.{results} With --no-store no answers are kept, so the same command asks for all."
 
 
 def _open_store() -> "ResponseStore":

@@ -7,6 +7,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DataArguments, JudgeArguments, TaskArguments, expanded, parse_pairs
+from eyechart.evaluators.commands.completion import complete_task
 from eyechart.evaluators.commands.running import execute_plan
 from eyechart.evaluators.runs.console import checked
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 @expanded
 def score(
-    task: Annotated[str, typer.Argument(help="Task, as `eyechart tasks` lists them, or a task file.")],
+    task: Annotated[
+        str, typer.Argument(autocompletion=complete_task, help="Task, as `eyechart tasks` lists them, or a task file.")
+    ],
     data: DataArguments,
     how: TaskArguments,
     judge: JudgeArguments,

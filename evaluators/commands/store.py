@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.command import Command
+from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.runs.console import cell, checked, console, say
 
 app = typer.Typer(
+    cls=Group,
     help="Stored answers of models, which `eyechart run` does not ask for again.",
     no_args_is_help=True,
     add_completion=False,

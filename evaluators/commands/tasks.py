@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eyechart.evaluators.commands.completion import complete_task
 from eyechart.evaluators.runs.console import cell, checked, console, print_line
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 def list_tasks(
     name: Annotated[
-        str | None, typer.Argument(metavar="TASK|FILE", help="Task, or task file, to print in full.")
+        str | None,
+        typer.Argument(metavar="TASK|FILE", autocompletion=complete_task, help="Task, or task file, to print in full."),
     ] = None,
 ) -> None:
     """List the tasks, or print one: its prompt, data, settings and scores."""

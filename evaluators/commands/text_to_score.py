@@ -10,7 +10,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.commands.arguments import expanded
-from eyechart.evaluators.commands.command import Command
+from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.runs.console import checked, console, print_line, say
 from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.text_to_score.validation import CrossValidation
 
 app = typer.Typer(
+    cls=Group,
     help="Scores from descriptions: train a regressor, apply it, validate it.",
     no_args_is_help=True,
     add_completion=False,

@@ -43,6 +43,11 @@ def get_task(name: str) -> Task:
     for task in TASKS:
         if task.name == name:
             return task
+    if of_paper := [task.name for task in TASKS if task.name.startswith(f"{name}/")]:
+        raise UsageError(
+            f"{name!r} is a suite, not a task: its tasks are {', '.join(of_paper)}. `eyechart run --suite {name}` runs "
+            "all of them"
+        )
     raise unknown_name("task", name, [task.name for task in TASKS])
 
 

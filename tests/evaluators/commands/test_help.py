@@ -1,0 +1,89 @@
+"""What a user meets before a command runs: help pages, names that the shell completes, near misses."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+
+EYECHART = [sys.executable, "-m", "eyechart.evaluators"]
+
+
+def commands(group, names=()):
+    yield list(names)
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*names, name))
+
+
+@pytest.mark.parametrize("names", list(commands(typer.main.get_command(app))), ids=" ".join)
+def test_help_shows_no_python_types(names):
+    shown = CliRunner().invoke(app, [*names, "--help"], env={"COLUMNS": "200"}).output
+    assert "--help" in shown and not re.search(r"<(?!time>|out>)[\w|\[\] ]+>", shown), shown
+
+
+def test_help_lists_the_values_of_an_option():
+    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
+    for values in ("transformers|openai", "vllm|sglang|llama.cpp", "eyechart|vlmevalkit|lmms-eval", "on|off|N"):
+        assert values in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("run ql_b", ["ql_bench/single", "ql_bench/pair"]),
+        ("score aes_bench/e", ["aes_bench/empathy"]),
+        ("run --suite ", ["q_bench", "mmbench", "ql_bench", "aes_bench", "two_afc"]),
+        ("run --backend ", ["transformers", "openai"]),
+        ("export live_", ["live_itw", "live_fb"]),
+        ("leader", ["leaderboard"]),
+    ],
+)
+def test_a_shell_completes_names(words, offered):
+    typed = f"eyechart {words}"
+    asked = {"_EYECHART_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)}
+    shown = CliRunner().invoke(app, [], prog_name="eyechart", env=asked).output
+    assert sorted(shown.split()) == sorted(offered)
+
+
+@pytest.mark.slow
+def test_the_package_can_be_run():
+    done = subprocess.run([*EYECHART, "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("eyechart "), done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "tasks"])
+def test_a_suite_in_place_of_a_task_is_answered_with_the_option(command):
+    done = CliRunner().invoke(app, [command, "q_bench"])
+    assert done.exit_code == 2
+    assert "'q_bench' is a suite, not a task: its tasks are q_bench/perception, " in done.stderr
+    assert "`eyechart run --suite q_bench` runs all of them" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "The answers so far are stored. Give the same command again"),
+        (["--no-store"], "With --no-store no answers are kept"),
+    ],
+)
+def test_ctrl_c_says_how_to_go_on(options, message, tmp_path):
+    command = [*EYECHART, "run", "two_afc/coarse", "mmbench/en", "--out", str(tmp_path / "out"), *options]
+    env = {**os.environ, "EYECHART_HOME": str(tmp_path / "home")}
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
+    assert child.stderr is not None
+    # The first task is done: its results are written before the second is loaded.
+    for line in child.stderr:
+        if "mmbench/en: loading" in line:
+            break
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=120)
+    assert child.returncode == 130 and message in said, said
+    assert f"Tasks that were finished are in {tmp_path / 'out'}." in said
+    assert (tmp_path / "out" / "results.json").exists()
