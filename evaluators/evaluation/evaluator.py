@@ -15,6 +15,7 @@ from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, UsageError, unknown_name
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
+from eyechart.evaluators.evaluation.computed import ComputedScores, progress_bar
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.waves import Progress
@@ -120,8 +121,11 @@ class Evaluator(evaluate.Evaluator):
         input_column: str | None = None,
         label_column: str | None = None,
         label_mapping: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Evaluate a model on the task.
+        *,
+        limit: int | None = None,
+        skip_bad: bool = False,
+    ) -> ComputedScores:
+        """Evaluate a model on the task; what takes longer shows a progress bar in a terminal or a notebook.
 
         Args:
             model_or_pipeline: A transformers pipeline ("image-text-to-text", or "zero-shot-image-classification" where
@@ -145,11 +149,13 @@ class Evaluator(evaluate.Evaluator):
             input_column: The column that holds the image or images, if it has another name than documented.
             label_column: The column that holds the answer or quality, likewise.
             label_mapping: Refused: answers are letters or numbers.
+            limit: Ask only the first N rows.
+            skip_bad: Leave out items that cannot be asked, for example because their image is corrupt, with a warning.
 
         Returns:
-            The metric's scores; `is_mini`, which says whether the items are synthetic (None for a `Dataset` object,
-            which does not tell); and evaluate's timings: `total_time_in_seconds`, `samples_per_second`,
-            `latency_in_seconds`.
+            A dict that is shown as a small table: the metric's scores; `is_mini`, which says whether the items are
+            synthetic (None for a `Dataset` object, which does not tell); evaluate's timings `total_time_in_seconds`,
+            `samples_per_second`, `latency_in_seconds`; and `limit`, if there was one.
 
         Raises:
             UsageError: An argument is not supported or names something that does not exist.
@@ -178,7 +184,8 @@ class Evaluator(evaluate.Evaluator):
                 MiniDataWarning,
                 stacklevel=2,
             )
-        evaluation, answered = self._run(backend, loaded)
+        with progress_bar(self.definition.name) as progress:
+            evaluation, answered = self._run(backend, loaded, limit=limit, skip_bad=skip_bad, progress=progress)
         if evaluation.scores is None:
             raise DataError(f"{' '.join(evaluation.caveats)} Use `run` to get the predictions.")
         _warn_of_left_out(evaluation)
@@ -188,7 +195,10 @@ class Evaluator(evaluate.Evaluator):
             scores = self.prepare_metric(metric).compute(**self.predictions_processor(public))
         seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)
         is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
-        return {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
+        found = {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
+        found |= {} if limit is None else {"limit": limit}
+        extent = f"{evaluation.split}, synthetic" if is_synthetic else evaluation.split
+        return ComputedScores(found, f"{evaluation.task} on {evaluation.dataset} ({extent})")
 
     def prepare_pipeline(
         self,
@@ -275,7 +285,8 @@ def _warn_of_left_out(evaluation: Evaluation) -> None:
     lines = [] if evaluation.complete else [" ".join(evaluation.caveats)]
     if left_out and evaluation.complete:
         first = left_out[0]
-        lines.append(f"{len(left_out)} rows are left out; the first: '{first['id']}': {first['reason']}.")
+        rows = f"{len(left_out)} rows are" if len(left_out) > 1 else "1 row is"
+        lines.append(f"{rows} left out; the first: '{first['id']}': {first['reason']}.")
     for line in lines:
         warnings.warn(f"{evaluation.task}: {line} `run` lists all of them.", LeftOutWarning, stacklevel=3)
 
