@@ -1,7 +1,8 @@
 """Which row of a predictions file is about which item of the data.
 
-Our own files name items by our ids, and nothing else counts there. Other tools number items in ways of their own, so
-three things are tried one after the other, each only where it leaves no choice:
+Our own files name items by our ids, or by what is left of them without the split or the folders, such as an image's
+name, where that leaves no choice. Other tools number items in ways of their own, so three things are tried one after
+the other, each only where it leaves no choice:
 
 1. names: the tool's id or an image's name is our id, that without the split, or its last part after a "/", and the
    question is the same. Where most questions are others, the tool has another numbering, and no name counts;
@@ -121,7 +122,7 @@ class Matcher:
     Args:
         items: The file's items.
         path: The file, for errors.
-        has_our_ids: Whether its items are named by our ids.
+        has_our_ids: Whether its items are named by our ids, whole or shortened.
     """
 
     def __init__(self, items: Sequence[Item], path: Path, *, has_our_ids: bool) -> None:
@@ -149,13 +150,30 @@ class Matcher:
         """
         asked = [item for item in _asked_items(requests) if item.id not in self._known]
         if self._has_our_ids:
-            ids = {item.id for item in asked}
-            self._take({item.first.names[0]: item for item in self._free if item.first.names[0] in ids}, NAMES)
+            self._match_ids(asked)
         elif asked:
             self._match_names(asked)
             self._match_content(asked)
         # Last: after an error they are not known.
         self._known.update(item.id for item in asked)
+
+    def _match_ids(self, asked: Sequence[_Asked]) -> None:
+        ids = {target.id for target in asked}
+        self._take({item.first.names[0]: item for item in self._free if item.first.names[0] in ids}, NAMES)
+        counts = Counter(form for target in asked for form in target.forms())
+        by_form = {
+            form: target.id
+            for target in asked
+            if target.id not in self.found
+            for form in target.forms()
+            # A number alone may be that of another numbering.
+            if counts[form] == 1 and not form.isdigit()
+        }
+        found: dict[str, Item] = {}
+        for item in self._free:
+            if item.first.names[0] in by_form:
+                self._claim(found, by_form[item.first.names[0]], item)
+        self._take(found, NAMES)
 
     def _match_names(self, asked: Sequence[_Asked]) -> None:
         by_id = {target.id: target for target in asked}

@@ -129,12 +129,40 @@ def test_two_items_of_the_file_about_one_of_the_data_name_both_rows(tmp_path):
         list(backend.answer([ask(SAME[0])]))
 
 
-def test_our_own_files_are_read_by_id_alone(tmp_path):
+def test_our_own_files_are_read_by_id_first(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "a.png", "text": "A"}\n{"id": "dev-a.png", "text": "B"}\n', "utf-8")
     texts, settings = found(path, SAME[:2])
     assert texts == ["B", None]
     assert (settings["matched_by"], settings["predictions_unused"]) == ({"names": 1}, 1)
+
+
+def own_file(folder, *ids):
+    path = folder / "own.jsonl"
+    path.write_text("".join(json.dumps({"id": id, "text": id}) + "\n" for id in ids), "utf-8")
+    return path
+
+
+def test_our_own_files_may_name_items_by_their_image(tmp_path):
+    texts, settings = found(own_file(tmp_path, "b.png", "dev-a.png", "test-c.png"), SAME)
+    assert texts == ["dev-a.png", "b.png", None, None, None]
+    assert (settings["matched_by"], settings["predictions_unused"]) == ({"names": 2}, 1)
+
+
+def test_an_image_name_that_two_items_share_names_neither(tmp_path):
+    rows = [
+        question("x/a.png", "Is it sharp?"),
+        question("y/a.png", "Is it sharp?"),
+        question("y/b.png", "Is it dark?"),
+    ]
+    texts, _ = found(own_file(tmp_path, "a.png", "b.png"), rows)
+    assert texts == [None, None, "b.png"]
+
+
+def test_a_bare_number_is_no_image_name(tmp_path):
+    rows = [question(f"dev-{place}", "Is it sharp?") for place in (1, 2)]
+    texts, _ = found(own_file(tmp_path, "1", "2"), rows)
+    assert texts == [None, None]
 
 
 @pytest.mark.parametrize(
