@@ -125,7 +125,8 @@ def execute(
     output.print(score_table(results, failed))
     for line in [*caveat_lines(results), f"Results are in {folder}"]:
         print_line(output, line)
-    has_report = not is_main or _write_report(folder, output, messages)
+    # A report of no result would be an empty page.
+    has_report = not is_main or not results or _write_report(folder, output, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
     for evaluation in useless:
         text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave nothing usable in any round"

@@ -278,6 +278,14 @@ def test_of_a_suite_the_tasks_run_that_have_the_split_or_data_set(suite, chosen,
     assert [planned.task.name for planned in plan] == tasks
 
 
+def test_a_run_of_failed_tasks_alone_has_results_and_no_report(tmp_path):
+    done = invoke("run", "q_bench/perception", "--data-dir", tmp_path / "none", "--out", tmp_path / "out")
+    assert done.exit_code == 1 and "data_dir is not a folder" in done.stdout
+    assert "report" not in done.stdout
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert len(read_results(tmp_path / "out").failed) == 1
+
+
 def test_one_failing_task_does_not_stop_the_others(tmp_path):
     tasks = ("q_bench/perception", "q_bench/description")
     done = invoke("run", *tasks, "--data-dir", "llvisionqa=/does/not/exist", "--limit", "12", "--out", tmp_path)

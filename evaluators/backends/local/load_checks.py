@@ -55,8 +55,22 @@ def loading_error(error: Exception, folder: str) -> str:
         folder: The model's folder, or its id on the Hub.
     """
     text = str(error).strip()
+    if isinstance(error, ImportError) and "torchvision" in text.lower():
+        return f"its image processor needs torchvision. Install it: {_torchvision_command()}"
     last = text.splitlines()[-1] if _TRACEBACK in text else f"{type(error).__name__}: {text}"
     return f"{' '.join(last.split()):.400}{_about_weights(folder)}"
+
+
+def _torchvision_command() -> str:
+    """Installs the torchvision made for the installed torch, whose minor version is higher by 15, and nothing else.
+
+    Another one would replace torch, on a CPU by gigabytes of CUDA.
+    """
+    import torch
+
+    major, minor, *_ = torch.__version__.split(".")
+    version = f"==0.{int(minor) + 15}.*" if major == "2" else ""
+    return f"pip install --no-deps 'torchvision{version}'"
 
 
 def _about_weights(folder: str) -> str:

@@ -1,11 +1,15 @@
 """What a model is loaded with is in its settings."""
 
 import json
+import shutil
 
 import pytest
 import torch
+from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
+from transformers.utils import is_torchvision_available
 
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.load_checks import loading_error
 from eyechart.evaluators.backends.local.loading import LoadOptions, model_settings
@@ -24,6 +28,24 @@ def test_of_an_error_that_holds_tracebacks_the_last_line_is_said():
     held = "Could not load:\nTraceback (most recent call last):\n  File 'a', line 1\nOSError: config.json is gone\n"
     assert loading_error(ValueError(held), "org/name") == "OSError: config.json is gone"
     assert loading_error(ValueError("one\n  two"), "org/name") == "ValueError: one two"
+
+
+@pytest.mark.skipif(is_torchvision_available(), reason="torchvision is installed, so nothing is missing")
+def test_a_model_whose_processor_needs_torchvision_is_answered_with_the_command_that_installs_it(tmp_path):
+    vision = {"depth": 1, "embed_dim": 32, "hidden_size": 32, "num_heads": 2}
+    text = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    text |= {"num_key_value_heads": 2, "vocab_size": 300, "bos_token_id": 1, "eos_token_id": 2}
+    config = Qwen2VLConfig(text_config=text, vision_config=vision)
+    Qwen2VLForConditionalGeneration(config).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "chat_template.jinja"):
+        shutil.copy(tiny_vlm.folder() / name, tmp_path)
+    processor = {"image_processor_type": "Qwen2VLImageProcessor", "processor_class": "Qwen2VLProcessor"}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
+    # The torchvision of torch 2.13 is 0.28; without dependencies, pip leaves torch as it is.
+    minor = int(torch.__version__.split(".")[1]) + 15
+    with pytest.raises(ModelError, match=rf"needs torchvision.*pip install --no-deps 'torchvision==0\.{minor}\.\*'"):
+        resolve_backend(tmp_path)
 
 
 def test_options_reach_the_model_and_its_settings(llava_folder, make_picture):
