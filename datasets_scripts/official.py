@@ -126,8 +126,10 @@ def in_official_terms(count: int, official: tuple[int, ...]) -> str:
 
     Examples:
         >>> in_official_terms(400, (1495,)), in_official_terms(1176, (1164, 1176)), in_official_terms(6, ())
-        ('400 of 1,495 official items', 'all 1,176 official items', '')
+        ('400 of 1,495 official items', 'all 1,176 official items of an earlier release', '')
     """
     if not official:
         return ""
-    return f"all {count:,} official items" if count in official else f"{count:,} of {official[0]:,} official items"
+    if count not in official:
+        return f"{count:,} of {official[0]:,} official items"
+    return f"all {count:,} official items{'' if count == official[0] else ' of an earlier release'}"

@@ -164,15 +164,16 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
             f"its data are of a folder, and how many items {result.dataset} ({result.split}) has is not known; run it "
             f"without --data-dir, so that the release is downloaded and its checksum compared, or {own}"
         )
-    if (sample := result.settings.get(SAMPLE)) is not None and sample["of"] in official:
+    if (sample := result.settings.get(SAMPLE)) is not None and sample["of"] == official[0]:
         return ""
-    if scored in official or scored + left_out in official:
+    # As on the leaderboard, the present release counts.
+    if official[0] in (scored, scored + left_out):
         return ""
     # An image that is left out takes all of its pairs with it: one in each round.
     if left_out and "n_pairs" in (result.scores or {}) and official[0] - left_out * ROUNDS <= scored < official[0]:
         return ""
-    expected = " or ".join(f"{count:,}" for count in official)
-    found = f"it is of {scored:,} items, and {result.dataset} ({result.split}) has {expected}"
+    earlier = " of an earlier release" if scored in official else ""
+    found = f"it is of {scored:,} items{earlier}, and {result.dataset} ({result.split}) has {official[0]:,}"
     return f"{found}. Run the whole release, or {own}"
 
 

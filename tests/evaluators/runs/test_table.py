@@ -52,7 +52,7 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
                 "data": {"config": "en"},
                 "scores": ACCURACY | {"n_questions": 1176},
             },
-            "mmbench (dev, all 1,176 official items)",
+            "mmbench (dev, all 1,176 official items of an earlier release)",
         ),
         (
             {"task": "mmbench/en_v11", "dataset": "mmbench", "data": {"config": "en_v11"}},

@@ -19,6 +19,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
 from eyechart.evaluators.tasks.q_bench import DATABASES
+from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.model_card.publication import ENTRIES
 from eyechart.hub_cards.model_card.section import markdown
 from tests.evaluators.finished_runs import ACCURACY, MODEL, answer, evaluated, write
@@ -219,12 +220,23 @@ def test_what_must_not_be_published(tmp_path: Path, fields: dict[str, Any], reas
     call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--task", "mmbench/en")
 
 
-@pytest.mark.parametrize("count", [1164, 1176])
-def test_each_official_release_of_a_split_may_be_published(tmp_path: Path, count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "code", "shown"),
+    [
+        (1164, 0, "| 1,164 |"),
+        (1176, 2, "it is of 1,176 items of an earlier release, and mmbench (dev) has 1,164. Run"),
+    ],
+)
+def test_of_a_split_that_was_released_twice_the_present_release_is_published(
+    tmp_path: Path, count: int, code: int, shown: str
+) -> None:
     scores = {**CIRCULAR, "n_questions": count}
     run = write(tmp_path, [evaluated("mmbench/en", "mmbench", scores=scores, data={"config": "en"})])
     (tmp_path / "card.md").write_text(CARD)
-    assert f"| {count:,} |" in call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
+    assert shown in call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", code=code)
+    # A board decides in the same way.
+    (board,) = [one for one in BOARDS if one.task.name == "mmbench/en" and one.split == "dev"]
+    assert (board.items == count) == (code == 0)
 
 
 def test_an_average_is_of_all_images_of_its_databases(tmp_path: Path) -> None:
