@@ -85,9 +85,10 @@ def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
     if not about or about["kind"] in PLAIN or math.isnan(spec.value(scores)):
         return None
     kind, words = about["kind"], KINDS[about["kind"]]
-    is_share = kind.startswith(("wilson", "paired"))
-    of = "images" if "dyadic" in kind else "clusters" if "cluster" in kind else "items" if is_share else "units"
-    return f"95 % {words}" if words.startswith("Wilson") else words.capitalize(), f" ({about['units']:,} {of})"
+    is_of_items = kind.startswith(("wilson", "paired")) or "unread" in kind
+    of = "image" if "dyadic" in kind else "cluster" if "cluster" in kind else "item" if is_of_items else "unit"
+    units = f" ({about['units']:,} {of}{'' if about['units'] == 1 else 's'})"
+    return f"95 % {words}" if words.startswith("Wilson") else words[0].upper() + words[1:], units
 
 
 def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:

@@ -34,6 +34,10 @@ KINDS: Mapping[str, str] = {
     "are few, or all items differ alike",
     "mean": "intervals of several scores, combined into that of their mean",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
+    "bootstrap-clustered": "percentile bootstrap over clusters of items, its tails made smaller for few clusters by "
+    "Student's t",
+    "bootstrap-unread": "percentile bootstrap over items; images were not read, so texts about the same one count as "
+    "independent",
     "calibration": "bootstrap over units that bounds how much chance adds to a calibration error",
     "finite-population": "of the score on all items, from a random sample of them",
     "ranking": "no interval, as fewer pairs rank images less surely than all of them",
