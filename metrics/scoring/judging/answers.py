@@ -160,9 +160,9 @@ def _part(
     except UndefinedScoreError as error:
         warnings.warn(f"{where}: nan for mean_score: {error}", UndefinedScoreWarning, stacklevel=6)
         frequencies = dict.fromkeys(SCALE, float("nan"))
-    replicates, units = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where), clusters)
+    replicates, (units,) = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where), clusters)
     intervals = {
-        "mean_score": score_interval(replicates[:, 0], *units, clusters),
+        "mean_score": score_interval(replicates[:, 0], units, clusters),
         "exact_match": share_interval(matched, clusters),
     }
     return {
