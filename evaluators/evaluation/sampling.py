@@ -109,7 +109,7 @@ def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[
 
 
 def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Diagnostics with intervals about all items: of the gain and the leak, of repeats, AURC and abstaining.
+    """Diagnostics with intervals about all items: gain and leak, repeats, the benchmark's table, AURC and abstaining.
 
     That of the calibration error stays one about many more items: its ends bound what chance adds to the error, and
     chance adds to the error on all items too.
@@ -125,6 +125,8 @@ def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]
         found[GAIN] = gain | {"leak_ci95": [end - gain["random_guess"] for end in gain["blind_score_ci95"]]}
     if "choices" in found.get("repeats", {}):
         found["repeats"] = found["repeats"] | {"choices": _finite_part(found["repeats"]["choices"], fraction)}
+    if "table" in found:
+        found["table"] = {name: _finite_part(part, fraction) for name, part in found["table"].items()}
     if CALIBRATION in found:
         found[CALIBRATION] = _finite_calibration(found[CALIBRATION], fraction)
     return found
