@@ -1,14 +1,14 @@
 """`eyechart plan`: how many items show a difference between two models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eyechart.evaluators.runs.console import cell, checked, console, print_line
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.comparison.planning import Plan
+    from eyechart.evaluators.comparison.planning import Plans
 
 
 def plan(
@@ -22,6 +22,9 @@ def plan(
     ] = None,
     n: Annotated[int | None, typer.Option("--n", help="Number of items. Default: those of the runs.")] = None,
     power: Annotated[float, typer.Option(help="The chance to find the difference.")] = 0.8,
+    allow: Annotated[
+        list[str] | None, typer.Option(metavar="SETTING", help="Plan although this setting differs. Repeatable.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
 ) -> None:
     """How many items show a difference, and which difference they show, by the paired tests of `eyechart compare`.
@@ -30,10 +33,11 @@ def plan(
     be right independently of it, so that fewer items will do where models agree.
     """
 
-    def work() -> "list[Plan]":
+    def work() -> "Plans":
         from eyechart.evaluators.comparison.planning import plan_runs
 
-        return plan_runs(runs, task or [], difference=difference, n=n, power=power, seed=seed)
+        given: Any = {"n": n, "power": power, "allowed": allow or [], "seed": seed}
+        return plan_runs(runs, task or [], difference=difference, **given)
 
     from rich.table import Table
 
@@ -45,7 +49,7 @@ def plan(
         table.add_column(name)
     for name in ("items", "they show", "difference", "its power", "items for it"):
         table.add_column(name, justify="right", no_wrap=True)
-    for one in found:
+    for one in found.plans:
         shown = spec(one.key).shown
         table.add_row(
             cell(one.task),
@@ -61,10 +65,13 @@ def plan(
     _say("they show: the smallest true difference that this number of items shows with this power")
     if len(runs) == 1:
         _say("one run: nothing is known of the other model, so its answers count as independent of this one's")
-    for one in found:
+    for one in found.plans:
         if one.units < one.n:
             kind = "images" if one.key in ("consistency", "accuracy_all") else "images or clusters"
-            _say(f"{one.task} on {one.dataset}: {one.n:,} items about {one.units:,} {kind}; more are to be like them")
+            about = "one image or cluster" if one.units == 1 else f"{one.units:,} {kind}"
+            _say(f"{one.task} on {one.dataset}: {one.n:,} items about {about}; more are to be like them")
+    for left in found.passed_over:
+        _say(f"not planned: {left.title}: {left.reason}")
 
 
 def _say(text: str) -> None:

@@ -1,19 +1,20 @@
 """What two runs on more or fewer items would show: from their answers, or from one run's and a supposed difference."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.comparison.compare import check_tasks, items_of
 from eyechart.evaluators.comparison.differences import differences
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.evaluators.comparison.ranking import score_replicates
+from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
 from eyechart.evaluators.results.evaluation import AVERAGE
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
 from eyechart.metrics.scores import ScoreSpec, Unit
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_variance
@@ -50,6 +51,22 @@ class Plan:
     """The chance that `at` items show it."""
 
 
+@dataclass(frozen=True)
+class PassedOver:
+    """A task that is not planned."""
+
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plans:
+    """What the tasks of one or two runs show."""
+
+    plans: tuple[Plan, ...]
+    passed_over: tuple[PassedOver, ...]
+
+
 def plan_runs(
     folders: Sequence[str | Path],
     tasks: Sequence[str] = (),
@@ -57,8 +74,9 @@ def plan_runs(
     difference: float | None = None,
     n: int | None = None,
     power: float = POWER,
+    allowed: Collection[str] = (),
     seed: int = 0,
-) -> list[Plan]:
+) -> Plans:
     """Plan a comparison.
 
     Args:
@@ -70,11 +88,16 @@ def plan_runs(
             one between the two runs.
         n: Number of items; by default those of the runs.
         power: The chance to find the difference.
+        allowed: Names of settings that may differ between the runs.
         seed: Seed of the bootstrap.
 
+    Returns:
+        A plan for each task that has single items and that `compare` would compare, and why others have none.
+
     Raises:
-        UsageError: There are neither one nor two runs, a task is in none of them, or an argument is out of range.
-        DataError: A run cannot be read, or no task can be planned.
+        UsageError: There are neither one nor two runs, a task or an allowed setting is in none of them, or an argument
+            is out of range.
+        DataError: A run cannot be read, or no task can be planned; the message says why.
     """
     if len(folders) not in (1, 2):
         raise UsageError(f"{len(folders)} runs are given; name two finished runs, or one with --difference")
@@ -88,29 +111,85 @@ def plan_runs(
         raise UsageError(f"--n {n} is not allowed; it is at least 2")
     runs = read_runs(folders)
     check_tasks(runs, tasks)
-    keys = [key for key in runs[0].tasks if all(key in run.tasks for run in runs) and key.dataset != AVERAGE]
-    found = [
-        plan for key in keys if not tasks or key.task in tasks for plan in _plans(key, runs, difference, n, power, seed)
-    ]
-    if not found:
-        raise DataError("no task of these runs has a headline score and single items to plan with")
-    return found
+    settings = setting_names(result for run in runs for result in run.results.tasks)
+    for name in allowed:
+        if name not in settings:
+            raise unknown_name("setting in --allow", name, sorted(settings))
+    plans, passed_over = [], []
+    for key in merged_keys(runs):
+        if tasks and key.task not in tasks:
+            continue
+        try:
+            plans.append(_plan(key, runs, difference, n, power, allowed, seed))
+        except DataError as error:
+            passed_over.append(PassedOver(key.title, error.reason))
+    if not plans:
+        reasons = "".join(f"\n{one.title}: {one.reason}" for one in passed_over)
+        raise DataError(f"no task of these runs can be planned:{reasons}")
+    return Plans(tuple(plans), tuple(passed_over))
 
 
-def _plans(
-    key: TaskKey, runs: Sequence[Run], difference: float | None, n: int | None, power: float, seed: int
-) -> Iterator[Plan]:
-    headline = runs[0].tasks[key].headline_spec()
-    try:
-        items = [items_of(run, key) for run in runs]
-    except DataError:
-        return
+def _plan(
+    key: TaskKey,
+    runs: Sequence[Run],
+    difference: float | None,
+    n: int | None,
+    power: float,
+    allowed: Collection[str],
+    seed: int,
+) -> Plan:
+    """Plan one task.
+
+    Raises:
+        DataError: It cannot be planned.
+    """
+    if key.dataset == AVERAGE:
+        raise DataError("an average over data sets, which are planned one by one")
+    for run in runs:
+        if key not in run.tasks:
+            raise DataError(f"{run.label} does not have it")
+    results = [run.tasks[key] for run in runs]
+    for run, result in zip(runs, results, strict=True):
+        if result.scores is None:
+            raise DataError(f"{run.label}: there is no score, as of a private split, so nothing says what is right")
+    if len(runs) == 2 and (differ := breaking_differences(results[0], results[1], allowed)):
+        raise DataError(f"{'; '.join(differ)}; --allow SETTING plans although a setting differs")
+    items = [items_of(run, key) for run in runs]
+    headline, shared = results[0].headline_spec(), _shared_items(items)
     if headline is None or any(headline.key not in one.values for one in items):
-        return
-    place = (key.task, key.dataset, key.split)
-    shared = sorted(set.intersection(*(set(one.values[headline.key]) for one in items)))
+        raise DataError("it has no headline score of single items")
+    shared = [item for item in shared if all(item in one.values[headline.key] for one in items)]
     if len(shared) < 2:
-        return
+        count = "1 item has" if len(shared) == 1 else f"{len(shared)} items have"
+        raise DataError(f"{count} a score; a plan needs at least 2")
+    return _planned(key, headline, items, shared, difference, n, power, seed)
+
+
+def _shared_items(items: Sequence[ItemScores]) -> list[str]:
+    """The items that all runs have.
+
+    Raises:
+        DataError: Their right answers differ.
+    """
+    shared = sorted(set.intersection(*(set(one.references) for one in items)))
+    changed = [item for item in shared if any(one.references[item] != items[0].references[item] for one in items)]
+    if changed:
+        count = "1 item" if len(changed) == 1 else f"{len(changed)} items"
+        raise DataError(f"the right answers of {count} differ, '{changed[0]}' first: the data are not the same")
+    return shared
+
+
+def _planned(
+    key: TaskKey,
+    headline: ScoreSpec,
+    items: Sequence[ItemScores],
+    shared: Sequence[str],
+    difference: float | None,
+    n: int | None,
+    power: float,
+    seed: int,
+) -> Plan:
+    place = (key.task, key.dataset, key.split)
     scale = headline.high if headline.unit is Unit.PERCENT else 1.0
     observed = math.nan
     if len(items) == 2:
@@ -118,11 +197,11 @@ def _plans(
         observed = next(one.difference for one in tests if one.key == headline.key) / scale
     wanted = observed if difference is None else difference
     if not math.isfinite(wanted):
-        return
+        raise DataError(f"the runs' difference in {headline.label} is undefined; --difference gives one")
     design = _design(headline, items, shared, wanted, part_generator(seed, "/".join(place)))
     at = len(shared) if n is None else n
     least = design.detectable(at, power)
-    yield Plan(
+    return Plan(
         *place,
         headline.key,
         headline.label,

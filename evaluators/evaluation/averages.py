@@ -11,7 +11,7 @@ import numpy as np
 from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.tasks import get_task, known_task
-from eyechart.metrics.scores import QUALITY, ScoreSpec, correlations_of
+from eyechart.metrics.scores import INTERVALS, QUALITY, ScoreSpec, correlations_of
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, mean_interval
 
 AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
@@ -137,4 +137,5 @@ def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _interval(spec: ScoreSpec, scores: Mapping[str, Any]) -> Interval:
     """Of a score on one database; undefined where it has none, as in results of earlier versions."""
     low, high = (math.nan if end is None else end for end in spec.bounds(scores) or (None, None))
-    return Interval(low, high, "bootstrap", scores["n"])
+    kind = scores.get(INTERVALS, {}).get(spec.key, {}).get("kind", "bootstrap")
+    return Interval(low, high, kind, scores["n"])

@@ -23,8 +23,16 @@ from eyechart.evaluators.evaluation.clusters import add_clusters
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.repeats import check_repeats, compare_repeats, sampling_caveat
 from eyechart.evaluators.evaluation.response_metadata import model_settings
-from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample, finite_scores, sample_caveat
+from eyechart.evaluators.evaluation.sampling import (
+    SAMPLE,
+    Sample,
+    draw_sample,
+    finite_diagnostics,
+    finite_scores,
+    sample_caveat,
+)
 from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
+from eyechart.evaluators.protocols.choice.calibration import CALIBRATION
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.types import Backend, Row, RowResponses
@@ -112,7 +120,7 @@ def evaluate_rows(
         reasoning_caveat(planned, protocol),
         thinking_caveat(of_all, settings["model"]),
         sampling_caveat(protocol, settings),
-        sample_caveat(settings) if scores is not None else "",
+        sample_caveat(settings, CALIBRATION in scored.diagnostics) if scores is not None else "",
         *incomplete,
         "" if protocol.needs_whole_texts else cut,
         failed_caveat(scores or {}, judge),
@@ -138,7 +146,9 @@ def evaluate_rows(
             for record in _records(protocol, part, one)
         ],
         variants=scored.variants,
-        diagnostics={**scored.diagnostics, **compare_repeats(protocol, by_repeat, scored_by_repeat)},
+        diagnostics=_diagnostics_of_sample(
+            {**scored.diagnostics, **compare_repeats(protocol, by_repeat, scored_by_repeat)}, drawn
+        ),
         files=scored.files,
         timings={
             "model_seconds": model_seconds,
@@ -188,6 +198,10 @@ def _of_sample(scored: Scored, sample: Sample | None) -> Scored:
     about = sample.settings()
     variants = {name: finite_scores(one, about) for name, one in scored.variants.items()}
     return replace(scored, scores=finite_scores(scored.scores, about), variants=variants)
+
+
+def _diagnostics_of_sample(diagnostics: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
+    return diagnostics if sample is None else finite_diagnostics(diagnostics, sample.settings())
 
 
 def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ import numpy as np
 from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.protocols.choice.blind import GAIN
+from eyechart.evaluators.protocols.choice.calibration import CALIBRATION
 from eyechart.metrics.scores import INTERVALS, ScoreSpec, Unit, specs_in
 from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval
 
@@ -106,6 +108,51 @@ def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[
     return found
 
 
+def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Diagnostics with intervals about all items: gain and leak, repeats, the benchmark's table, AURC and abstaining.
+
+    That of the calibration error stays one about many more items: its ends bound what chance adds to the error, and
+    chance adds to the error on all items too.
+
+    Args:
+        diagnostics: Of a result on the sample.
+        sample: From `Sample.settings`.
+    """
+    fraction, found = sample["n"] / sample["of"], dict(diagnostics)
+    if GAIN in found:
+        gain = _finite_part(found[GAIN], fraction)
+        # The leak is the blind score, moved by the chance level.
+        found[GAIN] = gain | {"leak_ci95": [end - gain["random_guess"] for end in gain["blind_score_ci95"]]}
+    if "choices" in found.get("repeats", {}):
+        found["repeats"] = found["repeats"] | {"choices": _finite_part(found["repeats"]["choices"], fraction)}
+    if "table" in found:
+        found["table"] = {name: _finite_part(part, fraction) for name, part in found["table"].items()}
+    if CALIBRATION in found:
+        found[CALIBRATION] = _finite_calibration(found[CALIBRATION], fraction)
+    return found
+
+
+def _finite_calibration(calibration: Mapping[str, Any], fraction: float) -> dict[str, Any]:
+    found = dict(calibration)
+    ends, about = _shrunk(found["aurc"], found["aurc_ci95"], found[INTERVALS]["aurc"], fraction)
+    found |= {"aurc_ci95": ends, INTERVALS: found[INTERVALS] | {"aurc": about}}
+    if "abstention" in found:
+        own = found["abstention"]
+        ends, about = _shrunk(own["difference"], own["difference_ci95"], own["interval"], fraction)
+        found["abstention"] = own | {"difference_ci95": ends, "interval": about}
+    return found
+
+
+def _shrunk(
+    value: float, ends: Sequence[float], about: Mapping[str, Any], fraction: float
+) -> tuple[list[float], dict[str, Any]]:
+    """An interval about all items, and its kind and units."""
+    if about["kind"] in _WITHOUT:
+        return list(ends), dict(about)
+    interval = finite_interval(Interval(ends[0], ends[1], about["kind"], about["units"]), value, fraction)
+    return [interval.low, interval.high], interval.described()
+
+
 def _finite_part(scores: Mapping[str, Any], fraction: float) -> dict[str, Any]:
     found = dict(scores)
     kinds = dict(scores.get(INTERVALS, {}))
@@ -125,7 +172,7 @@ def _finite_part(scores: Mapping[str, Any], fraction: float) -> dict[str, Any]:
 
 def _finite(score: ScoreSpec, scores: Mapping[str, Any], units: int, fraction: float) -> Interval:
     value, (low, high) = float(score.value(scores)), score.bounds(scores)
-    is_share = score.unit in (Unit.FRACTION, Unit.PERCENT) and len(score.counts) == 1
+    is_share = score.unit in (Unit.FRACTION, Unit.PERCENT) and score.low == 0 and len(score.counts) == 1
     n = score.n(scores) if is_share else None
     return finite_interval(Interval(low, high, "bootstrap", units), value, fraction, n, score.high)
 
@@ -138,8 +185,12 @@ def _put(scores: dict[str, Any], keys: Sequence[str], value: Any) -> None:
     scores[last] = value
 
 
-def sample_caveat(settings: Mapping[str, Any]) -> str:
+def sample_caveat(settings: Mapping[str, Any], is_calibrated: bool = False) -> str:
     """That scores are of a sample; "" where they are not.
+
+    Args:
+        settings: Of the result.
+        is_calibrated: Whether its diagnostics hold a calibration error.
 
     Examples:
         >>> sample_caveat({"sample": {"n": 300, "of": 1495, "seed": 0, "strata": ["question_type"]}})
@@ -149,7 +200,12 @@ def sample_caveat(settings: Mapping[str, Any]) -> str:
     if sample is None:
         return ""
     by = f", by {' and '.join(sample['strata'])}" if sample["strata"] else ""
+    error = (
+        " The interval of the ECE is about many more items, as chance adds to the ECE of all of them too."
+        if is_calibrated
+        else ""
+    )
     return (
         f"Sample of {sample['n']:,} from {sample['of']:,} items (seed {sample['seed']}{by}); intervals are about the "
-        "score on all of them."
+        f"score on all of them.{error}"
     )

@@ -18,18 +18,16 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
         scores: Undefined values are nan.
         group: The group that they are of; "" for all items.
     """
-    for spec in specs_in(scores):
-        # What stands within mappings would make the lines of groups too many.
-        if _is_shown(spec, scores) and not (group and "." in spec.key):
-            label = f"  {spec.label}" if spec.part_of else spec.label
-            n = spec.n(scores)
-            yield (
-                f"  {group}: {label}" if group else label,
-                spec.shown(spec.value(scores)),
-                _interval(spec, spec.bounds(scores)),
-                spec.shown(spec.chance_level(scores)),
-                "" if n is None else "undefined" if math.isnan(n) else f"{n:,}",
-            )
+    for spec in _shown_specs(scores, is_group=bool(group)):
+        label = f"  {spec.label}" if spec.part_of else spec.label
+        n = spec.n(scores)
+        yield (
+            f"  {group}: {label}" if group else label,
+            spec.shown(spec.value(scores)),
+            _interval(spec, spec.bounds(scores)),
+            spec.shown(spec.chance_level(scores)),
+            "" if n is None else "undefined" if math.isnan(n) else f"{n:,}",
+        )
 
 
 def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
@@ -47,11 +45,15 @@ def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterat
     yield from score_rows(repeats.get("choices", {}))
 
 
-def interval_notes(results: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+def interval_notes(
+    results: Iterable[tuple[str, Mapping[str, Any]]],
+    groups: Iterable[tuple[str, Mapping[str, Mapping[str, Any]]]] = (),
+) -> list[str]:
     """What 95 % intervals rest on where items have something in common, and why scores have none.
 
     Args:
         results: What names each result, "" where there is one alone, and its scores; undefined ones are nan.
+        groups: Likewise, with the scores of each group that is shown.
 
     Returns:
         A line for each kind of interval that is not a plain one, and for each reason.
@@ -61,16 +63,72 @@ def interval_notes(results: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str
         >>> interval_notes([("own", {"accuracy": 0.5, "n": 40, "intervals": about})])[0][-27:]
         ': own: accuracy (40 items).'
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     for name, scores in results:
         alike: dict[tuple[str, str], list[str]] = {}
-        for spec in specs_in(scores):
-            if _is_shown(spec, scores) and (note := _note(spec, scores)):
+        for spec in _shown_specs(scores):
+            if note := _note(spec, scores):
                 alike.setdefault(note, []).append(spec.label)
         for (reason, units), labels in alike.items():
-            place = f"{' / '.join(labels)}{units}"
-            found.setdefault(reason, []).append(f"{name}: {place}" if name else place)
+            found.setdefault(reason, {})[_named(name, f"{' / '.join(labels)}{units}")] = None
+    for name, parts in groups:
+        for reason, place in _group_notes(parts):
+            found.setdefault(reason, {})[_named(name, place)] = None
     return [f"{reason}: {'; '.join(places)}." for reason, places in found.items()]
+
+
+def _named(name: str, place: str) -> str:
+    return f"{name}: {place}" if name else place
+
+
+def _group_notes(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Kinds of intervals and reasons for none, with the scores and groups that they are of."""
+    having: dict[str, list[str]] = {}
+    noted: dict[str, dict[str, list[str]]] = {}
+    for group, scores in parts.items():
+        for spec in _shown_specs(scores, is_group=True):
+            having.setdefault(spec.label, []).append(group)
+            if note := _note(spec, scores):
+                noted.setdefault(note[0], {}).setdefault(spec.label, []).append(group)
+    for reason, by_label in noted.items():
+        alike: dict[str, list[str]] = {}
+        for label, of in by_label.items():
+            alike.setdefault(_among(of, having[label]), []).append(label)
+        yield from ((reason, f"{' / '.join(labels)} in {of}") for of, labels in alike.items())
+
+
+def _among(groups: Sequence[str], everything: Sequence[str]) -> str:
+    """Some groups in words: by their names, or by those of the others."""
+    others = [group for group in everything if group not in groups]
+    if not others:
+        return "all groups" if len(groups) > 1 else groups[0]
+    return ", ".join(groups) if len(groups) <= len(others) else f"all groups but {', '.join(others)}"
+
+
+def plain_interval_note(results: Iterable[Mapping[str, Any]], groups: Iterable[Mapping[str, Any]]) -> str:
+    """What the intervals rest on of which `interval_notes` says nothing; "" where there are no such ones.
+
+    Args:
+        results: Scores of results that are shown.
+        groups: Those of groups.
+    """
+    shown = [
+        (spec, scores)
+        for parts, is_group in ((results, False), (groups, True))
+        for scores in parts
+        for spec in _shown_specs(scores, is_group=is_group)
+    ]
+    kinds = {scores.get(INTERVALS, {}).get(spec.key, {}).get("kind") for spec, scores in shown}
+    words = [KINDS[kind] for kind in PLAIN if kind in kinds]
+    return f"All other 95 % intervals: {'; '.join(words)}." if words else ""
+
+
+def _shown_specs(scores: Mapping[str, Any], is_group: bool = False) -> Iterator[ScoreSpec]:
+    """The numbers that lines show."""
+    for spec in specs_in(scores):
+        # What stands within mappings would make the lines of groups too many.
+        if _is_shown(spec, scores) and not (is_group and "." in spec.key):
+            yield spec
 
 
 def _is_shown(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool:
@@ -85,9 +143,10 @@ def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
     if not about or about["kind"] in PLAIN or math.isnan(spec.value(scores)):
         return None
     kind, words = about["kind"], KINDS[about["kind"]]
-    is_share = kind.startswith(("wilson", "paired"))
-    of = "images" if "dyadic" in kind else "clusters" if "cluster" in kind else "items" if is_share else "units"
-    return f"95 % {words}" if words.startswith("Wilson") else words.capitalize(), f" ({about['units']:,} {of})"
+    is_of_items = kind.startswith(("wilson", "paired")) or "unread" in kind
+    of = "image" if "dyadic" in kind else "cluster" if "cluster" in kind else "item" if is_of_items else "unit"
+    units = f" ({about['units']:,} {of}{'' if about['units'] == 1 else 's'})"
+    return f"95 % {words}" if words.startswith("Wilson") else words[0].upper() + words[1:], units
 
 
 def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:

@@ -13,10 +13,9 @@ from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_B
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
-from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, repeat_rows, score_rows
+from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, plain_interval_note, repeat_rows, score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import cell
-from eyechart.metrics.scores import INTERVALS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _WITH_BREAKDOWN = 3
@@ -76,12 +75,7 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
         lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
         lines.append("Breakdowns by two groups at once are in the results.")
-    if len(evaluations) <= _WITH_BREAKDOWN and (averaged := [e.task for e in evaluations if _averages(e)]):
-        lines.append(f"No interval of averages of parts, which may share images: {', '.join(averaged)}.")
-    shown = [(e.task, part) for e in evaluations for part in (e.scores, e.diagnostics.get(GAIN)) if part]
-    lines += interval_notes(shown)
-    if len(evaluations) <= _WITH_BREAKDOWN and any(map(_has_small_groups, evaluations)):
-        lines.append("Groups of fewer than 20 units have no interval of means and correlations.")
+    lines += _interval_lines(evaluations)
     lines += _other_ways(evaluations)
     lexical = [e.task for e in evaluations if _is_lexical(e)]
     if lexical:
@@ -96,6 +90,25 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
             f"A {MINI} holds synthetic items, so these scores are not comparable with published ones. A run that names "
             "a --model without --mini uses the real data."
         )
+    return lines
+
+
+def _interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
+    """What the interval of each number in the table rests on, or why it has none."""
+    whole = [(e.task, part) for e in evaluations for part in _shown_whole(e)]
+    has_groups = len(evaluations) <= _WITH_BREAKDOWN
+    groups = [(e.task, dict(_asked_for(e))) for e in evaluations]
+    groups += [(e.task, dict(_parts(e))) for e in evaluations if has_groups]
+    lines = interval_notes(whole, groups)
+    of_groups = [part for _, parts in groups for part in parts.values()]
+    if plain := plain_interval_note([part for _, part in whole], of_groups):
+        lines.append(plain)
+    if repeated := [e.task for e in evaluations if "repeats" in e.diagnostics]:
+        lines.append(
+            f"No interval of means ± SD, which say how repeats of the same items differ: {', '.join(repeated)}."
+        )
+    if has_groups and (averaged := [e.task for e in evaluations if _averages(e)]):
+        lines.append(f"No interval of averages of parts, which may share images: {', '.join(averaged)}.")
     return lines
 
 
@@ -173,29 +186,38 @@ def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str,
     yield from score_rows(scores)
     yield from repeat_rows(evaluation.diagnostics.get("repeats", {}), scores)
     yield from score_rows(evaluation.diagnostics.get(GAIN, {}))
-    for name in _ASKED_FOR:
-        yield from score_rows(evaluation.variants.get(name, {}), name)
+    for name, part in _asked_for(evaluation):
+        yield from score_rows(part, name)
     if groups:
-        for name, part in _parts(evaluation, scores):
+        for name, part in _parts(evaluation):
             yield from score_rows(part, name)
+        for average in _averages(evaluation):
+            first, *_, last = average["over"]
+            yield from score_rows(average, f"average of {len(average['over'])}, {first} to {last}")
 
 
-def _parts(evaluation: Evaluation, scores: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _shown_whole(evaluation: Evaluation) -> Iterator[Mapping[str, Any]]:
+    """What the table shows of all items."""
+    if evaluation.scores is not None:
+        yield evaluation.scores
+        yield evaluation.diagnostics.get("repeats", {}).get("choices", {})
+        yield evaluation.diagnostics.get(GAIN, {})
+
+
+def _asked_for(evaluation: Evaluation) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The variants that the table shows."""
+    if evaluation.scores is not None:
+        yield from ((name, evaluation.variants[name]) for name in _ASKED_FOR if name in evaluation.variants)
+
+
+def _parts(evaluation: Evaluation) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Parts of the data with their scores: those of the benchmark's own table where it has one, else all groups."""
     if "table" in evaluation.diagnostics:
         yield from evaluation.diagnostics["table"].items()
-        for average in _averages(evaluation):
-            first, *_, last = average["over"]
-            yield f"average of {len(average['over'])}, {first} to {last}", average
         return
-    for key, values in scores.items():
+    for key, values in (evaluation.scores or {}).items():
         if key.startswith("by_") and not _is_crossed(key) and isinstance(values, Mapping):
             yield from ((f"{value}", part) for value, part in values.items())
-
-
-def _has_small_groups(evaluation: Evaluation) -> bool:
-    kinds = (part.get(INTERVALS, {}).values() for _, part in _parts(evaluation, evaluation.scores or {}))
-    return any(about["kind"] == "none" for part in kinds for about in part)
 
 
 def _averages(evaluation: Evaluation) -> Sequence[Mapping[str, Any]]:

@@ -29,7 +29,8 @@ def index_entries(published: Sequence[Published], repos: Mapping[str, str], sour
     """Entries for the `results` of a `model-index`, one for each task and data set.
 
     Args:
-        published: What to publish; averages over databases are passed over, as they are of no data set.
+        published: What to publish; averages over databases are passed over, as they are of no data set, and results on
+            a sample, which whoever reads the data set's name and the value would take for the benchmark's.
         repos: Repositories on the Hub of data sets, by our names of these; others are called by our names.
         source: Address of what proves the results.
     """
@@ -37,7 +38,9 @@ def index_entries(published: Sequence[Published], repos: Mapping[str, str], sour
 
     entries: list[dict[str, Any]] = []
     for one in published:
-        results = [] if one.is_average else _eval_results(one, repos.get(one.result.dataset), source)
+        if one.is_average or SAMPLE in one.result.settings:
+            continue
+        results = _eval_results(one, repos.get(one.result.dataset), source)
         # One by one: together, the library would join tasks on the same data.
         entries += eval_results_to_model_index("", results)[0]["results"] if results else []
     return entries

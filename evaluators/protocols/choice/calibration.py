@@ -109,7 +109,7 @@ def abstention_line(found: Mapping[str, Any]) -> str:
     if not rate:
         return "the model refused every question, so there are no answers to compare with letter probabilities"
     other, own, difference = (100 * found[key] for key in ("by_probability", "own_accuracy", "difference"))
-    ends = _interval([end and 100 * end for end in found["difference_ci95"] or ()], 1, found["interval"], "units")
+    ends = _interval([end and 100 * end for end in found["difference_ci95"] or ()], 1, found["interval"], "unit")
     return (
         f"answering as many questions ({rate:.1f} %) by letter probability: accuracy {other:.1f} %, by own refusals "
         f"{own:.1f} %, difference {difference:z.1f} ({ends})"
@@ -129,14 +129,14 @@ def calibration_line(found: Mapping[str, Any]) -> str:
         'ECE 4.2 % (3.1 to 5.9), AURC 0.012 (no interval, as 5 wrong answers are too few), of 40 items'
     """
     ece, aurc, about = 100 * found["ece"], found["aurc"], found["intervals"]
-    of_ece = _interval([end and 100 * end for end in found["ece_ci95"] or ()], 1, about["ece"], "units")
-    of_aurc = _interval(found["aurc_ci95"] or (), 3, about["aurc"], "wrong answers")
+    of_ece = _interval([end and 100 * end for end in found["ece_ci95"] or ()], 1, about["ece"], "unit")
+    of_aurc = _interval(found["aurc_ci95"] or (), 3, about["aurc"], "wrong answer")
     return f"ECE {ece:.1f} % ({of_ece}), AURC {aurc:.3f} ({of_aurc}), of {found['n']:,} items"
 
 
-def _interval(ends: Sequence[float | None], digits: int, about: Mapping[str, Any], units: str) -> str:
+def _interval(ends: Sequence[float | None], digits: int, about: Mapping[str, Any], unit: str) -> str:
     """The ends of an interval, or why there is none."""
     if not ends or any(end is None or math.isnan(end) for end in ends):
-        few = f"{about['units']} {units} are too few"
+        few = f"{about['units']} {unit}{' is' if about['units'] == 1 else 's are'} too few"
         return f"no interval, as {few if about['kind'] == 'none' else 'all resamples are alike'}"
     return " to ".join(f"{end:z.{digits}f}" for end in ends)

@@ -29,11 +29,12 @@ from eyechart.metrics.scoring.judging.rounds import (
     mean_of_frequencies,
     mean_score,
     score_frequencies,
+    score_interval,
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
-from eyechart.metrics.scoring.statistics.intervals import listed_intervals, percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 TEMPLATE = "mmbench_marking"
@@ -159,9 +160,9 @@ def _part(
     except UndefinedScoreError as error:
         warnings.warn(f"{where}: nan for mean_score: {error}", UndefinedScoreWarning, stacklevel=6)
         frequencies = dict.fromkeys(SCALE, float("nan"))
-    replicates, units = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where), clusters)
+    replicates, (units,) = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where), clusters)
     intervals = {
-        "mean_score": percentile_interval(replicates[:, 0], *units),
+        "mean_score": score_interval(replicates[:, 0], units, clusters),
         "exact_match": share_interval(matched, clusters),
     }
     return {

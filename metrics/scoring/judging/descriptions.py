@@ -28,12 +28,13 @@ from eyechart.metrics.scoring.judging.rounds import (
     mean_of_frequencies,
     mean_score,
     score_frequencies,
+    score_interval,
     summed_score,
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
-from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 SCALE = (0, 1, 2)
@@ -166,7 +167,7 @@ def _part(
     rng = part_generator(settings.seed, where)
     replicates, units = bootstrap_scores(list(columns.values()), settings.resamples, rng, clusters)
     intervals = {
-        dimension: percentile_interval(values, scored)
+        dimension: score_interval(values, scored, clusters)
         for dimension, values, scored in zip(columns, replicates.T, units, strict=True)
     }
     found: dict[str, Any] = {dimension: _dimension(items, intervals[dimension]) for dimension, items in columns.items()}
@@ -175,7 +176,7 @@ def _part(
         message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
         warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
     total = float("nan") if undefined else summed_score(list(columns.values()), SCALE)
-    summed = percentile_interval(replicates.sum(axis=1), min(units))
+    summed = score_interval(replicates.sum(axis=1), min(units), clusters)
     listed = listed_intervals({"sum": summed, "mean": summed.scaled(1 / len(columns))})
     listed["intervals"] |= {f"{dimension}.score": interval.described() for dimension, interval in intervals.items()}
     return found | {

@@ -7,7 +7,7 @@ succeeded is not scored. Departure: a text without a word is not put to the judg
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from eyechart.metrics.scoring.inputs import FloatArray, check_count
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge, ask_all, check_judge, parse_score
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_ratios, check_seed
+from eyechart.metrics.scoring.statistics.intervals import Interval, percentile_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters
 from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
 
@@ -179,6 +180,24 @@ def bootstrap_scores(
     n_units = 1 + int(numbers.max(initial=-1))
     above, below = (np.array([np.bincount(numbers, of, n_units) for of in side]).T for side in (sums, counts))
     return bootstrap_ratios(above, below, rng, resamples), np.count_nonzero(below, axis=0).tolist()
+
+
+def score_interval(replicates: FloatArray, units: int, clusters: Clusters) -> Interval:
+    """Interval of a mean score.
+
+    Args:
+        replicates: Of it alone, from `bootstrap_scores`, shape (resamples,).
+        units: How many units have a score, likewise.
+        clusters: Which items belong together.
+
+    Returns:
+        See `percentile_interval`; of the kind "bootstrap-clustered" where items share a cluster, and "bootstrap-unread"
+        where what they share is not known.
+    """
+    found = percentile_interval(replicates, units)
+    if found.kind != "bootstrap" or (clusters.are_known and clusters.n_clusters == len(clusters.numbers)):
+        return found
+    return replace(found, kind="bootstrap-clustered" if clusters.are_known else "bootstrap-unread")
 
 
 def bootstrap_difference(

@@ -21,7 +21,7 @@ from eyechart.metrics.scoring.pairs.preferences import SHARES
 from eyechart.metrics.scoring.pairs.scores import CORRELATIONS, PairSettings, pair_scores
 
 _COUNTS = ("n_pairs", "n_consistent", "n_images")
-_INTERVALS = tuple(f"{name}_ci95" for name in (*SHARES, "srcc", "plcc"))
+_INTERVALS = (*(f"{name}_ci95" for name in (*SHARES, "srcc", "plcc")), "intervals")
 
 
 def part_scores(

@@ -34,8 +34,12 @@ KINDS: Mapping[str, str] = {
     "are few, or all items differ alike",
     "mean": "intervals of several scores, combined into that of their mean",
     "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
+    "bootstrap-clustered": "percentile bootstrap over clusters of items, its tails made smaller for few clusters by "
+    "Student's t",
+    "bootstrap-unread": "percentile bootstrap over items; images were not read, so texts about the same one count as "
+    "independent",
     "calibration": "bootstrap over units that bounds how much chance adds to a calibration error",
-    "finite-population": "of the score on all items, from a random sample of them",
+    "finite-population": "interval of the score on all items, from a random sample of them",
     "ranking": "no interval, as fewer pairs rank images less surely than all of them",
     "constant": "no interval, as all resamples give the same score, which says nothing of how sure it is",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
@@ -180,7 +184,8 @@ def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Int
         intervals: Of each.
 
     Returns:
-        Of the kind "none" where one of them has no interval. Its units are those of all together.
+        Of the kind "none" where one of them has no interval, "finite-population" where one of them is, else "mean". Its
+        units are those of all together.
 
     Examples:
         >>> parts = Interval(0.5, 0.7, "bootstrap", 80), Interval(0.7, 0.9, "bootstrap", 60)
@@ -194,7 +199,8 @@ def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Int
     # The ends of a bootstrap may both lie on one side of the score.
     below = math.hypot(*(max(value - one.low, 0) for value, one in zip(values, intervals, strict=True))) / len(values)
     above = math.hypot(*(max(one.high - value, 0) for value, one in zip(values, intervals, strict=True))) / len(values)
-    return Interval(mean - below, mean + above, "mean", units)
+    is_of_samples = any(one.kind == "finite-population" for one in intervals)
+    return Interval(mean - below, mean + above, "finite-population" if is_of_samples else "mean", units)
 
 
 def finite_interval(

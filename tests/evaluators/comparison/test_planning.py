@@ -1,5 +1,6 @@
 """Plans from runs whose answers are made up, against simulation and formulae."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,11 @@ def folders(root: Path, *runs: Any) -> list[Path]:
 
 def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
     both = folders(tmp_path, choices(FIRST), choices(SECOND))
-    (plan,) = plan_runs(both)
+    (plan,) = plan_runs(both).plans
     assert (plan.n, plan.units, plan.at, plan.key) == (100, 100, 100, "accuracy")
     assert plan.observed == plan.difference == pytest.approx(0.1)
     assert plan.power == pytest.approx(mcnemar_power(0.1, 0.1, 100))
-    (plan,) = plan_runs(both, difference=0.05, n=1000)
+    (plan,) = plan_runs(both, difference=0.05, n=1000).plans
     assert plan.power == pytest.approx(mcnemar_power(0.05, 0.1, 1000))
     assert plan.needed is not None
     assert mcnemar_power(0.05, 0.1, plan.needed) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1)
@@ -37,7 +38,7 @@ def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
 
 
 def test_of_one_run_another_is_supposed_that_is_right_independently(tmp_path: Path) -> None:
-    (plan,) = plan_runs(folders(tmp_path, choices(FIRST)), difference=-0.1)
+    (plan,) = plan_runs(folders(tmp_path, choices(FIRST)), difference=-0.1).plans
     discordant = 0.9 * 0.2 + 0.1 * 0.8
     assert plan.power == pytest.approx(mcnemar_power(0.1, discordant, 100))
     assert np.isnan(plan.observed) and plan.difference == -0.1
@@ -48,9 +49,9 @@ def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
     for run in runs:
         for place, row in enumerate(run.predictions):
             row["cluster"] = f"image {place // 4}"
-    (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.1)
+    (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.1).plans
     alone = [choices("1" * 30 + "0" * 10), choices("1" * 26 + "0" * 14)]
-    (of_images,) = plan_runs(folders(tmp_path / "alone", *alone), difference=0.1)
+    (of_images,) = plan_runs(folders(tmp_path / "alone", *alone), difference=0.1).plans
     assert (plan.n, plan.units) == (160, 40)
     # All four answers about an image are alike, so that four times as many are needed as of one each.
     assert plan.needed is not None and of_images.needed is not None
@@ -64,16 +65,16 @@ def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:
         qualities(np.column_stack([human + rng.normal(0, noise, 200), np.zeros(200)]).tolist(), human.tolist())
         for noise in (40, 60)
     ]
-    (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.05)
+    (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.05).plans
     assert plan.key == "srcc" and plan.needed is not None and plan.detectable is not None
-    (more,) = plan_runs(folders(tmp_path / "more", *runs), difference=0.025)
+    (more,) = plan_runs(folders(tmp_path / "more", *runs), difference=0.025).plans
     assert more.needed == pytest.approx(4 * plan.needed, rel=0.03)
 
 
 def test_judged_texts(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     first, second = (rng.integers(0, 3, (80, 3, 1)).tolist() for _ in range(2))
-    (plan,) = plan_runs(folders(tmp_path, descriptions(first), descriptions(second)), difference=0.5)
+    (plan,) = plan_runs(folders(tmp_path, descriptions(first), descriptions(second)), difference=0.5).plans
     gaps = np.sum(first, axis=(1, 2)) - np.sum(second, axis=(1, 2))
     expected = (1.96 + 0.8416) ** 2 * gaps.var() / 0.5**2
     assert plan.key == "sum" and plan.needed == pytest.approx(expected, rel=0.1)
@@ -106,12 +107,59 @@ def test_bad_input(tmp_path: Path, arguments: dict[str, Any], message: str) -> N
 
 
 def test_equal_runs_show_nothing(tmp_path: Path) -> None:
-    (plan,) = plan_runs(folders(tmp_path, choices(FIRST), choices(FIRST)))
+    (plan,) = plan_runs(folders(tmp_path, choices(FIRST), choices(FIRST))).plans
     assert (plan.difference, plan.needed, plan.detectable) == (0.0, None, None)
 
 
 def test_runs_without_single_items_cannot_be_planned(tmp_path: Path) -> None:
     (folder,) = folders(tmp_path, choices("1100"))
     (folder / "predictions.parquet").unlink()
-    with pytest.raises(DataError, match="no task of these runs"):
+    with pytest.raises(DataError, match=r"no task of these runs can be planned:\n.*there are no predictions"):
         plan_runs([folder], difference=0.1)
+
+
+def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
+    private = choices("11", dataset="llvisionqa", split="test", scores=None)
+    other = choices("1100", task="q_bench/perception_pairs")
+    average = replace(qualities([[0.0, 1.0]] * 2, [1.0, 2.0]), dataset="average")
+    first, second = (
+        write(tmp_path / name, [choices(right), private, average, *more])
+        for name, right, more in (("a", FIRST, [other]), ("b", SECOND, []))
+    )
+    found = plan_runs([first, second])
+    assert [plan.task for plan in found.plans] == ["q_bench/perception"]
+    assert [(one.title, one.reason.partition(": ")[2] or one.reason) for one in found.passed_over] == [
+        (
+            "q_bench/perception on llvisionqa (test)",
+            "there is no score, as of a private split, so nothing says what is right",
+        ),
+        ("q_bench/assessment on average (test)", "an average over data sets, which are planned one by one"),
+        ("q_bench/perception_pairs on llvisionqa (dev)", "acme/vlm (b) does not have it"),
+    ]
+    done = CliRunner().invoke(app, ["plan", str(first), str(second)], env={"COLUMNS": "300"})
+    assert done.exit_code == 0 and done.output.count("not planned: ") == 3
+
+
+def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> None:
+    both = folders(tmp_path, choices(FIRST), choices(SECOND, settings={"prompt_id": "another/1"}))
+    with pytest.raises(DataError, match=r"prompt_id is 'q_bench_a1/2' in A and 'another/1' in B; --allow"):
+        plan_runs(both)
+    (plan,) = plan_runs(both, allowed=["prompt_id"]).plans
+    assert plan.n == 100
+    with pytest.raises(UsageError, match="promptid"):
+        plan_runs(both, allowed=["promptid"])
+
+
+def test_right_answers_of_two_runs_must_agree(tmp_path: Path) -> None:
+    changed = choices(SECOND)
+    changed.predictions[3] |= {"options": ["Poor", "Fair", "Good"]}
+    with pytest.raises(DataError, match="the right answers of 1 item differ, 'q3' first"):
+        plan_runs(folders(tmp_path, choices(FIRST), changed))
+
+
+def test_a_difference_that_one_task_cannot_have_stops_no_other(tmp_path: Path) -> None:
+    rounds = [[[2]] * 3] * 40 + [[[1]] * 3] * 40
+    folder = write(tmp_path / "run", [choices(FIRST), descriptions(rounds)])
+    found = plan_runs([folder], difference=1.5)
+    assert [plan.key for plan in found.plans] == ["sum"]
+    assert "no model differs by 1.5 from one with a score of 0.9" in found.passed_over[0].reason

@@ -65,6 +65,14 @@ def test_the_average_is_that_of_the_paper():
     assert found.settings["data"]["is_mini"] is False
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("bootstrap", "mean"), ("finite-population", "finite-population")])
+def test_the_interval_of_an_average_is_about_what_those_of_its_parts_are(kind, expected):
+    scores = {"srcc": 0.5, "srcc_ci95": [0.4, 0.6], "plcc": 0.5, "krcc": 0.1, "plcc_fitted": 0.6, "n": 30}
+    scores["intervals"] = {"srcc": {"kind": kind, "units": 30}}
+    (found,) = averages([evaluation(name, scores=scores, variants={}) for name in DATABASES])
+    assert found.scores["intervals"]["srcc"] == {"kind": expected, "units": 210}
+
+
 def test_variants_that_all_databases_have_are_averaged():
     (found,) = averages(seven())
     assert found.variants.keys() == {"high/low"}

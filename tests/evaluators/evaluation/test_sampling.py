@@ -19,12 +19,21 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.evaluation.sampling import draw_sample, finite_scores, systematic_rows
+from eyechart.evaluators.evaluation.sampling import (
+    draw_sample,
+    finite_diagnostics,
+    finite_scores,
+    sample_caveat,
+    systematic_rows,
+)
 from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.leaderboard.boards import find_board
 from eyechart.hub_cards.leaderboard.checks import misfits
 from eyechart.metrics.scores import value_at
+from eyechart.metrics.scoring.choices.calibration import calibration_scores
+from eyechart.metrics.scoring.choices.gain import multimodal_gain
+from eyechart.metrics.scoring.choices.repeats import repeat_scores
 from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
 
 
@@ -81,6 +90,66 @@ def test_other_intervals_shrink() -> None:
     found = finite_scores(scores, {"n": 75, "of": 100})
     assert found["srcc_ci95"] == pytest.approx([0.7, 0.85])
     assert found["intervals"]["plcc"]["kind"] == "none" and np.isnan(found["plcc_ci95"]).all()
+
+
+def test_what_images_add_is_about_all_items() -> None:
+    rng = np.random.default_rng(0)
+    right, blind = rng.random((2, 100)) < [[0.8], [0.4]]
+    gain = multimodal_gain(right.tolist(), blind.tolist(), [0.25] * 100)
+    found = finite_diagnostics({"multimodal_gain": gain}, {"n": 100, "of": 200})["multimodal_gain"]
+    assert found["blind_score_ci95"] == pytest.approx(wilson_of_share(gain["blind_score"], 200))
+    assert found["leak_ci95"] == pytest.approx([end - 0.25 for end in found["blind_score_ci95"]])
+    distances = np.subtract(gain["gain_ci95"], gain["gain"])
+    assert np.subtract(found["gain_ci95"], gain["gain"]) == pytest.approx(distances * np.sqrt(0.5))
+    assert {about["kind"] for about in found["intervals"].values()} == {"finite-population"}
+
+
+def test_the_gain_of_all_items_is_covered() -> None:
+    """Of 400 items whose every answer is known, 100 are asked; the interval is to hold the gain of all 400."""
+    rng = np.random.default_rng(1)
+    right, blind = rng.random((2, 400)) < [[0.8], [0.4]]
+    truth, hits = right.mean() - blind.mean(), 0
+    for _ in range(500):
+        rows = systematic_rows([()] * 400, 100, rng)
+        gain = multimodal_gain(right[rows].tolist(), blind[rows].tolist(), [0.25] * 100)
+        found = finite_diagnostics({"multimodal_gain": gain}, {"n": 100, "of": 400})["multimodal_gain"]
+        hits += found["gain_ci95"][0] <= truth <= found["gain_ci95"][1]
+    assert 0.93 <= hits / 500 <= 0.98
+
+
+def test_repeats_of_a_sample_are_about_all_items() -> None:
+    choices = repeat_scores([2] * 60 + [0] * 40, [True] * 60 + [False] * 40, 2)
+    found = finite_diagnostics({"repeats": {"count": 2, "choices": choices}}, {"n": 100, "of": 200})["repeats"]
+    assert found["count"] == 2
+    assert found["choices"]["pass_at_k_ci95"] == pytest.approx(wilson_of_share(0.6, 200))
+
+
+def test_calibration_of_a_sample() -> None:
+    rng = np.random.default_rng(0)
+    confidences = rng.uniform(0.3, 1, 200)
+    right = rng.random(200) < confidences
+    drawn = calibration_scores(confidences, right)
+    abstention = {
+        "difference": 0.1,
+        "difference_ci95": [0.0, 0.3],
+        "interval": {"kind": "bootstrap", "units": 200},
+    }
+    about = {"n": 200, "of": 800}
+    found = finite_diagnostics({"calibration": drawn | {"abstention": abstention}}, about)["calibration"]
+    # An expected calibration error is above 0 by chance on all items too.
+    assert found["ece_ci95"] == drawn["ece_ci95"]
+    assert found["intervals"]["ece"] == {"kind": "calibration", "units": 200}
+    distances = np.subtract(drawn["aurc_ci95"], drawn["aurc"])
+    assert np.subtract(found["aurc_ci95"], drawn["aurc"]) == pytest.approx(distances * np.sqrt(0.75))
+    assert found["intervals"]["aurc"]["kind"] == found["abstention"]["interval"]["kind"] == "finite-population"
+    assert found["abstention"]["difference_ci95"] == pytest.approx([0.1 - 0.1 * 0.75**0.5, 0.1 + 0.2 * 0.75**0.5])
+    few = calibration_scores([0.9] * 10, [True] * 10)
+    unshown = finite_diagnostics({"calibration": few}, about)["calibration"]
+    assert unshown["intervals"] == few["intervals"] and np.isnan(unshown["aurc_ci95"]).all()
+    line = sample_caveat({"sample": {**about, "seed": 0, "strata": []}}, True)
+    assert line.endswith(
+        "The interval of the ECE is about many more items, as chance adds to the ECE of all of them too."
+    )
 
 
 def reply(messages: Any, words: Any = None) -> Any:

@@ -60,5 +60,28 @@ def test_scores_that_never_have_one() -> None:
     assert note.startswith("No interval, as they describe these replies") and "cut" not in note
 
 
+def test_one_unit_is_one() -> None:
+    about = {"srcc": kind("none", 1)}
+    assert interval_notes([("", {"srcc": 0.5, "n": 1, "intervals": about})]) == [f"{FEW}: SRCC (1 unit)."]
+
+
+def test_names_keep_their_capitals() -> None:
+    found = {"gain": 0.5, "n": 60, "intervals": {"gain": kind("paired-unread", 60)}}
+    (note,) = interval_notes([("own", found)])
+    assert note.startswith("Bonett and Price's interval; images were not read")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "units"),
+    [
+        ("bootstrap-unread", "Percentile bootstrap over items; images were not read", "30 items"),
+        ("bootstrap-clustered", "Percentile bootstrap over clusters of items", "30 clusters"),
+    ],
+)
+def test_judged_texts_name_what_was_resampled(name: str, words: str, units: str) -> None:
+    (note,) = interval_notes([("own", {"mean": 1.5, "n": 60, "intervals": {"mean": kind(name, 30)}})])
+    assert note.startswith(words) and note.endswith(f": own: mean of three (0 to 2) ({units}).")
+
+
 def test_results_of_earlier_versions_say_nothing() -> None:
     assert interval_notes([("", {"accuracy": 0.5, "accuracy_ci95": [0.25, 0.75], "n": 40})]) == []

@@ -107,6 +107,19 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
     assert "Nothing to change" in again
 
 
+def test_a_sample_is_in_the_cards_table_alone(tmp_path: Path) -> None:
+    """Whoever reads a `model-index` by the name of the data set would take its value for the benchmark's."""
+    sample = {"sample": {"n": 300, "of": 1495, "seed": 0, "strata": ["question_type"]}}
+    run = write(tmp_path / "run", [evaluated(settings=sample, scores=ACCURACY | {"n": 300})])
+    (tmp_path / "card.md").write_text(CARD)
+    options = ("--card", tmp_path / "card.md", "--out", tmp_path / "out", "--dataset-repo", "llvisionqa=me/qa")
+    call(run, "--model-repo", MODEL, *options)
+    card = ModelCard.load(tmp_path / "out" / "README.md")
+    assert [result.dataset_type for result in card.data.eval_results] == ["wiki"]
+    assert "LLVisionQA (Q-Bench), sample of 300 from 1,495 (dev) | accuracy | 75.00 %" in card.text
+    assert not (tmp_path / "out" / ENTRIES).exists()
+
+
 def test_results_that_their_predictions_contradict_are_refused(tmp_path: Path) -> None:
     (tmp_path / "card.md").write_text(CARD)
     run = write(tmp_path / "run", [evaluated(predictions=[answer("q1", options=["x", "y"], answer="A")])])

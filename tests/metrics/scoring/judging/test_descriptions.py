@@ -188,6 +188,11 @@ def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
     assert found["intervals"]["sum"] == {"kind": "none", "units": 15} and all(map(math.isnan, found["sum_ci95"]))
     alone = description_scores(columns, None, settings)
     assert alone["intervals"]["sum"] == {"kind": "bootstrap", "units": 30}
+    unread = description_scores(columns, None, settings, clusters=[None] * n)
+    assert unread["intervals"]["mean"] == {"kind": "bootstrap-unread", "units": 30}
+    assert unread["sum_ci95"] == alone["sum_ci95"]
+    shared = description_scores(columns, None, settings, clusters=[*images[:9], *map(str, range(9, n))])
+    assert shared["intervals"]["mean"] == {"kind": "bootstrap-clustered", "units": 26}
     assert alone["sum_ci95"][0] < alone["sum"] < alone["sum_ci95"][1]
     one = description_scores(columns, {"kind": ["odd one", *["other"] * (n - 1)]}, settings)["by_kind"]["odd one"]
     assert one["intervals"]["sum"] == {"kind": "none", "units": 1} and all(map(math.isnan, one["sum_ci95"]))

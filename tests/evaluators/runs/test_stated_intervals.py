@@ -1,0 +1,152 @@
+"""Every number of the printed table has an interval of a kind that is stated, or a reason for none."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.evaluation.averages import with_averages
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.protocols.choice.blind import GAIN
+from eyechart.evaluators.requests.types import Backend, OutputType, Response
+from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.runs.table import caveat_lines, score_table
+from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
+from tests.evaluators.finished_runs import write
+
+NAMES = [task.name for task in TASKS]
+CHOICES = [task.name for task in TASKS if task.protocol.kind == "multiple choice"]
+TEXTS = [task.name for task in TASKS if task.protocol.output_type is OutputType.TEXT]
+# Pools of synthetic data are small.
+pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
+REST = "All other 95 % intervals: "
+
+
+def drawn(text: str) -> float:
+    """A number in [0, 1) that a text alone decides."""
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 16**8
+
+
+def reply(messages: Any, words: Any = None) -> Any:
+    """Letters and logits that depend on the question and its images, and mean nothing."""
+    parts = [part for message in messages for part in message["content"]]
+    asked = str([part["image"].tobytes()[::97] if part["type"] == "image" else part["text"] for part in parts])
+    return {word: drawn(asked + word) for word in words} if words else "AB"[drawn(asked) < 0.3]
+
+
+class Drawn(Backend):
+    """Another letter in each repeat."""
+
+    name, samples = "drawn", True
+
+    def settings(self) -> dict[str, Any]:
+        return {"sampling": {"temperature": 0.7}}
+
+    def identity(self) -> dict[str, Any]:
+        return self.settings()
+
+    def answer(self, requests: Sequence[Any]) -> Any:
+        for one in requests:
+            yield Response(one, text="AB"[drawn(f"{one.id} {one.pass_name} {one.repeat}") < 0.3])
+
+
+@cache
+def made(name: str, sample: int | None = None) -> list[Evaluation]:
+    """A task on synthetic data, on each of its data sets."""
+    task = get_task(name)
+    loaded = [load_data(task, dataset=one, is_mini=True) for one in task.data.run_on or (None,)]
+    return with_averages([evaluator(name).run(FunctionBackend(reply), one, sample=sample) for one in loaded])
+
+
+def cells(evaluations: Sequence[Evaluation]) -> list[dict[str, str]]:
+    """The table's rows, the task in each."""
+    columns = score_table(evaluations, []).columns
+    rows = [
+        dict(zip((str(one.header) for one in columns), map(str, row), strict=True))
+        for row in zip(*(one.cells for one in columns), strict=True)
+    ]
+    task = ""
+    for row in rows:
+        row["task"] = task = row["task"] or task
+    return rows
+
+
+def names(line: str, task: str, score: str) -> bool:
+    """Whether a line is about a score of a task, or of a group, as the table calls it."""
+    group, _, label = score.strip().rpartition(": ")
+    for place in re.findall(rf"(?:: |; ){re.escape(task)}: (.*?)(?=; \w+/\w+: |\.$)", line):
+        labels, _, groups = place.partition(" in ") if group else (re.sub(r" \([\d,]+ \w+\)$", "", place), "", "")
+        if label.strip() not in labels.split(" / ") or bool(groups) != bool(group):
+            continue
+        but = groups.removeprefix("all groups but ")
+        listed = f", {but}, ".find(f", {group}, ") >= 0
+        if not group or groups == "all groups" or (but != groups and not listed) or (but == groups and listed):
+            return True
+    return False
+
+
+def check(evaluations: Sequence[Evaluation]) -> None:
+    lines, missing, checked = caveat_lines(evaluations), [], 0
+    of_kinds = {kind: [line for line in lines if words.lower() in line.lower()] for kind, words in KINDS.items()}
+    reasons = [line for line in lines if line.startswith("No interval")]
+    rest = next((line for line in lines if line.startswith(REST)), "")
+    for row in cells(evaluations):
+        task, score, has_interval = row["task"], row["score"], bool(row["95 % interval"])
+        if not re.match(r"-?[\d.]+", row["value"]):
+            continue
+        checked += 1
+        if "mean ± SD" in score or "average of" in score:
+            what = "means ± SD" if "±" in score else "averages of parts"
+            if has_interval or not any(line.startswith(f"No interval of {what}") and task in line for line in reasons):
+                missing.append((task, score, "no reason"))
+            continue
+        named = [kind for kind, about in of_kinds.items() for line in about if names(line, task, score)]
+        if has_interval and not (set(named) - {"none", "constant", "ranking"} or rest):
+            missing.append((task, score, "no kind"))
+        if not has_interval and not any(names(line, task, score) for line in reasons):
+            missing.append((task, score, "no reason"))
+    assert checked and not missing, "\n".join(map(str, [*missing, *lines]))
+    # The line about all others names those kinds alone that are plain and shown.
+    kinds = {about["kind"] for e in evaluations for about in (e.scores or {}).get("intervals", {}).values()}
+    assert all(KINDS[kind] in rest for kind in kinds & set(PLAIN)), (kinds, rest)
+
+
+@pytest.mark.parametrize("task", NAMES)
+def test_every_task(task: str) -> None:
+    check(made(task)[:3])
+
+
+def test_all_tasks_at_once() -> None:
+    check([one for task in NAMES for one in made(task)])
+
+
+@pytest.mark.parametrize("task", ["q_bench/perception", "mmbench/en", "two_afc/coarse", "q_bench/assessment"])
+def test_samples(task: str) -> None:
+    check(made(task, 30)[:3])
+    check(made(task, 30))
+
+
+@pytest.mark.parametrize("task", TEXTS)
+def test_repeats(task: str) -> None:
+    found = evaluator(task).run(Drawn(), load_data(get_task(task), is_mini=True), repeats=3)
+    assert any("mean ± SD" in row["score"] for row in cells([found]))
+    check([found])
+
+
+@pytest.mark.parametrize("task", CHOICES)
+def test_what_images_add(task: str, tmp_path: Any) -> None:
+    data = load_data(get_task(task), is_mini=True)
+    blind = evaluator(task, settings={"blind": True}).run(FunctionBackend(reply), data)
+    check([blind])
+    settings = {"blind_run": str(write(tmp_path, [blind]))}
+    if task.startswith("mmbench"):
+        settings["exclude_blind_solved"] = str(tmp_path)
+    found = evaluator(task, settings=settings).run(FunctionBackend(reply), data)
+    assert GAIN in found.diagnostics
+    check([found])
