@@ -25,7 +25,7 @@ def list_tasks(
 
     output = console()
     if name is None:
-        output.print(_table(("task", "what it measures", "data sets", "splits", "metric"), [_row(t) for t in TASKS]))
+        output.print(_table(("task", "what it measures, on what, with which metric"), [_row(task) for task in TASKS]))
         return
 
     def print_tasks() -> None:
@@ -36,7 +36,9 @@ def list_tasks(
 
 
 def _row(task: "Task") -> tuple[str, ...]:
-    return (task.name, task.description, ", ".join(task.data.datasets), ", ".join(task.data.splits), task.metric)
+    """The name, and what fits into one column of a terminal of any width."""
+    data = f"{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}"
+    return task.name, f"{task.description}\n{data}"
 
 
 def _print_task(task: "Task", output: "Console") -> None:

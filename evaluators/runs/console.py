@@ -1,6 +1,7 @@
 """Where the command line prints, and how a command ends."""
 
 import sys
+import textwrap
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -36,6 +37,12 @@ def cell(text: str) -> str:
 def print_line(console: Console, text: str, style: str | None = None) -> None:
     """Print a text of unknown origin as it is: no markup, no highlights, no folding, nothing that a terminal obeys."""
     console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_note(console: Console, text: str) -> None:
+    """Print a sentence, folded between words to the width of a terminal; the lines after the first are set in."""
+    folded = textwrap.fill(text, console.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    print_line(console, folded if console.is_terminal else text)
 
 
 def checked(call: Callable[[], Value]) -> Value:

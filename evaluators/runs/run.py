@@ -26,7 +26,7 @@ from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.results_file import FailedTask, collect
-from eyechart.evaluators.runs.console import console, print_line
+from eyechart.evaluators.runs.console import console, print_line, print_note
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.table import caveat_lines, score_table
@@ -123,8 +123,9 @@ def execute(
                 raise unwritable(f"the results folder {folder}", error) from error
     output = console(quiet=not is_main)
     output.print(score_table(results, failed))
-    for line in [*caveat_lines(results), f"Results are in {folder}"]:
-        print_line(output, line)
+    for line in caveat_lines(results):
+        print_note(output, line)
+    print_line(output, f"Results are in {folder}")
     # A report of no result would be an empty page.
     has_report = not is_main or not results or _write_report(folder, output, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
@@ -13,7 +14,14 @@ from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_B
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
-from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, plain_interval_note, repeat_rows, score_rows
+from eyechart.evaluators.results.score_rows import (
+    COLUMNS,
+    interval_notes,
+    labels_at_chance,
+    plain_interval_note,
+    repeat_rows,
+    score_rows,
+)
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import cell
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -25,36 +33,37 @@ _ASKED_FOR = (WITHOUT_BLIND, GRADES)
 
 
 def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask]) -> Table:
-    """Lay out a run.
+    """Lay out a run: a line with task and data, and below it a line for each score.
+
+    The numbers keep their width, so that on a narrow terminal the names are folded, never a number.
 
     Args:
         evaluations: The tasks that finished.
         failed: Those that did not.
     """
-    table = Table(title=cell(_title(evaluations)), title_justify="left")
-    table.add_column("task", no_wrap=True)
-    table.add_column("data")
-    table.add_column(COLUMNS[0])
+    table = Table(title=cell(_title(evaluations)), title_justify="left", box=box.HORIZONTALS, pad_edge=False)
+    table.add_column(COLUMNS[0], overflow="fold")
     for name in COLUMNS[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name.replace(" level", ""), justify="right", no_wrap=True)
     groups = len(evaluations) <= _WITH_BREAKDOWN
     for evaluation in evaluations:
         data = f"{evaluation.dataset} ({', '.join([evaluation.split, *_extent(evaluation)])})"
-        name = evaluation.task
-        for cells in _rows(evaluation, groups):
-            table.add_row(name, *map(cell, (data, *cells)))
-            name = data = ""
+        table.add_row(f"[bold]{cell(evaluation.task)}[/bold] on {cell(data)}")
+        for label, *numbers in _rows(evaluation, groups):
+            table.add_row(*map(cell, (f"  {label}", *numbers)))
         table.add_section()
     for failure in failed:
         reason = next(iter(failure.error.splitlines()), "")
-        table.add_row(failure.task, failure.dataset, f"[red]failed:[/red] {cell(reason)}")
+        table.add_row(
+            f"[bold]{cell(failure.task)}[/bold] on {cell(failure.dataset)}\n[red]failed:[/red] {cell(reason)}"
+        )
     return table
 
 
 def _extent(evaluation: Evaluation) -> Iterator[str]:
     """Whether the data are synthetic, else how many of the official items they are; nothing where that is not known."""
     if evaluation.settings["data"]["is_mini"]:
-        yield "mini"
+        yield "synthetic"
     if (sample := evaluation.settings.get(SAMPLE)) is not None:
         yield f"sample of {sample['n']:,} from {sample['of']:,}"
         return
@@ -71,6 +80,11 @@ def _asked(evaluation: Evaluation) -> int:
 def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     """What the reader of the table has to know: private answers, items left out, mini data."""
     lines = [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
+    at_chance = [
+        f"{e.task}: {' / '.join(labels)}" for e in evaluations if e.scores and (labels := labels_at_chance(e.scores))
+    ]
+    if at_chance:
+        lines.append(f"No better than chance, by the 95 % interval: {'; '.join(at_chance)}.")
     if len(evaluations) > _WITH_BREAKDOWN:
         lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
@@ -156,15 +170,16 @@ def _not_to_be_submitted(evaluation: Evaluation) -> str:
 
 
 def _other_ways(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Names of the variants that the table does not show, for each task."""
+    """Names of the variants that the table does not show, in one line for tasks that have the same."""
     names: dict[str, dict[str, None]] = {}
     for evaluation in evaluations:
         others = [name for name in evaluation.variants if name not in _ASKED_FOR]
         names.setdefault(evaluation.task, {}).update(dict.fromkeys(others))
+    tasks: dict[str, list[str]] = {}
+    for task, ways in names.items():
+        tasks.setdefault(", ".join(ways), []).append(task)
     return [
-        f"{task}: alternative scorings ({', '.join(others)}): see results.json."
-        for task, others in names.items()
-        if others
+        f"{', '.join(alike)}: alternative scorings ({ways}): see results.json." for ways, alike in tasks.items() if ways
     ]
 
 

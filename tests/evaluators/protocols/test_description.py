@@ -6,6 +6,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.runs.table import caveat_lines, score_table
+from tests.evaluators.table_rows import table_rows
 
 DIMENSIONS = ("completeness", "preciseness", "relevance")
 GOLDEN = ["The image is dark and noisy.", "A sharp image with vivid colors.", "It is blurry.", ""]
@@ -120,8 +121,7 @@ def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table
 
 def test_the_table_shows_sum_and_dimensions(described):
     found = run(described, judge=lambda messages, n: ["Score: 1"] * n)
-    columns = [list(column.cells) for column in score_table([found], []).columns]
-    rows = dict(zip(columns[2], zip(columns[3], columns[6], strict=True), strict=True))
+    rows = {row["score"]: (row["value"], row["n"]) for row in table_rows(score_table([found], []))}
     assert rows["sum of three (0 to 6)"] == ("3.000", "3")
     assert rows["  completeness"] == rows["  preciseness"] == rows["  relevance"] == ("1.000", "3")
 

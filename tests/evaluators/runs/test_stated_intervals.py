@@ -19,6 +19,7 @@ from eyechart.evaluators.runs.table import caveat_lines, score_table
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
 from tests.evaluators.finished_runs import write
+from tests.evaluators.table_rows import table_rows
 
 NAMES = [task.name for task in TASKS]
 CHOICES = [task.name for task in TASKS if task.protocol.kind == "multiple choice"]
@@ -64,19 +65,6 @@ def made(name: str, sample: int | None = None) -> list[Evaluation]:
     return with_averages([evaluator(name).run(FunctionBackend(reply), one, sample=sample) for one in loaded])
 
 
-def cells(evaluations: Sequence[Evaluation]) -> list[dict[str, str]]:
-    """The table's rows, the task in each."""
-    columns = score_table(evaluations, []).columns
-    rows = [
-        dict(zip((str(one.header) for one in columns), map(str, row), strict=True))
-        for row in zip(*(one.cells for one in columns), strict=True)
-    ]
-    task = ""
-    for row in rows:
-        row["task"] = task = row["task"] or task
-    return rows
-
-
 def names(line: str, task: str, score: str) -> bool:
     """Whether a line is about a score of a task, or of a group, as the table calls it."""
     group, _, label = score.strip().rpartition(": ")
@@ -96,7 +84,7 @@ def check(evaluations: Sequence[Evaluation]) -> None:
     of_kinds = {kind: [line for line in lines if words.lower() in line.lower()] for kind, words in KINDS.items()}
     reasons = [line for line in lines if line.startswith("No interval")]
     rest = next((line for line in lines if line.startswith(REST)), "")
-    for row in cells(evaluations):
+    for row in table_rows(score_table(evaluations, [])):
         task, score, has_interval = row["task"], row["score"], bool(row["95 % interval"])
         if not re.match(r"-?[\d.]+", row["value"]):
             continue
@@ -135,7 +123,7 @@ def test_samples(task: str) -> None:
 @pytest.mark.parametrize("task", TEXTS)
 def test_repeats(task: str) -> None:
     found = evaluator(task).run(Drawn(), load_data(get_task(task), is_mini=True), repeats=3)
-    assert any("mean ± SD" in row["score"] for row in cells([found]))
+    assert any("mean ± SD" in row["score"] for row in table_rows(score_table([found], [])))
     check([found])
 
 
