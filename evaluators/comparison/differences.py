@@ -7,26 +7,21 @@ Holm's correction is over all tests of a comparison.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eyechart.evaluators.comparison.image_rankings import pool_correlations, shared_pools
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
-from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pool_replicates
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.statistics.bootstrap import (
-    bootstrap_correlations,
-    bootstrap_mean,
-    bootstrap_plcc_pairs,
-    part_generator,
-)
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_mean, bootstrap_plcc_columns, part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, percentile_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
@@ -185,10 +180,9 @@ def _ranking_differences(
     place: tuple[str, str, str], first: ItemScores, second: ItemScores, seed: int
 ) -> Iterator[Difference]:
     """Of the correlations of images that were ranked from pairs; the images of a pool are resampled, or small pools."""
-    pools = [pool for pool in first.ranked if second.ranked.get(pool, {}).keys() == first.ranked[pool].keys()]
-    runs = (first, second)
+    pools = shared_pools((first, second))
     for key in _TESTS if pools else ():
-        one, other = (_of_rankings(key, [(pool, run.ranked[pool]) for pool in pools], place, run, seed) for run in runs)
+        one, other = pool_correlations(key, pools, (first, second), "/".join(place), seed)
         n = sum(len(first.ranked[pool]) for pool in pools)
         empty = Difference(
             *place, key, spec(key).label, n, first=one.value, second=other.value, difference=one.value - other.value
@@ -198,44 +192,6 @@ def _ranking_differences(
             yield replace(empty, interval=test.interval, p_value=test.p_value, test=f"paired bootstrap over {one.of}")
         except ScoringError as error:
             yield replace(empty, note=str(error))
-
-
-@dataclass(frozen=True)
-class _Correlation:
-    """Of images that were ranked in pools."""
-
-    value: float
-    """The mean over the pools."""
-    replicates: _Values
-    """Of it, the same resamples for all runs."""
-    units: int
-    of: str
-    """What the units are: "images", or "pools" where these are small."""
-
-
-def _of_rankings(
-    key: str,
-    pools: Sequence[tuple[str, Mapping[str, tuple[float, float]]]],
-    place: tuple[str, str, str],
-    run: ItemScores,
-    seed: int,
-) -> _Correlation:
-    compute, side = {"srcc": (srcc, 0), "plcc": (plcc, 1)}[key]
-    values, replicates = [], []
-    sizes = [len(images) for _, images in pools]
-    for pool, images in pools:
-        scores, quality = zip(*(images[name] for name in sorted(images)), strict=True)
-        try:
-            values.append(compute(scores, quality))
-        except ScoringError:
-            values.append(math.nan)
-        rng = part_generator(seed, "/".join((*place, pool)))
-        replicates.append(bootstrap_correlations(scores, quality, rng)[side])
-    settings = replace(run.pooling, seed=seed)
-    value = float(mean_over_pools(np.array(values)[:, None], sizes, settings)[0])
-    if min(sizes) >= FEW_UNITS:
-        return _Correlation(value, mean_over_pools(replicates, sizes, settings), sum(sizes), "images")
-    return _Correlation(value, pool_replicates(values, sizes, settings), len(pools), "pools")
 
 
 def _judged_difference(
@@ -274,7 +230,7 @@ def _plcc_difference(
     empty: Difference, a: _Values, b: _Values, human: Sequence[float], rng: np.random.Generator
 ) -> Difference:
     test = williams(a, b, human)
-    replicates = bootstrap_plcc_pairs(a, b, human, rng)
+    replicates = bootstrap_plcc_columns([a, b], human, rng)
     first, second = plcc(a, human), plcc(b, human)
     found = replace(empty, first=first, second=second, difference=first - second)
     interval = percentile_interval(replicates[0] - replicates[1], len(a))

@@ -1,5 +1,6 @@
 """What every item gave in a run: the columns of its predictions that its scores are made of."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
@@ -33,7 +34,7 @@ class ItemScores:
     clusters: Mapping[str, str | None] = field(default_factory=dict)
     """What each item shares with others, such as its image; without items that share nothing that is known."""
     ranked: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
-    """Of pairs: the score and the human quality of each image, by pool and image."""
+    """Of pairs: the score and the human quality of each image, by pool and image; nan where a pool has no ranking."""
     pooling: PairSettings = field(default_factory=PairSettings)
     """Of pairs: how correlations are averaged over pools."""
     is_averaged: bool = False
@@ -94,7 +95,7 @@ def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
 
 
 def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tuple[float, float]]]:
-    """The images' scores, as the result has them, with their quality; pools without a ranking are left out."""
+    """The images' scores, as the result has them, with their quality."""
     quality: dict[str, dict[str, float]] = {}
     for row in rows:
         for side in ("first", "second"):
@@ -102,9 +103,9 @@ def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tupl
     found = (result.scores or {}).get("scores") or {}
     by_pool = found if any(isinstance(value, Mapping) for value in found.values()) else {"": found}
     return {
-        pool: {image: (score, quality[pool][image]) for image, score in scores.items()}
+        pool: {image: (math.nan if score is None else score, quality[pool][image]) for image, score in scores.items()}
         for pool, scores in by_pool.items()
-        if scores and pool in quality and scores.keys() <= quality[pool].keys() and None not in scores.values()
+        if scores and pool in quality and scores.keys() <= quality[pool].keys()
     }
 
 

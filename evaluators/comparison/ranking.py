@@ -9,7 +9,12 @@ from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.metrics.scores import Unit, spec
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
-from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_correlations, part_generator
+from eyechart.metrics.scoring.statistics.bootstrap import (
+    RESAMPLES,
+    bootstrap_plcc_columns,
+    bootstrap_srcc_columns,
+    part_generator,
+)
 from eyechart.metrics.scoring.statistics.ranking import dyadic_replicates, places, rank_probabilities, share_replicates
 
 
@@ -96,8 +101,7 @@ def score_replicates(
 
     if spec(key).unit is Unit.CORRELATION:
         human = [first.references[item] for item in shared]
-        side = ("srcc", "plcc").index(key)
-        return np.stack([bootstrap_correlations(column, human, again())[side] for column in columns])
+        return {"srcc": bootstrap_srcc_columns, "plcc": bootstrap_plcc_columns}[key](columns, human, rng)
     if spec(key).unit is Unit.POINTS:
         judged = [list(zip(*column, strict=True)) for column in columns]
         divisor = len(judged[0]) if key == "mean" else 1

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare, compare_many
+from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.metrics.scoring.pair_ranking import rescale
 from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
 from tests.evaluators.finished_runs import answer, evaluated, write
@@ -79,6 +82,16 @@ def test_qualities_by_their_correlation(tmp_path: Path) -> None:
     assert ranking.runs[2].probabilities == pytest.approx((0, 0, 1), abs=0.01)
 
 
+def test_correlations_of_all_runs_are_of_the_same_resamples() -> None:
+    rng = np.random.default_rng(0)
+    human = {f"p{number}": float(number) for number in range(40)}
+    scores = {name: float(rng.normal()) for name in human}
+    # The second run sees all images the other way round.
+    runs = [ItemScores(human, {"srcc": {name: sign * x for name, x in scores.items()}}) for sign in (1, -1)]
+    one, other = score_replicates("srcc", runs, sorted(human), np.random.default_rng(1))
+    np.testing.assert_allclose(one, -other)
+
+
 def test_judged_texts(tmp_path: Path) -> None:
     scores = {"a": [[[2]] * 3] * 40, "b": [[[1]] * 3] * 40, "c": [[[0], [1], [1]]] * 40}
     runs = {name: descriptions(rounds) for name, rounds in scores.items()}
@@ -119,6 +132,52 @@ def test_rankings_from_pairs_are_compared_by_their_correlations(tmp_path: Path) 
         assert (found[key].first, found[key].second, found[key].n) == (pytest.approx(one), pytest.approx(other), 60)
         assert found[key].interval[0] > 0 and found[key].p_value < 0.01
         assert found[key].test == "paired bootstrap over images"
+
+
+def test_correlations_from_pairs_are_of_the_same_resamples(tmp_path: Path) -> None:
+    """The second run errs as the first does, only twice as much: their difference is far surer than either score."""
+    quality = np.arange(60.0)
+    noise = np.random.default_rng(0).normal(0, 8, 60)
+    runs = {
+        name: paired({f"i{k}": float(v) for k, v in enumerate(rescale(quality + factor * noise))})
+        for name, factor in (("a", 1), ("b", 2))
+    }
+    found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
+    for key, statistic in (("srcc", stats.spearmanr), ("plcc", stats.pearsonr)):
+        drawn = np.random.default_rng(1).integers(0, 60, (2000, 60))
+        gaps = [
+            statistic((quality + noise)[rows], quality[rows]).statistic
+            - statistic((quality + 2 * noise)[rows], quality[rows]).statistic
+            for rows in drawn
+        ]
+        # The tails are those of Student's t, hardly wider.
+        assert found[key].interval == pytest.approx(tuple(np.quantile(gaps, [0.025, 0.975])), abs=0.03)
+
+
+def in_pools(scores: dict[str, dict[str, float | None]], undefined: str) -> Any:
+    rows, table = [], {}
+    for pool, images in scores.items():
+        part = paired({name: value or 0.0 for name, value in images.items()})
+        rows += [row | {"id": f"{pool} {row['id']}", "pool": pool} for row in part.predictions]
+        table[pool] = images
+    settings = {"protocol": "paired_comparison", "undefined_pools": undefined}
+    made = paired({"i0": 0.0, "i1": 1.0}, predictions=rows, settings=settings)
+    return replace(made, scores={"accuracy_all": 0.5, "scores": table})
+
+
+@pytest.mark.parametrize(("undefined", "expected", "n"), [("leave_out", (1.0, -1.0), 25), ("zero", (1.0, -0.5), 50)])
+def test_pools_without_a_ranking_count_as_the_results_count_them(
+    tmp_path: Path, undefined: str, expected: tuple[float, float], n: int
+) -> None:
+    up = {f"i{k}": float(k) for k in range(25)}
+    down = {name: 24 - value for name, value in up.items()}
+    runs = {
+        "a": in_pools({"CSIQ": up, "LIVE": up}, undefined),
+        "b": in_pools({"CSIQ": down, "LIVE": dict.fromkeys(up)}, undefined),
+    }
+    found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
+    for key in ("srcc", "plcc"):
+        assert (found[key].first, found[key].second, found[key].n) == (*map(pytest.approx, expected), n)
 
 
 def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path) -> None:
