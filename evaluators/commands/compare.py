@@ -81,7 +81,7 @@ def _say_many(found: "ManyRuns") -> None:
     from rich.table import Table
 
     for ranking in found.rankings:
-        table = Table(title=cell(f"{ranking.task} on {ranking.dataset} ({ranking.split})"), title_justify="left")
+        table = Table(title=cell(ranking.title), title_justify="left")
         table.add_column("place", justify="right")
         table.add_column("run")
         for name in (ranking.score, *(f"rank {rank + 1}" for rank in range(len(found.runs)))):
@@ -161,7 +161,7 @@ def _say_notes(differences: "Sequence[Difference]") -> None:
     scores: dict[tuple[str, str], list[str]] = {}
     for one in differences:
         if one.note:
-            scores.setdefault((f"{one.task} on {one.dataset} ({one.split})", one.note), []).append(one.score)
+            scores.setdefault((one.title, one.note), []).append(one.score)
     for (place, note), names in scores.items():
         _say(f"{place}: {' and '.join(names)}: {note}")
 
@@ -170,8 +170,7 @@ def _say_flips(one: "Difference") -> None:
     for side, items in (("A", one.only_first), ("B", one.only_second)):
         if items:
             more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-            place = f"{one.task} on {one.dataset} ({one.split}): {one.score}"
-            _say(f"{place}: correct only in {side}: {', '.join(items[:_SHOWN])}{more}")
+            _say(f"{one.title}: {one.score}: correct only in {side}: {', '.join(items[:_SHOWN])}{more}")
 
 
 def _say(text: str) -> None:

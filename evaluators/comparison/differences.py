@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.evaluators.comparison.image_rankings import pool_correlations, shared_pools
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.metrics.score_spec import Unit
@@ -41,16 +42,9 @@ _FEW = f"there is no test, as there are fewer than {FEW_UNITS} units to resample
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(ComparedScore):
     """One score of one task in two runs."""
 
-    task: str
-    dataset: str
-    split: str
-    key: str
-    """Of the score in the table of scores, in whose unit all numbers are."""
-    score: str
-    """Its label."""
     n: int
     """Items in both runs."""
     first: float = math.nan

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.metrics.scores import Unit, spec
 from eyechart.metrics.scoring.inputs import FloatArray
@@ -31,15 +32,9 @@ class RankedRun:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(ComparedScore):
     """Runs by the headline of one task, the best first."""
 
-    task: str
-    dataset: str
-    split: str
-    key: str
-    score: str
-    """Label of the score."""
     n: int
     """Items that all runs have."""
     runs: tuple[RankedRun, ...]
