@@ -87,7 +87,10 @@ def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
     kind, words = about["kind"], KINDS[about["kind"]]
     is_share = kind.startswith(("wilson", "paired"))
     of = "images" if "dyadic" in kind else "clusters" if "cluster" in kind else "items" if is_share else "units"
-    return f"95 % {words}" if words.startswith("Wilson") else words.capitalize(), f" ({about['units']:,} {of})"
+    # Not `capitalize`, which would take the capitals of names away.
+    return f"95 % {words}" if words.startswith(
+        "Wilson"
+    ) else f"{words[:1].upper()}{words[1:]}", f" ({about['units']:,} {of})"
 
 
 def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:
