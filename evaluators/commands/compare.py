@@ -99,6 +99,7 @@ def _say_many(found: "ManyRuns") -> None:
             console().print(_table(pair))
     tests = [one for pair in found.pairs for one in pair.differences if not math.isnan(one.p_value)]
     _say(f"p (Holm): Holm-adjusted ({len(tests)} tests); flips: correct only in A / correct only in B")
+    _say_methods(found.pairs)
     for pair in found.pairs:
         _say_notes(pair.differences)
         for refused in pair.refused:
@@ -116,6 +117,7 @@ def _say_two(found: "Comparison") -> None:
         tests = sum(not math.isnan(one.p_value) for one in found.differences)
         adjusted = f"Holm-adjusted ({tests} test{'' if tests == 1 else 's'})"
         _say(f"p (Holm): {adjusted}; flips: correct only in A / correct only in B")
+    _say_methods([found])
     _say_notes(found.differences)
     for one in found.differences:
         _say_flips(one)
@@ -154,6 +156,13 @@ def _table(found: "Comparison") -> "Table":
             f"{one.n:,}",
         )
     return table
+
+
+def _say_methods(pairs: "Sequence[Comparison]") -> None:
+    from eyechart.evaluators.comparison.notes import method_lines, unread_lines
+
+    for line in (*method_lines([one for pair in pairs for one in pair.differences]), *unread_lines(pairs)):
+        _say(line)
 
 
 def _say_notes(differences: "Sequence[Difference]") -> None:

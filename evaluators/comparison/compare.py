@@ -9,7 +9,8 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.comparison.causes import Causes, find_causes
-from eyechart.evaluators.comparison.differences import Difference, corrected, differences
+from eyechart.evaluators.comparison.difference import Difference
+from eyechart.evaluators.comparison.differences import corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores
 from eyechart.evaluators.comparison.ranking import Ranking, rank_runs
 from eyechart.evaluators.comparison.settings import breaking_differences, setting_names

@@ -47,6 +47,11 @@ def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Cluster
     return Clusters.of(names or None, len(items))
 
 
+def n_unread(runs: Sequence[ItemScores], items: Sequence[str]) -> int:
+    """Of how many items no run says what they share with others, where they may share something."""
+    return sum(all(item in run.clusters and not run.clusters[item] for run in runs) for item in items)
+
+
 def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     """Read what each item gave.
 
