@@ -88,12 +88,17 @@ def _say_many(found: "ManyRuns") -> None:
             table.add_column(name, justify="right", no_wrap=True)
         for run in ranking.runs:
             tied = "=" if sum(other.place == run.place for other in ranking.runs) > 1 else ""
-            chances = (f"{100 * chance:.0f} %" for chance in run.probabilities)
+            chances = ("undefined" if math.isnan(chance) else f"{100 * chance:.0f} %" for chance in run.probabilities)
             table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score), *chances)
         console().print(table)
     if found.rankings:
-        _say("place: runs share one unless a paired test (Holm-adjusted p < 0.05) tells them apart")
+        counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in found.rankings}))
+        _say(
+            f"place: runs share one unless a paired test tells them apart (p < 0.05, Holm-adjusted over {counts} tests)"
+        )
         _say("rank 1, 2, ...: how often the run has this rank when the items are drawn again")
+    for task in found.unranked:
+        _say(f"not ranked: {task.title}: {task.reason}")
     for pair in found.pairs:
         if pair.differences:
             console().print(_table(pair))

@@ -10,7 +10,6 @@ Scandinavian Journal of Statistics, 1979.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -228,7 +227,7 @@ def _two_sided(differences: FloatArray) -> float:
     return min(1.0, 2 * (rarer + 1) / (len(defined) + 1))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: ArrayLike) -> list[float]:
     """Holm's correction: p-values that bound the chance of any false finding over all tests together.
 
     Args:

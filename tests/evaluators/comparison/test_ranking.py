@@ -17,7 +17,7 @@ from eyechart.evaluators.comparison.compare import compare, compare_many
 from eyechart.evaluators.comparison.items import ItemScores
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.metrics.scoring.pair_ranking import rescale
-from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
+from tests.evaluators.comparison.test_compare import call, choices, descriptions, qualities
 from tests.evaluators.finished_runs import answer, evaluated, write
 
 RIGHT = {"good": "1" * 90 + "0" * 10, "also": "1" * 88 + "0" * 12, "poor": "1" * 40 + "0" * 60}
@@ -54,6 +54,50 @@ def test_p_values_are_adjusted_over_all_pairs(three: list[Path]) -> None:
     assert [one.p_value for one in tests] == pytest.approx(raw)
     assert [one.p_holm for one in tests] == pytest.approx([raw[0], 3 * raw[1], 2 * raw[2]])
     assert [(pair.first, pair.second) for pair in found.pairs] == [("good", "also"), ("good", "poor"), ("also", "poor")]
+
+
+def test_places_are_adjusted_over_the_pairs_of_their_ranking(tmp_path: Path) -> None:
+    """Seven items apart: p = 2 / 2^7, below 0.05 over the three pairs of a ranking, above it over all six tests."""
+    runs = {"a": "1" * 7 + "0" * 13, "b": "0" * 20, "c": "0" * 20}
+    made = [
+        write(tmp_path / name, [choices(marks, model=name, split=split) for split in ("dev", "test")])
+        for name, marks in runs.items()
+    ]
+    found = compare_many(made)
+    raw = stats.binomtest(7, 7).pvalue
+    assert min(one.p_holm for pair in found.pairs for one in pair.differences) == pytest.approx(6 * raw)
+    assert 3 * raw < 0.05 < 6 * raw
+    for ranking in found.rankings:
+        assert [(run.run, run.place) for run in ranking.runs] == [("a", 1), ("b", 2), ("c", 2)]
+        assert ranking.tests == 3
+    shown = call(*made)
+    assert "place: runs share one unless a paired test tells them apart (p < 0.05, Holm-adjusted over 3 tests)" in shown
+    assert "p (Holm): Holm-adjusted (6 tests)" in shown
+
+
+def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
+    def whole(name: str) -> list[Any]:
+        average = evaluated("q_bench/assessment", "average", "test", settings={"protocol": "quality_assessment"})
+        return [
+            choices("1100", model=name),
+            choices("1100", model=name, dataset="own", first=8 if name == "c" else 0),
+            choices("1100" if name != "c" else "110", model=name, dataset="part"),
+            replace(average, model=name, scores={"srcc": 0.5}),
+            *([choices("1100", model=name, dataset="alone")] if name != "c" else []),
+        ]
+
+    made = [write(tmp_path / name, whole(name)) for name in "abc"]
+    found = compare_many(made, common=True)
+    place = "q_bench/perception on {} (dev)"
+    assert {one.title: one.reason for one in found.unranked} == {
+        place.format("own"): "not all runs can be compared: a with c, b with c",
+        place.format("part"): "not all runs have the same items, and scores of different items give no order",
+        "q_bench/assessment on average (test)": "it is an average of data sets, which are ranked one by one",
+        place.format("alone"): "it is not in c",
+    }
+    assert [one.title for one in found.rankings] == [place.format("llvisionqa")]
+    shown = call(*made, "--common", code=1)
+    assert f"not ranked: {place.format('alone')}: it is not in c" in shown
 
 
 def test_questions_about_one_image_are_drawn_together(tmp_path: Path) -> None:
