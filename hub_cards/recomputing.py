@@ -12,7 +12,7 @@ from eyechart.datasets_scripts.common.errors import DataError, MissingFileError,
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
 from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
-from eyechart.evaluators.evaluation.rescoring import rescore
+from eyechart.evaluators.evaluation.rescoring import Rescored, rescored
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number, without_nan
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
@@ -28,6 +28,8 @@ NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are taken as stored"
 LOCAL_OPTIONS = ("mm21_scores", "mm21_dir")
 """Settings of data sets that name files of one machine; the result's `mm21_quality` says which scores MM21 has."""
+_COLUMNS = ("correct", "circular_correct", "outcome", "consistent", "quality_score", "rank_score")
+"""What single items give, by which `eyechart compare` and the leaderboard compare models."""
 _SHOWN = 5
 """Discrepancies of a result that are listed; of others only the number is given."""
 
@@ -74,8 +76,10 @@ class Recomputing:
             with warnings.catch_warnings():
                 # The result holds what the run was warned of.
                 warnings.simplefilter("ignore")
-                expected = rescore(get_task(result.task), result, predictions)
-            found = _first(_differences(result.scores, without_nan(expected), "scores"))
+                expected = rescored(get_task(result.task), result, predictions)
+            found = _first(_differences(result.scores, without_nan(expected.scores), "scores"))
+            # Where scores differ, so do the items that they are made of.
+            found = found or _first(_column_differences(expected))
         except DataError as error:
             found = (f"its predictions cannot be scored: {error.reason}",)
         rows = None if self.data_dirs is None else release_rows(result, self.data_dirs)
@@ -104,6 +108,17 @@ class Recomputing:
         found = _first(_differences(average.scores, without_nan(expected), "scores"))
         unchecked = next((check.unchecked for check in checks if check.unchecked), "")
         return Check(found, unchecked, all(check.release for check in checks))
+
+
+def _column_differences(expected: Rescored) -> Iterator[str]:
+    """Columns of single items that are not what their replies give, of which paired tests are made."""
+    # Earlier versions wrote fewer columns.
+    written = [name for name in _COLUMNS if any(row[name] is not None for row, _ in expected.items)]
+    for row, item in expected.items:
+        for name in written:
+            if name in item and not _are_equal(row[name], without_nan(item[name])):
+                where = f"item {brief(row['id'])} ({brief(row['pass'])})"
+                yield f"{where}: {name} is {brief(row[name])}; its reply gives {brief(item[name])}"
 
 
 def judge_of(result: TaskResult) -> str:

@@ -81,24 +81,30 @@ def _say_many(found: "ManyRuns") -> None:
     from rich.table import Table
 
     for ranking in found.rankings:
-        table = Table(title=cell(f"{ranking.task} on {ranking.dataset} ({ranking.split})"), title_justify="left")
+        table = Table(title=cell(ranking.title), title_justify="left")
         table.add_column("place", justify="right")
         table.add_column("run")
         for name in (ranking.score, *(f"rank {rank + 1}" for rank in range(len(found.runs)))):
             table.add_column(name, justify="right", no_wrap=True)
         for run in ranking.runs:
             tied = "=" if sum(other.place == run.place for other in ranking.runs) > 1 else ""
-            chances = (f"{100 * chance:.0f} %" for chance in run.probabilities)
+            chances = ("undefined" if math.isnan(chance) else f"{100 * chance:.0f} %" for chance in run.probabilities)
             table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score), *chances)
         console().print(table)
     if found.rankings:
-        _say("place: runs share one unless a paired test (Holm-adjusted p < 0.05) tells them apart")
+        counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in found.rankings}))
+        _say(
+            f"place: runs share one unless a paired test tells them apart (p < 0.05, Holm-adjusted over {counts} tests)"
+        )
         _say("rank 1, 2, ...: how often the run has this rank when the items are drawn again")
+    for task in found.unranked:
+        _say(f"not ranked: {task.title}: {task.reason}")
     for pair in found.pairs:
         if pair.differences:
             console().print(_table(pair))
     tests = [one for pair in found.pairs for one in pair.differences if not math.isnan(one.p_value)]
     _say(f"p (Holm): Holm-adjusted ({len(tests)} tests); flips: correct only in A / correct only in B")
+    _say_methods(found.pairs)
     for pair in found.pairs:
         _say_notes(pair.differences)
         for refused in pair.refused:
@@ -116,6 +122,7 @@ def _say_two(found: "Comparison") -> None:
         tests = sum(not math.isnan(one.p_value) for one in found.differences)
         adjusted = f"Holm-adjusted ({tests} test{'' if tests == 1 else 's'})"
         _say(f"p (Holm): {adjusted}; flips: correct only in A / correct only in B")
+    _say_methods([found])
     _say_notes(found.differences)
     for one in found.differences:
         _say_flips(one)
@@ -156,12 +163,19 @@ def _table(found: "Comparison") -> "Table":
     return table
 
 
+def _say_methods(pairs: "Sequence[Comparison]") -> None:
+    from eyechart.evaluators.comparison.notes import method_lines, unread_lines
+
+    for line in (*method_lines([one for pair in pairs for one in pair.differences]), *unread_lines(pairs)):
+        _say(line)
+
+
 def _say_notes(differences: "Sequence[Difference]") -> None:
     """Each note once for all scores of a task that have it."""
     scores: dict[tuple[str, str], list[str]] = {}
     for one in differences:
         if one.note:
-            scores.setdefault((f"{one.task} on {one.dataset} ({one.split})", one.note), []).append(one.score)
+            scores.setdefault((one.title, one.note), []).append(one.score)
     for (place, note), names in scores.items():
         _say(f"{place}: {' and '.join(names)}: {note}")
 
@@ -170,8 +184,7 @@ def _say_flips(one: "Difference") -> None:
     for side, items in (("A", one.only_first), ("B", one.only_second)):
         if items:
             more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-            place = f"{one.task} on {one.dataset} ({one.split}): {one.score}"
-            _say(f"{place}: correct only in {side}: {', '.join(items[:_SHOWN])}{more}")
+            _say(f"{one.title}: {one.score}: correct only in {side}: {', '.join(items[:_SHOWN])}{more}")
 
 
 def _say(text: str) -> None:

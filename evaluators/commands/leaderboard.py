@@ -4,7 +4,7 @@ import datetime
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -80,15 +80,21 @@ def _print(outcome: "Outcome") -> None:
     for row in outcome.accepted:
         if row.check.unchecked:
             say(f"not recomputed {row.entry.source}, {row.board.name}: {row.check.unchecked}")
+    for note in outcome.notes:
+        say(f"to look at: {note}")
 
 
 def _write_outcome(file: Path, outcome: "Outcome") -> None:
-    report = {"rejected": list(map(asdict, outcome.rejected)), "replaced": list(map(asdict, outcome.replaced))}
+    report: dict[str, Any] = {
+        "rejected": list(map(asdict, outcome.rejected)),
+        "replaced": list(map(asdict, outcome.replaced)),
+    }
     report["not_recomputed"] = [
         {"entry": row.entry.source, "board": row.board.name, "reason": row.check.unchecked}
         for row in outcome.accepted
         if row.check.unchecked
     ]
+    report["to_look_at"] = outcome.notes
     try:
         write_whole(file, json.dumps(report, indent=2) + "\n")
     except OSError as error:

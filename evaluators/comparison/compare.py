@@ -1,6 +1,7 @@
 """Two runs or more, task by task."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
@@ -9,12 +10,13 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.comparison.causes import Causes, find_causes
-from eyechart.evaluators.comparison.differences import Difference, corrected, differences
+from eyechart.evaluators.comparison.difference import Difference
+from eyechart.evaluators.comparison.differences import corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores
-from eyechart.evaluators.comparison.ranking import Ranking, rank_runs
+from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
 from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
 from eyechart.evaluators.results.evaluation import AVERAGE
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,11 @@ class ManyRuns:
     runs: tuple[str, ...]
     """What they are called."""
     pairs: tuple[Comparison, ...]
-    """Each two of them; p-values are corrected over all."""
+    """Each two of them; `p_holm` is corrected over all scores, tasks and pairs."""
     rankings: tuple[Ranking, ...]
+    """Places by p-values that are corrected over the pairs of the ranking, as on the leaderboard."""
+    unranked: tuple[Unranked, ...]
+    """Tasks without one, and why."""
 
 
 def compare(
@@ -142,7 +147,7 @@ def compare_many(
 
     Returns:
         The comparison of each two, corrected over all of them, and a ranking by the headline of each task that all runs
-        have and that can be compared.
+        have and that can be compared, or why there is none.
 
     Raises:
         UsageError: As for `compare`; or there are fewer than two runs.
@@ -154,34 +159,52 @@ def compare_many(
     pairs = [_compare_runs(one, other, tasks, common, allowed, seed) for one, other in combinations(runs, 2)]
     adjusted = iter(corrected([one for pair in pairs for one in pair.differences]))
     pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
-    return ManyRuns(tuple(run.label for run in runs), tuple(pairs), tuple(_rankings(runs, pairs, seed)))
+    ranked = [_rank(key, runs, pairs, seed) for key in merged_keys(runs) if not tasks or key.task in tasks]
+    return ManyRuns(
+        tuple(run.label for run in runs),
+        tuple(pairs),
+        tuple(one for one in ranked if isinstance(one, Ranking)),
+        tuple(one for one in ranked if isinstance(one, Unranked)),
+    )
 
 
-def _rankings(runs: Sequence[Run], pairs: Sequence[Comparison], seed: int) -> Iterator[Ranking]:
-    """By the headline of each task of which every two runs were compared."""
-    for key, result in runs[0].tasks.items():
-        headline = result.headline_spec()
-        place = (key.task, key.dataset, key.split)
-        tests = [
-            one
-            for pair in pairs
-            for one in pair.differences
-            if headline is not None and (one.task, one.dataset, one.split, one.key) == (*place, headline.key)
-        ]
-        if headline is None or len(tests) < len(pairs):
-            continue
-        labels = [run.label for run in runs]
-        p_values = np.ones((len(runs), len(runs)))
-        scores: dict[int, float] = {}
-        for (i, j), one in zip(combinations(range(len(runs)), 2), tests, strict=True):
-            p_values[i, j] = p_values[j, i] = one.p_holm
-            scores |= {i: one.first, j: one.second}
-        items = [items_of(run, key) for run in runs]
-        common = set.intersection(*(set(one.values[headline.key]) for one in items))
-        if any(one.n != len(common) for one in tests):
-            # Scores of different items give no order.
-            continue
-        yield rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, items, seed)
+def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: int) -> Ranking | Unranked:
+    """By the headline of a task, where every two runs were compared by it."""
+    labels = [run.label for run in runs]
+    lacking = [run.label for run in runs if key not in run.tasks]
+    if lacking:
+        return Unranked(key.title, f"it is not in {' and '.join(lacking)}")
+    if key.dataset == AVERAGE:
+        return Unranked(key.title, "it is an average of data sets, which are ranked one by one")
+    headline = runs[0].tasks[key].headline_spec()
+    if headline is None:
+        return Unranked(key.title, "the task has no headline score")
+    refused = [pair for pair in pairs if any(one.title == key.title for one in pair.refused)]
+    if refused:
+        names = ", ".join(f"{pair.first} with {pair.second}" for pair in refused)
+        return Unranked(key.title, f"not all runs can be compared: {names}")
+    place = (key.task, key.dataset, key.split)
+    tests = [
+        one
+        for pair in pairs
+        for one in pair.differences
+        if (one.task, one.dataset, one.split, one.key) == (*place, headline.key)
+    ]
+    if len(tests) < len(pairs):
+        return Unranked(key.title, f"the items' scores do not give its headline, {headline.label}")
+    undefined = [one.note for one in tests if math.isnan(one.difference)]
+    if undefined:
+        return Unranked(key.title, f"a difference is undefined: {undefined[0]}")
+    items = [items_of(run, key) for run in runs]
+    n_common = len(set.intersection(*(set(one.values[headline.key]) for one in items)))
+    if any(one.n != n_common for one in tests):
+        return Unranked(key.title, "not all runs have the same items, and scores of different items give no order")
+    p_values = np.full((len(runs), len(runs)), np.nan)
+    scores: dict[int, float] = {}
+    for (i, j), one in zip(combinations(range(len(runs)), 2), tests, strict=True):
+        p_values[i, j] = one.p_value
+        scores |= {i: one.first, j: one.second}
+    return rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, items, seed)
 
 
 def check_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> None:

@@ -1,34 +1,31 @@
 """Paired tests of what the items gave in two runs.
 
-Shares by McNemar's exact test, with a bootstrap interval of the difference; shares of questions that have images in
-common by a test over clusters, of pairs by a dyadic test; a judge's scores and SRCC by a paired bootstrap; PLCC by
+Shares by McNemar's exact test, with Bonett and Price's interval of the difference; shares of questions that have images
+in common by a test over clusters, of pairs by a dyadic test; a judge's scores and SRCC by a paired bootstrap; PLCC by
 Williams' test, with a bootstrap interval.
 Holm's correction is over all tests of a comparison.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
+from eyechart.evaluators.comparison.difference import Difference
+from eyechart.evaluators.comparison.image_rankings import pool_correlations, shared_pools
+from eyechart.evaluators.comparison.items import ItemScores, n_unread, shared_clusters
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
-from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pool_replicates
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.statistics.bootstrap import (
-    bootstrap_correlations,
-    bootstrap_mean,
-    bootstrap_plcc_pairs,
-    part_generator,
-)
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_plcc_columns, part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
-from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, Interval, percentile_interval
+from eyechart.metrics.scoring.statistics.paired_shares import paired_share_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
 from eyechart.metrics.scoring.statistics.significance import (
     PairedTest,
@@ -42,38 +39,8 @@ from eyechart.metrics.scoring.statistics.significance import (
 _Values = NDArray[np.float64]
 _Rounds = Sequence[Rounds]
 """Of one item, for each dimension."""
+_MCNEMAR = "McNemar, exact"
 _FEW = f"there is no test, as there are fewer than {FEW_UNITS} units to resample"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One score of one task in two runs."""
-
-    task: str
-    dataset: str
-    split: str
-    key: str
-    """Of the score in the table of scores, in whose unit all numbers are."""
-    score: str
-    """Its label."""
-    n: int
-    """Items in both runs."""
-    first: float = math.nan
-    second: float = math.nan
-    difference: float = math.nan
-    """The first run's score less the second's."""
-    interval: tuple[float, float] = (math.nan, math.nan)
-    """95 % interval of the difference."""
-    p_value: float = math.nan
-    """Two-sided."""
-    test: str = "none"
-    only_first: tuple[str, ...] = ()
-    """Items that are correct only in the first run."""
-    only_second: tuple[str, ...] = ()
-    p_holm: float = math.nan
-    """Corrected for all tests of the comparison."""
-    note: str = ""
-    """What the reader has to know; why there is no test, where the difference is undefined."""
 
 
 def differences(
@@ -94,9 +61,16 @@ def differences(
         one, other = first.values[key], second.values[key]
         shared = [item for item in items if item in one and item in other]
         a, b = ([values[item] for item in shared] for values in (one, other))
-        empty = Difference(*place, key, f"{spec(key).label}{aside}", len(shared))
-        rng = part_generator(seed, "/".join((*place, key)))
         clusters = shared_clusters((first, second), shared)
+        empty = Difference(
+            *place,
+            key,
+            f"{spec(key).label}{aside}",
+            len(shared),
+            units=clusters.n_clusters,
+            n_unread=n_unread((first, second), shared),
+        )
+        rng = part_generator(seed, "/".join((*place, key)))
         try:
             if spec(key).unit is Unit.CORRELATION:
                 human = [first.references[item] for item in shared]
@@ -106,7 +80,7 @@ def differences(
             else:
                 right, also = (np.array(values, dtype=bool) for values in (a, b))
                 images = [first.images[item] for item in shared] if first.images else []
-                found.append(_share_difference(empty, right, also, shared, images, clusters, rng))
+                found.append(_share_difference(empty, right, also, shared, images, clusters))
         except ScoringError as error:
             found.append(replace(empty, note=str(error)))
     found += _ranking_differences(place, first, second, seed)
@@ -114,14 +88,14 @@ def differences(
 
 
 def _lacks_test(one: Difference) -> bool:
-    return math.isnan(one.p_value) and not math.isnan(one.difference) and not one.note
+    return not (one.has_test or math.isnan(one.difference) or one.note)
 
 
 def corrected(found: Sequence[Difference]) -> list[Difference]:
     """The same with p-values of Holm's correction over those that have one."""
-    tested = [one.p_value for one in found if not math.isnan(one.p_value)]
+    tested = [one.p_value for one in found if one.has_test]
     adjusted = iter(holm(tested) if tested else ())
-    return [one if math.isnan(one.p_value) else replace(one, p_holm=next(adjusted)) for one in found]
+    return [replace(one, p_holm=next(adjusted)) if one.has_test else one for one in found]
 
 
 def share_test(
@@ -148,7 +122,7 @@ def share_test(
     elif clusters.n_clusters < len(a):
         name, found = "clustered", clustered_mean_difference(a, b, clusters)
     else:
-        return "McNemar, exact", test
+        return _MCNEMAR, test
     # Never surer than if the items were independent; few images can make it so by chance.
     return name, replace(found, p_value=max(found.p_value, test.p_value))
 
@@ -160,82 +134,49 @@ def _share_difference(
     items: Sequence[str],
     images: Sequence[tuple[str, str]],
     clusters: Clusters,
-    rng: np.random.Generator,
 ) -> Difference:
     name, test = share_test(a, b, images, clusters)
-    interval = test.interval
-    if math.isnan(interval[0]):
-        found = percentile_interval(bootstrap_mean(a.astype(float) - b.astype(float), rng), len(items))
-        interval = found.low, found.high
+    if name == _MCNEMAR:
+        interval = paired_share_interval(a, b, clusters)
+    else:
+        units = len({image for pair in images for image in pair}) if images else clusters.n_clusters
+        interval = Interval(*test.interval, "constant" if math.isnan(test.interval[0]) else f"student-{name}", units)
     scale = spec(empty.key).high
-    return replace(
+    found = replace(
         empty,
         first=scale * float(a.mean()),
         second=scale * float(b.mean()),
         difference=scale * test.difference,
-        interval=(scale * interval[0], scale * interval[1]),
         p_value=test.p_value,
         test=name,
         only_first=tuple(item for item, x, y in zip(items, a, b, strict=True) if x and not y),
         only_second=tuple(item for item, x, y in zip(items, a, b, strict=True) if y and not x),
     )
+    return found.with_interval(interval.scaled(scale))
+
+
+def _bootstrapped(one: Difference, test: PairedTest, name: str, scale: float = 1.0) -> Difference:
+    """The same with what a paired bootstrap found: an interval, unless there are few units or all resamples agree."""
+    kind = "none" if math.isnan(test.p_value) else "constant" if math.isnan(test.interval[0]) else "bootstrap"
+    interval = Interval(*test.interval, kind, one.units).scaled(scale)
+    return replace(one, p_value=test.p_value, test=name).with_interval(interval)
 
 
 def _ranking_differences(
     place: tuple[str, str, str], first: ItemScores, second: ItemScores, seed: int
 ) -> Iterator[Difference]:
     """Of the correlations of images that were ranked from pairs; the images of a pool are resampled, or small pools."""
-    pools = [pool for pool in first.ranked if second.ranked.get(pool, {}).keys() == first.ranked[pool].keys()]
-    runs = (first, second)
+    pools = shared_pools((first, second))
     for key in _TESTS if pools else ():
-        one, other = (_of_rankings(key, [(pool, run.ranked[pool]) for pool in pools], place, run, seed) for run in runs)
+        one, other = pool_correlations(key, pools, (first, second), "/".join(place), seed)
         n = sum(len(first.ranked[pool]) for pool in pools)
-        empty = Difference(
-            *place, key, spec(key).label, n, first=one.value, second=other.value, difference=one.value - other.value
-        )
+        empty = Difference(*place, key, spec(key).label, n, one.value, other.value, one.value - other.value)
+        empty = replace(empty, units=one.units)
         try:
             test = paired_bootstrap(empty.difference, one.replicates - other.replicates, one.units)
-            yield replace(empty, interval=test.interval, p_value=test.p_value, test=f"paired bootstrap over {one.of}")
+            yield _bootstrapped(empty, test, f"paired bootstrap over {one.of}")
         except ScoringError as error:
             yield replace(empty, note=str(error))
-
-
-@dataclass(frozen=True)
-class _Correlation:
-    """Of images that were ranked in pools."""
-
-    value: float
-    """The mean over the pools."""
-    replicates: _Values
-    """Of it, the same resamples for all runs."""
-    units: int
-    of: str
-    """What the units are: "images", or "pools" where these are small."""
-
-
-def _of_rankings(
-    key: str,
-    pools: Sequence[tuple[str, Mapping[str, tuple[float, float]]]],
-    place: tuple[str, str, str],
-    run: ItemScores,
-    seed: int,
-) -> _Correlation:
-    compute, side = {"srcc": (srcc, 0), "plcc": (plcc, 1)}[key]
-    values, replicates = [], []
-    sizes = [len(images) for _, images in pools]
-    for pool, images in pools:
-        scores, quality = zip(*(images[name] for name in sorted(images)), strict=True)
-        try:
-            values.append(compute(scores, quality))
-        except ScoringError:
-            values.append(math.nan)
-        rng = part_generator(seed, "/".join((*place, pool)))
-        replicates.append(bootstrap_correlations(scores, quality, rng)[side])
-    settings = replace(run.pooling, seed=seed)
-    value = float(mean_over_pools(np.array(values)[:, None], sizes, settings)[0])
-    if min(sizes) >= FEW_UNITS:
-        return _Correlation(value, mean_over_pools(replicates, sizes, settings), sum(sizes), "images")
-    return _Correlation(value, pool_replicates(values, sizes, settings), len(pools), "pools")
 
 
 def _judged_difference(
@@ -250,15 +191,13 @@ def _judged_difference(
     one, other = (list(zip(*items, strict=True)) for items in (a, b))
     test = bootstrap_difference(one, other, SCALE, rng, clusters=clusters)
     divisor = len(one) if key == "mean" else 1
-    return replace(
+    found = replace(
         empty,
         first=summed_score(one, SCALE) / divisor,
         second=summed_score(other, SCALE) / divisor,
         difference=test.difference / divisor,
-        interval=(test.interval[0] / divisor, test.interval[1] / divisor),
-        p_value=test.p_value,
-        test="paired bootstrap",
     )
+    return _bootstrapped(found, test, "paired bootstrap", 1 / divisor)
 
 
 def _srcc_difference(
@@ -267,18 +206,18 @@ def _srcc_difference(
     test = bootstrap_srcc_difference(a, b, human, rng)
     first, second = srcc(a, human), srcc(b, human)
     found = replace(empty, first=first, second=second, difference=first - second)
-    return replace(found, interval=test.interval, p_value=test.p_value, test="paired bootstrap")
+    return _bootstrapped(found, test, "paired bootstrap")
 
 
 def _plcc_difference(
     empty: Difference, a: _Values, b: _Values, human: Sequence[float], rng: np.random.Generator
 ) -> Difference:
     test = williams(a, b, human)
-    replicates = bootstrap_plcc_pairs(a, b, human, rng)
+    replicates = bootstrap_plcc_columns([a, b], human, rng)
     first, second = plcc(a, human), plcc(b, human)
     found = replace(empty, first=first, second=second, difference=first - second)
     interval = percentile_interval(replicates[0] - replicates[1], len(a))
-    return replace(found, interval=(interval.low, interval.high), p_value=test.p_value, test="Williams")
+    return replace(found, p_value=test.p_value, test="Williams").with_interval(interval)
 
 
 _TESTS = {"srcc": _srcc_difference, "plcc": _plcc_difference}

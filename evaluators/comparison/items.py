@@ -1,5 +1,6 @@
 """What every item gave in a run: the columns of its predictions that its scores are made of."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_uppercase
@@ -33,7 +34,7 @@ class ItemScores:
     clusters: Mapping[str, str | None] = field(default_factory=dict)
     """What each item shares with others, such as its image; without items that share nothing that is known."""
     ranked: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
-    """Of pairs: the score and the human quality of each image, by pool and image."""
+    """Of pairs: the score and the human quality of each image, by pool and image; nan where a pool has no ranking."""
     pooling: PairSettings = field(default_factory=PairSettings)
     """Of pairs: how correlations are averaged over pools."""
     is_averaged: bool = False
@@ -44,6 +45,11 @@ def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Cluster
     """Which of some items belong together, as the first run says that knows; earlier versions wrote nothing of it."""
     names = [next((run.clusters[item] for run in runs if run.clusters.get(item)), None) for item in items]
     return Clusters.of(names or None, len(items))
+
+
+def n_unread(runs: Sequence[ItemScores], items: Sequence[str]) -> int:
+    """Of how many items no run says what they share with others, where they may share something."""
+    return sum(all(item in run.clusters and not run.clusters[item] for run in runs) for item in items)
 
 
 def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
@@ -94,7 +100,7 @@ def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
 
 
 def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tuple[float, float]]]:
-    """The images' scores, as the result has them, with their quality; pools without a ranking are left out."""
+    """The images' scores, as the result has them, with their quality."""
     quality: dict[str, dict[str, float]] = {}
     for row in rows:
         for side in ("first", "second"):
@@ -102,9 +108,9 @@ def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tupl
     found = (result.scores or {}).get("scores") or {}
     by_pool = found if any(isinstance(value, Mapping) for value in found.values()) else {"": found}
     return {
-        pool: {image: (score, quality[pool][image]) for image, score in scores.items()}
+        pool: {image: (math.nan if score is None else score, quality[pool][image]) for image, score in scores.items()}
         for pool, scores in by_pool.items()
-        if scores and pool in quality and scores.keys() <= quality[pool].keys() and None not in scores.values()
+        if scores and pool in quality and scores.keys() <= quality[pool].keys()
     }
 
 

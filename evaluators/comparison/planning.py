@@ -9,6 +9,7 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.comparison.compare import check_tasks, items_of
+from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.evaluators.comparison.differences import differences
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.evaluators.comparison.ranking import score_replicates
@@ -23,16 +24,9 @@ from eyechart.metrics.scoring.statistics.shares import clustered_variance
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a number of items shows in one task, and how many a difference needs."""
+class Plan(ComparedScore):
+    """What a number of items shows in the headline of one task, and how many a difference needs."""
 
-    task: str
-    dataset: str
-    split: str
-    key: str
-    """Of the task's headline, in whose unit differences are."""
-    score: str
-    """Its label."""
     n: int
     """Items that the runs have."""
     units: int

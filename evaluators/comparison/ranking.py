@@ -5,12 +5,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.metrics.scores import Unit, spec
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
-from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_correlations, part_generator
-from eyechart.metrics.scoring.statistics.ranking import dyadic_replicates, places, rank_probabilities, share_replicates
+from eyechart.metrics.scoring.statistics.bootstrap import (
+    RESAMPLES,
+    bootstrap_plcc_columns,
+    bootstrap_srcc_columns,
+    part_generator,
+)
+from eyechart.metrics.scoring.statistics.ranking import (
+    adjusted_pairs,
+    dyadic_replicates,
+    places,
+    rank_probabilities,
+    share_replicates,
+)
 
 
 @dataclass(frozen=True)
@@ -26,18 +38,22 @@ class RankedRun:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(ComparedScore):
     """Runs by the headline of one task, the best first."""
 
-    task: str
-    dataset: str
-    split: str
-    key: str
-    score: str
-    """Label of the score."""
     n: int
     """Items that all runs have."""
     runs: tuple[RankedRun, ...]
+    tests: int
+    """Paired tests that places rest on, over which their p-values are corrected (Holm)."""
+
+
+@dataclass(frozen=True)
+class Unranked:
+    """A task without a ranking."""
+
+    title: str
+    reason: str
 
 
 def rank_runs(
@@ -56,19 +72,22 @@ def rank_runs(
         names: What the runs are called, k of them.
         key: The score's key in the table of scores.
         scores: Of the runs, on the items that all have.
-        p_values: Of the paired tests of each two runs, corrected, shape (k, k).
+        p_values: Of the paired tests of each two runs, not corrected, shape (k, k), of which what is above the diagonal
+            counts; nan where there is no test.
         items: What the items gave in each run.
         seed: Seed of the bootstrap.
     """
     shared = sorted(set.intersection(*(set(one.values[key]) for one in items)))
     replicates = score_replicates(key, items, shared, part_generator(seed, "/".join((*place, key))))
     chances = rank_probabilities(replicates)
+    adjusted = adjusted_pairs(p_values)
     runs = [
         RankedRun(name, score, at, tuple(chance))
-        for name, score, at, chance in zip(names, scores, places(scores, p_values), chances.tolist(), strict=True)
+        for name, score, at, chance in zip(names, scores, places(scores, adjusted), chances.tolist(), strict=True)
     ]
     runs.sort(key=lambda run: (run.place, -run.score))
-    return Ranking(*place, key, spec(key).label, len(shared), tuple(runs))
+    tests = int(np.sum(~np.isnan(adjusted))) // 2
+    return Ranking(*place, key, spec(key).label, len(shared), tuple(runs), tests)
 
 
 def score_replicates(
@@ -96,8 +115,7 @@ def score_replicates(
 
     if spec(key).unit is Unit.CORRELATION:
         human = [first.references[item] for item in shared]
-        side = ("srcc", "plcc").index(key)
-        return np.stack([bootstrap_correlations(column, human, again())[side] for column in columns])
+        return {"srcc": bootstrap_srcc_columns, "plcc": bootstrap_plcc_columns}[key](columns, human, rng)
     if spec(key).unit is Unit.POINTS:
         judged = [list(zip(*column, strict=True)) for column in columns]
         divisor = len(judged[0]) if key == "mean" else 1

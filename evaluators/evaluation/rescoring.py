@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import count, islice
+from dataclasses import dataclass, replace
+from itertools import chain, count, islice
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.passes import MAIN
@@ -20,10 +20,27 @@ from eyechart.metrics.scoring.judging.lexical import LEXICAL
 _ROTATION = "rotation:"
 
 
+@dataclass(frozen=True)
+class Rescored:
+    """What predictions give."""
+
+    scores: dict[str, Any] | None
+    """What the metric returns; None where no answer is public."""
+    items: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...]
+    """Each prediction, with the columns that its reply gives."""
+
+
 def rescore(
     task: Task, result: TaskResult, predictions: Sequence[Mapping[str, Any]], *, read_again: bool = True
 ) -> dict[str, Any] | None:
-    """Compute a result's scores again.
+    """Compute a result's scores again; as `rescored`."""
+    return rescored(task, result, predictions, read_again=read_again).scores
+
+
+def rescored(
+    task: Task, result: TaskResult, predictions: Sequence[Mapping[str, Any]], *, read_again: bool = True
+) -> Rescored:
+    """Compute a result's scores again, and what each item gives.
 
     Args:
         task: The task of the result.
@@ -31,9 +48,6 @@ def rescore(
         predictions: Its rows of `predictions.parquet`.
         read_again: Whether replies are read again; otherwise, and where a judge other than `lexical` read them, what
             was read is taken from the columns.
-
-    Returns:
-        What the metric returns; None where no answer is public.
 
     Raises:
         DataError: The predictions give no scores.
@@ -44,11 +58,15 @@ def rescore(
         protocol = _protocol(task, result)
         if judge_name != LEXICAL:
             protocol, read_again = replace(protocol, judge=_NamedJudge(judge_name)), False
-        answered = [_rebuilt(rows, result) for rows in _by_item(predictions)]
+        by_item = _by_item(predictions)
+        answered = [_rebuilt(rows, result) for rows in by_item]
         if read_again:
             answered = _read_again(answered, protocol)
-        scores, sample = protocol.score(answered).scores, result.settings.get(SAMPLE)
-        return finite_scores(scores, sample) if scores is not None and sample is not None else scores
+        made, sample = protocol.score(answered), result.settings.get(SAMPLE)
+        scores = made.scores
+        if scores is not None and sample is not None:
+            scores = finite_scores(scores, sample)
+        return Rescored(scores, tuple(zip(chain.from_iterable(by_item), made.items, strict=True)))
     except (ScoringError, KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(f"the predictions of {result.task} give no scores: {error}") from error
 

@@ -54,6 +54,8 @@ class Outcome:
     """What stands on the boards."""
     replaced: list[Replacement] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What rows say of items that are not those of other entries, with board and model."""
 
 
 def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[str, str] | None = None) -> Outcome:
@@ -92,7 +94,7 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
         found += rows
         outcome.rejected += rejected
     _keep_newest(found, outcome)
-    _write(outcome.accepted, out)
+    outcome.notes = _write(outcome.accepted, out)
     return outcome
 
 
@@ -166,8 +168,8 @@ def _keep_newest(found: Sequence[BoardRow], outcome: Outcome) -> None:
     outcome.accepted = list(kept.values())
 
 
-def _write(accepted: Sequence[BoardRow], out: Path) -> None:
-    """Write everything aside, and move it to its place when it is whole."""
+def _write(accepted: Sequence[BoardRow], out: Path) -> list[str]:
+    """Write everything aside, and move it to its place when it is whole; gives the notes of the boards."""
     out.mkdir(parents=True, exist_ok=True)
     with workplace(out) as place:
         (place / BOARD_FOLDER).mkdir(parents=True)
@@ -175,11 +177,12 @@ def _write(accepted: Sequence[BoardRow], out: Path) -> None:
             (place / name).write_bytes((_PAGE / name).read_bytes())
         for file, results in _runs(accepted).items():
             (place / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
-        write_boards(accepted, place)
+        notes = write_boards(accepted, place)
         if (out / "results").exists():
             (out / "results").rename(place / "former")
         for name in ("results", *PAGE):
             (place / name).replace(out / name)
+    return notes
 
 
 def _runs(accepted: Sequence[BoardRow]) -> dict[str, Results]:

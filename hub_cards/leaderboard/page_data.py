@@ -14,7 +14,7 @@ from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
-from eyechart.hub_cards.leaderboard.paired import paired_p_values
+from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.scores import INTERVALS
@@ -30,20 +30,31 @@ def run_file(entry: Entry) -> str:
     return f"results/{entry.digest[:20]}.json"
 
 
-def write_boards(accepted: Sequence[BoardRow], out: Path) -> None:
-    """The list of boards, and a file for each, as a reader wants one at a time."""
+def write_boards(accepted: Sequence[BoardRow], out: Path) -> list[str]:
+    """Write the list of boards, and a file for each, as a reader wants one at a time.
+
+    Args:
+        accepted: What stands on them.
+        out: A folder with `BOARD_FOLDER`.
+
+    Returns:
+        What rows say of items that are not those of other entries, with board and model.
+    """
     by_board: dict[str, list[BoardRow]] = {board.name: [] for board in BOARDS}
     for row in accepted:
         by_board[row.board.name].append(row)
-    listed = []
+    listed, notes = [], []
     for board in BOARDS:
         rows = by_board[board.name]
         file = f"{BOARD_FOLDER}/{board.name.replace('/', '-')}.json"
-        (out / file).write_text(_json(_board(board, rows)), encoding="ascii")
+        shown = _board(board, rows)
+        (out / file).write_text(_json(shown), encoding="ascii")
+        notes += [f"{board.name}, {row['model']}: {note}" for row in shown["rows"] for note in row["test_notes"]]
         about = {name: getattr(board, name) for name in ("name", "benchmark", "title")}
         listed.append({**about, "models": len(rows), "file": file})
     index = {"schema": SCHEMA, "eyechart": metadata.version("eyechart"), "boards": listed}
     (out / INDEX).write_text(_json(index), encoding="ascii")
+    return notes
 
 
 def _json(value: Any) -> str:
@@ -83,12 +94,13 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     by_judge: dict[str, list[BoardRow]] = {}
     for row in rows:
         by_judge.setdefault(row.judge, []).append(row)
-    ranked: list[tuple[BoardRow, Rank]] = []
+    ranked: list[tuple[BoardRow, Rank, dict[str, Any]]] = []
     for same in by_judge.values():
-        scores = [_value(board.main, row) for row in same]
-        ranked += zip(same, ranks(scores, board.main, paired_p_values(same)), strict=True)
+        scores, tests = [_value(board.main, row) for row in same], paired_tests(same)
+        told = [{"tests": tests.n, "test_notes": notes} for notes in tests.notes]
+        ranked += zip(same, ranks(scores, board.main, tests.p_values), told, strict=True)
     ranked.sort(key=lambda one: (one[1].place, -(_value(board.main, one[0])[0] or 0), one[0].result.model))
-    return [_row(row, rank) for row, rank in ranked]
+    return [_row(row, rank) | told for row, rank, told in ranked]
 
 
 def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:

@@ -1,64 +1,134 @@
-"""Paired tests between the models of a board, of the answers that were handed in with the results."""
+"""Paired tests between the models of a board, of the answers that were handed in with the results.
+
+They are those of `eyechart compare`, on the same draws, so that both rank the same runs alike. Two models are tested on
+the items that both have where these are nearly all of either's. On other items, or where right answers differ, nothing
+says item by item which model is better: they are tested as models that met other items, from their intervals.
+"""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from scipy.special import ndtr
 
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.comparison.compare import items_of
 from eyechart.evaluators.comparison.differences import share_test
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.evaluation import AVERAGE
-from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.hub_cards.leaderboard.board_items import Disagreement, Part, board_items, compare_items
 from eyechart.hub_cards.leaderboard.entries import BoardRow
-from eyechart.metrics.scores import Unit
+from eyechart.metrics.scores import Unit, spec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.intervals import NORMAL
-from eyechart.metrics.scoring.statistics.significance import holm, paired_bootstrap
+from eyechart.metrics.scoring.statistics.ranking import adjusted_pairs
+from eyechart.metrics.scoring.statistics.significance import paired_bootstrap
+
+_NAMED = 3
+"""Models that a note names; of others only the number is given."""
 
 
-def paired_p_values(rows: Sequence[BoardRow]) -> FloatArray:
-    """p-values of the difference of each two models by the board's headline, corrected over all of them (Holm).
+@dataclass(frozen=True)
+class PairedTests:
+    """Tests of the difference of each two models of a board by its headline."""
+
+    p_values: FloatArray
+    """Corrected over all of them (Holm), shape (k, k), symmetric; 1 where models have answers but too few for a test;
+    nan where one of them has neither answers nor an interval."""
+    n: int
+    """Number of tests."""
+    notes: list[list[str]]
+    """Of each model, where its items differ from those of others and what follows."""
+
+
+def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
+    """Test each two models.
 
     Args:
         rows: k rows of one board.
-
-    Returns:
-        Shape (k, k), symmetric; where two models have no answers to the same items, from their intervals; nan where one
-        of them has none.
     """
+    entries = board_items(rows)
     found = np.full((len(rows), len(rows)), np.nan)
-    items = [_items(row) for row in rows]
-    key = rows[0].board.main.score.key if rows else ""
-    is_share = not rows or rows[0].board.main.score.unit in (Unit.FRACTION, Unit.PERCENT)
-    replicates = [None if is_share else _replicates(key, one) for one in items]
+    undecided = []
+    said: list[dict[str, list[str]]] = [{} for _ in rows]
+    replicates: dict[int, FloatArray] = {}
     for i, j in combinations(range(len(rows)), 2):
-        if not items[i] or [sorted(one.values[key]) for one in items[i]] != [
-            sorted(one.values[key]) for one in items[j]
-        ]:
-            continue
-        one, other = replicates[i], replicates[j]
-        try:
-            if one is None or other is None:
-                found[i, j] = _share_p_value(key, items[i][0], items[j][0])
-            else:
-                found[i, j] = paired_bootstrap(0.0, one - other, len(items[i][0].values[key])).p_value
-        except ScoringError:
-            continue
-    for i, j in combinations(range(len(rows)), 2):
-        if math.isnan(found[i, j]):
+        disagreement = compare_items(entries[i], entries[j])
+        for words in disagreement.words():
+            said[i].setdefault(words, []).append(rows[j].result.model)
+            said[j].setdefault(words, []).append(rows[i].result.model)
+        if disagreement.allows_test:
+            found[i, j] = _p_value(entries[i], entries[j], disagreement, replicates)
+            undecided += [(i, j), (j, i)] if math.isnan(found[i, j]) else []
+        else:
             found[i, j] = _unpaired(rows[i], rows[j])
-    tested = np.argwhere(~np.isnan(found)).tolist()
-    for (i, j), p_value in zip(tested, holm([found[i, j] for i, j in tested]) if tested else (), strict=True):
-        found[i, j] = found[j, i] = p_value
-    return found
+    adjusted = adjusted_pairs(found)
+    for pair in undecided:
+        adjusted[pair] = 1.0
+    notes = [[words.format(_listed(models)) for words, models in one.items()] for one in said]
+    for own, parts in zip(notes, entries, strict=True):
+        unread, n = sum(len(part.unread) for part in parts), sum(len(part.items) for part in parts)
+        if unread:
+            own.append(f"{unread:,} of {n:,} items count as independent, as no entry says which share an image")
+    return PairedTests(adjusted, int(np.sum(~np.isnan(found))), notes)
+
+
+def _listed(models: Sequence[str]) -> str:
+    more = len(models) - _NAMED
+    return ", ".join(models[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _p_value(
+    first: Sequence[Part], second: Sequence[Part], disagreement: Disagreement, replicates: dict[int, FloatArray]
+) -> float:
+    """Of the difference of two entries, by either's clusters the larger one; nan where there are too few items.
+
+    Args:
+        first: The parts of one.
+        second: Those of the other.
+        disagreement: Of both.
+        replicates: Of parts by `id`, so that each is resampled once.
+    """
+    try:
+        orders = [(first, second), (second, first)] if disagreement.regrouped else [(first, second)]
+        if spec(first[0].key).unit in (Unit.FRACTION, Unit.PERCENT):
+            return max(_share_p_value(one[0], other[0]) for one, other in orders)
+        if disagreement.regrouped or disagreement.shared < 1:
+            return max(_bootstrap_p_value(one, list(map(_gaps, one, other))) for one, other in orders)
+        for part in (*first, *second):
+            if id(part) not in replicates:
+                replicates[id(part)] = _replicates(part.key, part.place, [part.scores], part.names)[0]
+        gaps = [replicates[id(one)] - replicates[id(other)] for one, other in zip(first, second, strict=True)]
+        return _bootstrap_p_value(first, gaps)
+    except ScoringError:
+        return math.nan
+
+
+def _share_p_value(first: Part, second: Part) -> float:
+    """On the items that both have, in the first one's clusters."""
+    one, other, shared = first.scores, second.scores, sorted(first.items & second.items)
+    right, also = (np.array([of.values[first.key][item] for item in shared], dtype=bool) for of in (one, other))
+    images = [one.images[item] for item in shared] if one.images else []
+    return share_test(right, also, images, shared_clusters((one, other), shared))[1].p_value
+
+
+def _bootstrap_p_value(parts: Sequence[Part], gaps: Sequence[FloatArray]) -> float:
+    """From replicates of the difference in each part; the score is the mean over parts."""
+    units = len(set(parts[0].partition))
+    return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(parts[0].items), units).p_value
+
+
+def _gaps(first: Part, second: Part) -> FloatArray:
+    shared = sorted(first.items & second.items)
+    one, other = _replicates(first.key, first.place, [first.scores, second.scores], shared)
+    return one - other
+
+
+def _replicates(key: str, place: str, runs: Sequence[ItemScores], shared: Sequence[str]) -> FloatArray:
+    return score_replicates(key, runs, shared, part_generator(0, place))
 
 
 def _unpaired(one: BoardRow, other: BoardRow) -> float:
@@ -73,33 +143,3 @@ def _unpaired(one: BoardRow, other: BoardRow) -> float:
     (better, low), (worse, high) = ((a, first[0]), (b, second[1])) if a >= b else ((b, second[0]), (a, first[1]))
     deviation = math.hypot(better - low, high - worse) / NORMAL
     return float(2 * ndtr(-(better - worse) / deviation)) if deviation > 0 else math.nan
-
-
-def _items(row: BoardRow) -> list[ItemScores]:
-    """What the items of a result gave, for an average of each of its databases; empty without answers."""
-    result, run = row.result, row.entry.run
-    place = TaskKey(result.task, result.dataset, result.split)
-    keys = [key for key in run.tasks if key.task == place.task and key.dataset != AVERAGE]
-    try:
-        found = [items_of(run, key) for key in sorted(keys if place.dataset == AVERAGE else [place])]
-    except DataError:
-        return []
-    return found if all(row.board.main.score.key in one.values for one in found) else []
-
-
-def _share_p_value(key: str, one: ItemScores, other: ItemScores) -> float:
-    shared = sorted(one.values[key])
-    right, also = (np.array([of[item] for item in shared], dtype=bool) for of in (one.values[key], other.values[key]))
-    images = [one.images[item] for item in shared] if one.images else []
-    return share_test(right, also, images, shared_clusters((one, other), shared))[1].p_value
-
-
-def _replicates(key: str, items: Sequence[ItemScores]) -> FloatArray | None:
-    """Of one model's score, the mean over the databases of an average; the same resamples for every model."""
-    if not items:
-        return None
-    parts = [
-        score_replicates(key, [one], sorted(one.values[key]), part_generator(0, f"{key}/{number}"))[0]
-        for number, one in enumerate(items)
-    ]
-    return np.mean(parts, axis=0)

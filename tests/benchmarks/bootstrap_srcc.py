@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_srcc_pairs
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_srcc_columns
 from eyechart.metrics.scoring.statistics.intervals import percentile_interval
 
 RESAMPLES = 1000
@@ -61,7 +61,7 @@ def main() -> None:
         for ties in (False, True):
             x, y = scores(n, ties)
             both = seconds(lambda x=x, y=y: bootstrap_correlations(x, y, np.random.default_rng(0), RESAMPLES), 3)
-            pair = seconds(lambda x=x, y=y: bootstrap_srcc_pairs(x, -x, y, np.random.default_rng(0), RESAMPLES), 3)
+            pair = seconds(lambda x=x, y=y: bootstrap_srcc_columns([x, -x], y, np.random.default_rng(0), RESAMPLES), 3)
             scipy = seconds(lambda x=x, y=y: scipy_bootstrap(x, y), 1)[0] * RESAMPLES / SCIPY_RESAMPLES
             print(
                 f"n = {n:6,}, {'ties' if ties else 'no ties':7}: "

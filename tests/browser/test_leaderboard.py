@@ -123,6 +123,20 @@ def test_it_opens_without_errors_and_shows_every_board(open_page, console_errors
     screenshot(driver, "last_board")
 
 
+def test_tests_and_where_items_differ_are_said(open_page):
+    note = "another right answer to 1 item than <b>rival</b>: tested by intervals"
+
+    def change(index, boards):
+        for place, row in enumerate(boards[PERCEPTION.name]["rows"]):
+            row |= {"test_notes": [note] if place == 1 else [], "unchecked": ""}
+
+    driver = open_page(change=change)
+    assert [mark.text for mark in find(driver, "#table .mark")] == [note]
+    assert driver.find_element(By.ID, "marks").is_displayed()
+    # Twelve models have 66 pairs.
+    assert "(p < 0.05, Holm-adjusted over 66 tests)" in driver.find_element(By.ID, "legend").text
+
+
 def test_ranks_intervals_ties_and_links_are_shown(open_page, screenshot, space):
     driver = open_page()
     first, second, third = find(driver, "#table tbody tr:not(.reference)")[:3]

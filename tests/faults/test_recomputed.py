@@ -14,7 +14,12 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 KINDS = [one for one in WHOLE if one[1] in ("llvisionqa", "lldescribe", "spaq", "two_afc")]
 NAMED = "the score is named, with what the predictions give"
 UNSCORED = "the result is rejected, as its predictions cannot be scored"
+MARKED = "the item is named, with what its reply gives"
 COMPARED = "the item is named where the release is at hand"
+
+
+def mark_right(rows: list[dict[str, Any]]) -> None:
+    next(row for row in rows if row["correct"] is False)["correct"] = True
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +67,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "its predictions cannot be scored: the pre",
         ),
         row("a reply is another one", NAMED, None, put("text", "I would rather not say."), "scores.accuracy is 0."),
+        row("a wrong reply is marked as right", MARKED, None, mark_right, "item 'dev-mini"),
         row("a right answer is another one", NAMED, None, lambda rows: swap_answer(rows), "scores.accuracy is 0."),
         row(
             "a right answer is a letter that no option has",

@@ -146,12 +146,15 @@ function showBoard() {
   at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
   at("papers-label").hidden = !board.references.length;
   at("parts-label").hidden = !board.columns.some((column) => column.part);
-  at("marks").hidden = !board.rows.some((row) => row.precomputed || row.unchecked);
+  at("marks").hidden = !board.rows.some((row) => row.precomputed || row.unchecked || row.test_notes?.length);
   showJudges();
+  const tests = [...new Set(board.rows.map((row) => row.tests))].filter(Boolean);
+  const adjusted = tests.length ? ` (p < 0.05, Holm-adjusted over ${tests.join(" or ")} test${String(tests) === "1" ? "" : "s"})` : "";
   at("legend").textContent =
     `Ranked by ${board.columns[0].label}, ${board.task} on ${board.split}` +
     `${board.items ? ` (${board.items.toLocaleString("en")} items)` : ""}. Models share a rank (=) unless a paired ` +
-    "test of their answers tells them apart, or their intervals where there are no answers. Below a score stands its interval; the bar goes from " +
+    `test of their answers tells them apart${adjusted}, or their intervals where there are no answers. Below a score stands ` +
+    "its interval; the bar goes from " +
     "the lowest score of the board to the highest.";
   showSources();
   showSettings();

@@ -145,7 +145,7 @@ export class BoardTable {
     element.append(isReference ? make("td", { className: "rank" }, "paper") : rankCell(row));
     const name = named(row.model);
     if (row.model_url) name.replaceChildren(link(row.model, row.model_url));
-    const marks = [row.precomputed && "precomputed predictions", row.unchecked].filter(Boolean).map(mark);
+    const marks = [row.precomputed && "precomputed predictions", row.unchecked, ...(row.test_notes ?? [])].filter(Boolean).map(mark);
     element.append(make("th", { scope: "row", className: "model" }, name, ...marks));
     for (const column of this.columns) element.append(this.#scoreCell(row, column));
     element.append(make("td", {}, typeof row.n === "number" ? row.n.toLocaleString("en") : ""));

@@ -4,6 +4,7 @@ Randomness is a NumPy Generator that the caller seeds and passes in.
 """
 
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,57 +134,64 @@ def bootstrap_correlations(
     return found[0], found[1]
 
 
-def bootstrap_srcc_pairs(
-    first: ArrayLike, second: ArrayLike, references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+def bootstrap_srcc_columns(
+    columns: Sequence[ArrayLike], references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """Bootstrap replicates of the SRCC of two predictions of the same references, both on the same resamples.
+    """Bootstrap replicates of the SRCC of several predictions of the same references, all on the same resamples.
+
+    `bootstrap_correlations` draws others for each prediction, so its replicates tell nothing of a difference.
 
     Args:
-        first: Scores, shape (n,).
-        second: Other scores of the same items, shape (n,).
+        columns: Scores of k models, at least one, shape (k, n).
         references: Opinion scores, shape (n,).
         rng: Source of the draws.
         resamples: Number of resamples.
 
     Returns:
-        Replicates, shape (2, resamples); nan where a resample is constant.
+        Replicates, shape (k, resamples); nan where a resample is constant.
 
     Examples:
-        >>> rng = np.random.default_rng(0)
-        >>> found = bootstrap_srcc_pairs([1, 2, 3, 4], [9, 6, 5, 2], [1, 3, 4, 5], rng, resamples=2)
-        >>> found.round(6).tolist()
+        >>> columns = [[1, 2, 3, 4], [9, 6, 5, 2]]
+        >>> bootstrap_srcc_columns(columns, [1, 3, 4, 5], np.random.default_rng(0), resamples=2).round(6).tolist()
         [[1.0, 1.0], [-1.0, -1.0]]
     """
-    names = ("first", "second", "references")
-    columns = [check_numbers(name, values) for name, values in zip(names, (first, second, references), strict=True)]
-    n = check_lengths(**dict(zip(names, columns, strict=True)))
-    by_first, by_second, by_reference = (_Ranking(column) for column in columns)
+    scores, known = _checked(columns, references)
+    rankings, by_reference = [_Ranking(column) for column in scores], _Ranking(known)
 
     def score(block: FloatArray) -> FloatArray:
-        found = np.empty((2, len(block)))
+        found = np.empty((len(rankings), len(block)))
         for index, counts in enumerate(block):
             reference = by_reference.midranks(counts)
-            found[:, index] = [_srcc(ranking.midranks(counts), reference, counts) for ranking in (by_first, by_second)]
+            found[:, index] = [_srcc(ranking.midranks(counts), reference, counts) for ranking in rankings]
         return found
 
-    return score_resamples(score, n, rng, resamples)
+    return score_resamples(score, len(known), rng, resamples, len(rankings))
 
 
-def bootstrap_plcc_pairs(
-    first: ArrayLike, second: ArrayLike, references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+def bootstrap_plcc_columns(
+    columns: Sequence[ArrayLike], references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """Bootstrap replicates of the PLCC of two predictions of the same references; as `bootstrap_srcc_pairs`.
+    """Bootstrap replicates of the PLCC of several predictions; as `bootstrap_srcc_columns`.
 
     Examples:
-        >>> found = bootstrap_plcc_pairs([1, 2, 3], [3, 2, 1], [2, 4, 6], np.random.default_rng(1), resamples=2)
-        >>> found.round(6).tolist()
+        >>> rng = np.random.default_rng(1)
+        >>> bootstrap_plcc_columns([[1, 2, 3], [3, 2, 1]], [2, 4, 6], rng, resamples=2).round(6).tolist()
         [[1.0, 1.0], [-1.0, -1.0]]
     """
-    names = ("first", "second", "references")
-    columns = [check_numbers(name, values) for name, values in zip(names, (first, second, references), strict=True)]
-    n = check_lengths(**dict(zip(names, columns, strict=True)))
-    moments = [_moments(column, columns[2]) for column in columns[:2]]
-    return score_resamples(lambda block: np.stack([_weighted_plcc(rows, block) for rows in moments]), n, rng, resamples)
+    scores, known = _checked(columns, references)
+    moments = [_moments(column, known) for column in scores]
+
+    def score(block: FloatArray) -> FloatArray:
+        return np.stack([_weighted_plcc(rows, block) for rows in moments])
+
+    return score_resamples(score, len(known), rng, resamples, len(moments))
+
+
+def _checked(columns: Sequence[ArrayLike], references: ArrayLike) -> tuple[list[FloatArray], FloatArray]:
+    known = check_numbers("references", references)
+    scores = {f"columns[{place}]": check_numbers(f"columns[{place}]", one) for place, one in enumerate(columns)}
+    check_lengths(**scores, references=known)
+    return list(scores.values()), known
 
 
 class _Ranking:

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts
+from eyechart.metrics.scoring.statistics.significance import holm
 
 SIGNIFICANCE = 0.05
 """p-values below this tell two models apart."""
@@ -36,6 +37,26 @@ def places(scores: ArrayLike, p_values: ArrayLike) -> list[int]:
     values = np.asarray(scores, dtype=np.float64)
     better = (values[:, None] > values[None, :]) & (np.asarray(p_values, dtype=np.float64) < SIGNIFICANCE)
     return [1 + int(count) for count in better.sum(axis=0)]
+
+
+def adjusted_pairs(p_values: FloatArray) -> FloatArray:
+    """p-values of the difference of each two models, corrected over all of them (Holm).
+
+    Args:
+        p_values: Shape (k, k), of which what is above the diagonal counts; nan where there is no test.
+
+    Returns:
+        Shape (k, k), symmetric; nan where there is no test, and on the diagonal.
+
+    Examples:
+        >>> adjusted_pairs(np.array([[0, 0.01, 0.03], [0, 0, np.nan], [0, 0, 0]])).tolist()
+        [[nan, 0.02, 0.03], [0.02, nan, nan], [0.03, nan, nan]]
+    """
+    found = np.full_like(p_values, np.nan)
+    rows, columns = np.nonzero(np.triu(~np.isnan(p_values), 1))
+    if len(rows):
+        found[rows, columns] = found[columns, rows] = holm(p_values[rows, columns])
+    return found
 
 
 def rank_probabilities(replicates: FloatArray) -> FloatArray:

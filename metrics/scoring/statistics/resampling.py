@@ -39,23 +39,24 @@ def resampled_counts(n: int, rng: np.random.Generator, resamples: int) -> Iterat
 
 
 def score_resamples(
-    score: Callable[[FloatArray], FloatArray], n: int, rng: np.random.Generator, resamples: int
+    score: Callable[[FloatArray], FloatArray], n: int, rng: np.random.Generator, resamples: int, scores: int = 2
 ) -> FloatArray:
-    """Two scores of every resample, computed in threads where there are many items.
+    """Scores of every resample, computed in threads where there are many items.
 
     Args:
-        score: Takes counts of items, shape (rows, n), and returns its scores of each row, shape (2, rows). It runs in
-            several threads at once.
+        score: Takes counts of items, shape (rows, n), and returns its scores of each row, shape (scores, rows). It runs
+            in several threads at once.
         n: Number of items.
         rng: Source of the draws.
         resamples: Number of resamples.
+        scores: How many scores each resample has.
 
     Returns:
-        Scores, shape (2, resamples), the same for any number of threads.
+        Shape (scores, resamples), the same for any number of threads.
     """
     rows = max(_FEWEST_ROWS, _BLOCK // n)
     starts, drawing = iter(range(0, resamples, rows)), Lock()
-    found = np.empty((2, resamples))
+    found = np.empty((scores, resamples))
 
     def work() -> None:
         block = np.empty((min(rows, resamples), n))

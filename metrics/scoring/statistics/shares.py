@@ -37,7 +37,7 @@ class Clusters:
 
     Attributes:
         numbers: The cluster of each item, shape (n,), as whole numbers from 0 on.
-        are_known: False where that could not be read, and every item counts as a cluster.
+        are_known: False where that could not be read for some items, each of which counts as a cluster.
     """
 
     numbers: NDArray[np.int64]
@@ -66,7 +66,7 @@ class Clusters:
         number: dict[Any, int] = {}
         known = [_known_name(row, name) for row, name in enumerate(names)]
         found = [number.setdefault((row,) if name is None else name, len(number)) for row, name in enumerate(known)]
-        return cls(np.array(found, dtype=np.int64), are_known=any(name is not None for name in known))
+        return cls(np.array(found, dtype=np.int64), are_known=all(name is not None for name in known))
 
     @property
     def n_clusters(self) -> int:

@@ -10,7 +10,6 @@ Scandinavian Journal of Statistics, 1979.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +20,7 @@ from scipy.stats import t as student_t
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_srcc_pairs
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_srcc_columns
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, percentile_interval, student
 
 
@@ -188,7 +187,7 @@ def bootstrap_srcc_difference(
         (True, True, True)
     """
     difference = srcc(first, references) - srcc(second, references)
-    replicates = bootstrap_srcc_pairs(first, second, references, rng, resamples)
+    replicates = bootstrap_srcc_columns([first, second], references, rng, resamples)
     return paired_bootstrap(difference, replicates[0] - replicates[1], len(np.asarray(references)))
 
 
@@ -228,7 +227,7 @@ def _two_sided(differences: FloatArray) -> float:
     return min(1.0, 2 * (rarer + 1) / (len(defined) + 1))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: ArrayLike) -> list[float]:
     """Holm's correction: p-values that bound the chance of any false finding over all tests together.
 
     Args:

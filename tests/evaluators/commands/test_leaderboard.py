@@ -24,6 +24,7 @@ def test_build_accepts_and_says_where_the_space_is(tmp_path):
         "rejected": [],
         "replaced": [],
         "not_recomputed": [{"entry": "a", "board": PERCEPTION.name, "reason": NO_PREDICTIONS}],
+        "to_look_at": [],
     }
     assert f"not recomputed a, q_bench/perception: {NO_PREDICTIONS}" in done.output
     assert (tmp_path / "space" / "index.html").is_file()

@@ -84,7 +84,11 @@ def test_right_and_wrong_answers(compared: Any) -> None:
     assert one.only_first == ("q2", "q3", "q4", "q5", "q6", "q7") and one.only_second == ("q9",)
     assert one.difference == pytest.approx(5 / 12)
     assert one.p_value == pytest.approx(stats.binomtest(6, 7).pvalue) == one.p_holm
-    assert np.isnan(one.interval).all(), "twelve items are too few for a bootstrap"
+    # Bonett and Price (2012), Eq. 3: shares of 14, with one more in either cell that differs.
+    gained, lost = 7 / 14, 2 / 14
+    margin = stats.norm.ppf(0.975) * np.sqrt((gained + lost - (gained - lost) ** 2) / 14)
+    assert one.interval == pytest.approx((gained - lost - margin, gained - lost + margin))
+    assert (one.interval_kind, one.units) == ("paired-unread", 12)
     assert not found.refused and not found.only_in_one
 
 
@@ -110,6 +114,52 @@ def test_questions_that_share_images_are_tested_over_images(compared: Any) -> No
     assert compared([choices(first)], [choices(second, clusters)]).differences == (one,)
     (alone,) = compared([choices(first)], [choices(second)]).differences
     assert alone.test == "McNemar, exact" and alone.p_value < one.p_value
+
+
+def test_runs_that_do_not_know_their_clusters_are_named(tmp_path: Path) -> None:
+    clusters = [f"image {place // 2}" for place in range(40)]
+    known = choices("10" * 20, clusters, model="known")
+    older = [choices(marks * 20, model=model) for marks, model in (("11", "older"), ("01", "file"))]
+    a, b, c = (write(tmp_path / name, [run]) for name, run in zip("abc", (known, *older), strict=True))
+    said = "do not say which items share an image"
+    assert said not in call(a, b)
+    (line,) = [line for line in call(b, c).splitlines() if said in line]
+    assert line.startswith("q_bench/perception on llvisionqa (dev): accuracy: older and file do not say")
+    assert "40 of 40 items count as independent: intervals may be too narrow and p-values too small" in line
+    (line,) = [line for line in call(a, b, c).splitlines() if said in line]
+    assert "older and file do not say" in line
+    partly = choices("10" * 20, clusters, model="partly")
+    partly.predictions[7]["cluster"] = None
+    assert "1 of 40 items count as independent" in call(write(tmp_path / "d", [partly]), b)
+    # Pairs and qualities say what they share by their images.
+    images = [qualities([[1.0 * place, 0.0] for place in range(30)], range(30)) for _ in "ab"]
+    assert said not in call(*(write(tmp_path / f"q{place}", [run]) for place, run in enumerate(images)))
+
+
+def test_the_table_states_intervals_and_tests_as_that_of_a_run_does(tmp_path: Path) -> None:
+    def shown(*runs: Any) -> list[str]:
+        return call(*(write(tmp_path / f"{len(list(tmp_path.iterdir()))}", [run]) for run in runs)).splitlines()
+
+    place = "q_bench/perception on llvisionqa (dev): accuracy"
+    alone = [f"image {place}" for place in range(60)]
+    lines = shown(choices("110" * 20, alone), choices("100" * 20, alone))
+    assert f"p: McNemar's exact test: {place}." in lines
+    words = "95 % interval: Bonett and Price's interval of a difference of two shares of the same independent items"
+    assert f"{words}: {place} (60 items)." in lines
+    lines = shown(choices("110" * 20, alone[:30] * 2), choices("100" * 20, alone[:30] * 2))
+    assert f"p: t test over clusters, never below McNemar's p: {place}." in lines
+    words = "95 % interval: Student's t interval of a difference of means, from a cluster-robust variance"
+    assert f"{words}: {place} (30 clusters)." in lines
+    lines = shown(choices("1" * 20, ["a", "b", "c", "d"] * 5), choices("0" * 20, ["a", "b", "c", "d"] * 5))
+    words = "No interval, as the difference is the same in all resamples, clusters or pairs"
+    assert any(line.startswith(words) and line.endswith(f"{place} (4 clusters).") for line in lines)
+    rng = np.random.default_rng(0)
+    few = [qualities(rng.normal(size=(9, 2)).tolist(), range(9)) for _ in "ab"]
+    lines = shown(*few)
+    # Williams' test needs four items, and an interval 20.
+    assert "p: Williams' test: q_bench/assessment on koniq10k (test): PLCC." in lines
+    (line,) = [line for line in lines if line.startswith("No interval, as there are fewer than 20 units")]
+    assert line.endswith(": q_bench/assessment on koniq10k (test): PLCC (9 items).")
 
 
 def test_few_clusters_have_no_test(compared: Any) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare, compare_many
+from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.metrics.scoring.pair_ranking import rescale
-from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
+from tests.evaluators.comparison.test_compare import call, choices, descriptions, qualities
 from tests.evaluators.finished_runs import answer, evaluated, write
 
 RIGHT = {"good": "1" * 90 + "0" * 10, "also": "1" * 88 + "0" * 12, "poor": "1" * 40 + "0" * 60}
@@ -53,6 +56,50 @@ def test_p_values_are_adjusted_over_all_pairs(three: list[Path]) -> None:
     assert [(pair.first, pair.second) for pair in found.pairs] == [("good", "also"), ("good", "poor"), ("also", "poor")]
 
 
+def test_places_are_adjusted_over_the_pairs_of_their_ranking(tmp_path: Path) -> None:
+    """Seven items apart: p = 2 / 2^7, below 0.05 over the three pairs of a ranking, above it over all six tests."""
+    runs = {"a": "1" * 7 + "0" * 13, "b": "0" * 20, "c": "0" * 20}
+    made = [
+        write(tmp_path / name, [choices(marks, model=name, split=split) for split in ("dev", "test")])
+        for name, marks in runs.items()
+    ]
+    found = compare_many(made)
+    raw = stats.binomtest(7, 7).pvalue
+    assert min(one.p_holm for pair in found.pairs for one in pair.differences) == pytest.approx(6 * raw)
+    assert 3 * raw < 0.05 < 6 * raw
+    for ranking in found.rankings:
+        assert [(run.run, run.place) for run in ranking.runs] == [("a", 1), ("b", 2), ("c", 2)]
+        assert ranking.tests == 3
+    shown = call(*made)
+    assert "place: runs share one unless a paired test tells them apart (p < 0.05, Holm-adjusted over 3 tests)" in shown
+    assert "p (Holm): Holm-adjusted (6 tests)" in shown
+
+
+def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
+    def whole(name: str) -> list[Any]:
+        average = evaluated("q_bench/assessment", "average", "test", settings={"protocol": "quality_assessment"})
+        return [
+            choices("1100", model=name),
+            choices("1100", model=name, dataset="own", first=8 if name == "c" else 0),
+            choices("1100" if name != "c" else "110", model=name, dataset="part"),
+            replace(average, model=name, scores={"srcc": 0.5}),
+            *([choices("1100", model=name, dataset="alone")] if name != "c" else []),
+        ]
+
+    made = [write(tmp_path / name, whole(name)) for name in "abc"]
+    found = compare_many(made, common=True)
+    place = "q_bench/perception on {} (dev)"
+    assert {one.title: one.reason for one in found.unranked} == {
+        place.format("own"): "not all runs can be compared: a with c, b with c",
+        place.format("part"): "not all runs have the same items, and scores of different items give no order",
+        "q_bench/assessment on average (test)": "it is an average of data sets, which are ranked one by one",
+        place.format("alone"): "it is not in c",
+    }
+    assert [one.title for one in found.rankings] == [place.format("llvisionqa")]
+    shown = call(*made, "--common", code=1)
+    assert f"not ranked: {place.format('alone')}: it is not in c" in shown
+
+
 def test_questions_about_one_image_are_drawn_together(tmp_path: Path) -> None:
     runs = {}
     for name, marks in {"a": "1110" * 30, "b": "1011" * 30, "c": "0" * 120}.items():
@@ -77,6 +124,16 @@ def test_qualities_by_their_correlation(tmp_path: Path) -> None:
     assert ranking.key == "srcc" and [run.run for run in ranking.runs][2] == "poor"
     assert [run.place for run in ranking.runs] == [1, 1, 3]
     assert ranking.runs[2].probabilities == pytest.approx((0, 0, 1), abs=0.01)
+
+
+def test_correlations_of_all_runs_are_of_the_same_resamples() -> None:
+    rng = np.random.default_rng(0)
+    human = {f"p{number}": float(number) for number in range(40)}
+    scores = {name: float(rng.normal()) for name in human}
+    # The second run sees all images the other way round.
+    runs = [ItemScores(human, {"srcc": {name: sign * x for name, x in scores.items()}}) for sign in (1, -1)]
+    one, other = score_replicates("srcc", runs, sorted(human), np.random.default_rng(1))
+    np.testing.assert_allclose(one, -other)
 
 
 def test_judged_texts(tmp_path: Path) -> None:
@@ -119,6 +176,52 @@ def test_rankings_from_pairs_are_compared_by_their_correlations(tmp_path: Path) 
         assert (found[key].first, found[key].second, found[key].n) == (pytest.approx(one), pytest.approx(other), 60)
         assert found[key].interval[0] > 0 and found[key].p_value < 0.01
         assert found[key].test == "paired bootstrap over images"
+
+
+def test_correlations_from_pairs_are_of_the_same_resamples(tmp_path: Path) -> None:
+    """The second run errs as the first does, only twice as much: their difference is far surer than either score."""
+    quality = np.arange(60.0)
+    noise = np.random.default_rng(0).normal(0, 8, 60)
+    runs = {
+        name: paired({f"i{k}": float(v) for k, v in enumerate(rescale(quality + factor * noise))})
+        for name, factor in (("a", 1), ("b", 2))
+    }
+    found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
+    for key, statistic in (("srcc", stats.spearmanr), ("plcc", stats.pearsonr)):
+        drawn = np.random.default_rng(1).integers(0, 60, (2000, 60))
+        gaps = [
+            statistic((quality + noise)[rows], quality[rows]).statistic
+            - statistic((quality + 2 * noise)[rows], quality[rows]).statistic
+            for rows in drawn
+        ]
+        # The tails are those of Student's t, hardly wider.
+        assert found[key].interval == pytest.approx(tuple(np.quantile(gaps, [0.025, 0.975])), abs=0.03)
+
+
+def in_pools(scores: dict[str, dict[str, float | None]], undefined: str) -> Any:
+    rows, table = [], {}
+    for pool, images in scores.items():
+        part = paired({name: value or 0.0 for name, value in images.items()})
+        rows += [row | {"id": f"{pool} {row['id']}", "pool": pool} for row in part.predictions]
+        table[pool] = images
+    settings = {"protocol": "paired_comparison", "undefined_pools": undefined}
+    made = paired({"i0": 0.0, "i1": 1.0}, predictions=rows, settings=settings)
+    return replace(made, scores={"accuracy_all": 0.5, "scores": table})
+
+
+@pytest.mark.parametrize(("undefined", "expected", "n"), [("leave_out", (1.0, -1.0), 25), ("zero", (1.0, -0.5), 50)])
+def test_pools_without_a_ranking_count_as_the_results_count_them(
+    tmp_path: Path, undefined: str, expected: tuple[float, float], n: int
+) -> None:
+    up = {f"i{k}": float(k) for k in range(25)}
+    down = {name: 24 - value for name, value in up.items()}
+    runs = {
+        "a": in_pools({"CSIQ": up, "LIVE": up}, undefined),
+        "b": in_pools({"CSIQ": down, "LIVE": dict.fromkeys(up)}, undefined),
+    }
+    found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
+    for key in ("srcc", "plcc"):
+        assert (found[key].first, found[key].second, found[key].n) == (*map(pytest.approx, expected), n)
 
 
 def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Paired tests between the entries of a board."""
 
 import datetime
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +10,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eyechart.evaluators.comparison.compare import compare
+from eyechart.evaluators.comparison.compare import compare, compare_many
+from eyechart.evaluators.comparison.difference import Difference
+from eyechart.evaluators.comparison.ranking import Ranking
 from eyechart.hub_cards.leaderboard.boards.ranking import ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, read_entry
-from eyechart.hub_cards.leaderboard.paired import paired_p_values
+from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, write_boards
+from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.recomputing import Check
 from eyechart.metrics.scoring.statistics.significance import holm
-from tests.evaluators.comparison.test_compare import choices, qualities
+from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
 from tests.evaluators.comparison.test_ranking import RIGHT
 from tests.evaluators.finished_runs import write
-from tests.hub_cards.leaderboard.handed_in import board_named
+from tests.hub_cards.leaderboard.handed_in import board_named, put
 
 
 def board_rows(root: Path, board: str, runs: dict[str, Any], without: tuple[str, ...] = ()) -> list[BoardRow]:
@@ -38,7 +43,7 @@ def answers(**changes: str) -> dict[str, Any]:
 
 def test_they_are_those_of_compare(tmp_path: Path) -> None:
     rows = board_rows(tmp_path, "q_bench/perception", answers())
-    found = paired_p_values(rows)
+    found = paired_tests(rows).p_values
     pairs = [("good", "also"), ("good", "poor"), ("also", "poor")]
     raw = [compare(tmp_path / one, tmp_path / other).differences[0].p_value for one, other in pairs]
     assert [found[0, 1], found[0, 2], found[1, 2]] == pytest.approx(holm(raw))
@@ -50,7 +55,7 @@ def test_they_are_those_of_compare(tmp_path: Path) -> None:
 def test_models_with_the_same_mistakes_are_told_apart_where_intervals_overlap(tmp_path: Path) -> None:
     # Ten more items right, and none wrong that the other has right: intervals of 80 and 90 of 100 overlap.
     rows = board_rows(tmp_path, "q_bench/perception", answers(also="1" * 80 + "0" * 20, poor="1" * 79 + "0" * 21))
-    found = paired_p_values(rows)
+    found = paired_tests(rows).p_values
     assert found[0, 1] == pytest.approx(2 * stats.binomtest(10, 10).pvalue)
     scores = [[0.9, 0.826, 0.945], [0.8, 0.711, 0.867], [0.79, 0.7, 0.858]]
     assert [rank.place for rank in ranks(scores, rows[0].board.main, found)] == [1, 2, 2]
@@ -60,7 +65,7 @@ def test_models_with_the_same_mistakes_are_told_apart_where_intervals_overlap(tm
 
 
 def test_entries_without_answers_have_no_test(tmp_path: Path) -> None:
-    found = paired_p_values(board_rows(tmp_path, "q_bench/perception", answers(), without=("also",)))
+    found = paired_tests(board_rows(tmp_path, "q_bench/perception", answers(), without=("also",))).p_values
     assert np.isnan(found[1]).all() and np.isnan(found[:, 1]).all() and found[0, 2] < 1e-9
 
 
@@ -71,9 +76,146 @@ def test_correlations_by_a_paired_bootstrap(tmp_path: Path) -> None:
         name: qualities(np.column_stack([human + rng.normal(0, noise, 80), np.zeros(80)]).tolist(), human, model=name)
         for name, noise in (("good", 5), ("also", 6), ("poor", 300))
     }
-    found = paired_p_values(board_rows(tmp_path, "q_bench/assessment/koniq10k", runs))
+    found = paired_tests(board_rows(tmp_path, "q_bench/assessment/koniq10k", runs)).p_values
     assert found[0, 2] < 0.01 and found[1, 2] < 0.01 and found[0, 1] > 0.05
 
 
+def noisy(**noise: float) -> dict[str, Any]:
+    """Models whose predicted qualities are the human ones with noise of these deviations."""
+    rng = np.random.default_rng(1)
+    human = np.arange(60.0)
+    return {
+        name: qualities(np.column_stack([human + rng.normal(0, own, 60), np.zeros(60)]).tolist(), human, model=name)
+        for name, own in noise.items()
+    }
+
+
+def judged(**shares: float) -> dict[str, Any]:
+    """Models whose descriptions get 2 in this share of rounds, else 1."""
+    rng = np.random.default_rng(2)
+    return {
+        name: replace(descriptions((1 + (rng.random((40, 3, 5)) < share)).tolist()), model=name)
+        for name, share in shares.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("board", "runs"),
+    [
+        ("q_bench/perception", answers(also="1" * 80 + "0" * 20)),
+        ("q_bench/perception", {"a": choices("1" * 27 + "0" * 13), "b": choices("1" * 20 + "0" * 20)}),
+        ("q_bench/assessment/koniq10k", noisy(a=4, b=9, c=11, d=12, e=40, f=42)),
+        ("q_bench/description", judged(a=0.9, b=0.8, c=0.7, d=0.68, e=0.3)),
+    ],
+)
+def test_a_board_and_compare_find_the_same_places(tmp_path: Path, board: str, runs: dict[str, Any]) -> None:
+    # A second task of each run, whose tests have no part in this ranking.
+    made = {name: [replace(run, model=name), choices("1100", model=name, task="own")] for name, run in runs.items()}
+    rows = board_rows(tmp_path, board, made)
+    ranking = compare_many([tmp_path / name for name in made]).rankings[0]
+    for row in rows:
+        (score,) = [one.score for one in ranking.runs if one.run == row.result.model]
+        put(row.result.scores, row.board.main.name.split("."), score)
+    written = {row["model"]: row for row in written_board(rows, tmp_path / "out")}
+    assert {name: row["rank"] for name, row in written.items()} == {one.run: one.place for one in ranking.runs}
+    pairs = len(runs) * (len(runs) - 1) // 2
+    assert ranking.tests == pairs and all(row["tests"] == pairs for row in written.values())
+    assert paired_tests(rows).p_values[np.triu_indices(len(rows), 1)] == pytest.approx(
+        holm([one.p_value for one in headline_tests(tmp_path, made, ranking)])
+    )
+
+
+def headline_tests(root: Path, runs: dict[str, Any], ranking: Ranking) -> list[Difference]:
+    return [
+        one
+        for pair in compare_many([root / name for name in runs]).pairs
+        for one in pair.differences
+        if (one.title, one.key) == (ranking.title, ranking.key)
+    ]
+
+
+def written_board(rows: list[BoardRow], out: Path) -> list[dict[str, Any]]:
+    (out / BOARD_FOLDER).mkdir(parents=True)
+    said = write_boards(rows, out)
+    found = json.loads((out / BOARD_FOLDER / f"{rows[0].board.name.replace('/', '-')}.json").read_text())
+    rows_of = [(row["model"], note) for row in found["rows"] for note in row["test_notes"]]
+    assert said == [f"{rows[0].board.name}, {model}: {note}" for model, note in rows_of]
+    return found["rows"]
+
+
+def images(n: int = 100, of: int = 1) -> list[str]:
+    """Each image with this many questions."""
+    return [f"image {place // of}" for place in range(n)]
+
+
+def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path) -> None:
+    runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
+    runs["also"].predictions[-1]["id"] = "renamed"
+    rows = board_rows(tmp_path, "q_bench/perception", runs)
+    found = paired_tests(rows)
+    raw = [
+        compare(tmp_path / one, tmp_path / other, common=True).differences[0].p_value
+        for one, other in (("good", "also"), ("good", "poor"), ("also", "poor"))
+    ]
+    assert found.p_values[np.triu_indices(3, 1)] == pytest.approx(holm(raw))
+    tested = "tested on the 99.00 % of the items in common with"
+    assert found.notes == [[f"{tested} also"], [f"{tested} good, poor"], [f"{tested} also"]]
+    assert written_board(rows, tmp_path / "out")[0]["test_notes"]
+
+
+def test_entries_on_other_items_have_no_paired_test(tmp_path: Path) -> None:
+    runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
+    for row in runs["also"].predictions[:2]:
+        row["id"] = f"other {row['id']}"
+    found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
+    # These results have no interval either.
+    assert np.isnan(found.p_values[0, 1]) and np.isnan(found.p_values[1, 2]) and found.n == 1
+    assert found.notes[0] == ["only 98.00 % of the items in common with also: tested by intervals"]
+
+
+def test_another_right_answer_is_said_and_keeps_from_a_paired_test(tmp_path: Path) -> None:
+    runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
+    runs["also"].predictions[-1]["answer"] = "B"
+    found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
+    assert np.isnan(found.p_values[0, 1]) and found.p_values[0, 2] < 0.01
+    words = "another right answer to 1 item than {}: tested by intervals"
+    assert found.notes == [[words.format(names)] for names in ("also", "good, poor", "also")]
+
+
+def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
+    """Ten questions about each image; one entry says that each has an image of its own."""
+    marks = {"good": "1" * 90 + "0" * 10, "also": "1" * 70 + "0" * 30}
+    runs = {name: choices(own, images(of=10), model=name) for name, own in marks.items()}
+    expected = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", runs)).p_values[0, 1]
+    for place in (0, 1):
+        name = list(marks)[place]
+        tampered = runs | {name: choices(marks[name], images(), model=name)}
+        found = paired_tests(board_rows(tmp_path / f"b{place}", "q_bench/perception", tampered))
+        assert found.p_values[0, 1] == expected > 1e-3
+        assert found.notes[0] == [
+            "other items share an image than for also: the larger p-value of both groupings counts"
+        ]
+    # Another name for each image changes nothing.
+    renamed = runs | {"also": choices(marks["also"], [f"{name}!" for name in images(of=10)], model="also")}
+    found = paired_tests(board_rows(tmp_path / "c", "q_bench/perception", renamed))
+    assert found.p_values[0, 1] == expected and found.notes == [[], []]
+
+
+def test_entries_that_know_no_clusters_take_those_of_others(tmp_path: Path) -> None:
+    marks = {"good": "1" * 90 + "0" * 10, "also": "1" * 70 + "0" * 30}
+    older = {name: choices(own, model=name) for name, own in marks.items()}
+    (note,) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
+    assert note == "100 of 100 items count as independent, as no entry says which share an image"
+    newer = older | {"new": choices("1" * 50 + "0" * 50, images(of=10), model="new")}
+    found = paired_tests(board_rows(tmp_path / "b", "q_bench/perception", newer))
+    assert found.notes == [[], [], []]
+    known = {name: choices(own, images(of=10), model=name) for name, own in marks.items()} | {"new": newer["new"]}
+    assert np.array_equal(
+        found.p_values,
+        paired_tests(board_rows(tmp_path / "c", "q_bench/perception", known)).p_values,
+        equal_nan=True,
+    )
+
+
 def test_an_empty_board() -> None:
-    assert paired_p_values([]).shape == (0, 0)
+    assert paired_tests([]).p_values.shape == (0, 0)

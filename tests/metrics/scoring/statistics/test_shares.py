@@ -137,8 +137,10 @@ def test_unknown_clusters() -> None:
     # A column of a table has nan in place of what is not there.
     assert Clusters.of([math.nan, math.nan, np.nan, None], 4).are_known is False
     partly = Clusters.of([None, "a", math.nan, "a"], 4)
-    assert (partly.numbers.tolist(), partly.are_known) == ([0, 1, 2, 1], True)
+    assert (partly.numbers.tolist(), partly.are_known) == ([0, 1, 2, 1], False)
     assert share_interval([True] * 4, partly).units == 3
+    assert share_interval([True] * 2, partly.select([0, 1])).kind == "wilson-unread"
+    assert Clusters.of(["a", "b"], 2).are_known
     assert partly.select([1, 3]).n_clusters == 1 and unread.select([0]).are_known is False
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, pearsonr, spearmanr
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
-from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_plcc_pairs, bootstrap_srcc_pairs
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_plcc_columns, bootstrap_srcc_columns
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts
 from eyechart.metrics.scoring.statistics.significance import (
     bootstrap_srcc_difference,
@@ -99,15 +99,15 @@ def test_false_positives_of_mcnemar() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bootstrap", "correlation"), [(bootstrap_srcc_pairs, spearmanr), (bootstrap_plcc_pairs, pearsonr)]
+    ("bootstrap", "correlation"), [(bootstrap_srcc_columns, spearmanr), (bootstrap_plcc_columns, pearsonr)]
 )
 def test_replicates_are_correlations_of_the_resampled_items(bootstrap, correlation) -> None:
     rng = np.random.default_rng(5)
-    first, second, y = rng.integers(0, 12, size=(3, 40)).astype(float)
-    found = bootstrap(first, second, y, np.random.default_rng(8), resamples=20)
+    *columns, y = rng.integers(0, 12, size=(4, 40)).astype(float)
+    found = bootstrap(columns, y, np.random.default_rng(8), resamples=20)
     for index, counts in enumerate(resampled_counts(40, np.random.default_rng(8), 20)):
         rows = np.repeat(np.arange(40), counts.astype(int))
-        expected = [correlation(x[rows], y[rows]).statistic for x in (first, second)]
+        expected = [correlation(x[rows], y[rows]).statistic for x in columns]
         np.testing.assert_allclose(found[:, index], expected, atol=1e-12)
 
 

@@ -1,0 +1,100 @@
+"""Correlations of images that each run ranked from pairs, with replicates on the same resamples for all runs.
+
+The images of a pool are resampled; where a pool is small, whole pools.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pool_replicates
+from eyechart.metrics.scoring.quality.correlation import plcc, srcc
+from eyechart.metrics.scoring.statistics.bootstrap import (
+    RESAMPLES,
+    bootstrap_plcc_columns,
+    bootstrap_srcc_columns,
+    part_generator,
+)
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
+
+_COMPUTE = {"srcc": (srcc, bootstrap_srcc_columns), "plcc": (plcc, bootstrap_plcc_columns)}
+
+
+@dataclass(frozen=True)
+class PoolCorrelation:
+    """A run's correlation, the mean over pools."""
+
+    value: float
+    replicates: FloatArray
+    """Of it, shape (resamples,)."""
+    units: int
+    """Number of units that were resampled."""
+    of: str
+    """What they are: "images", or "pools" where these are small."""
+
+
+def shared_pools(runs: Sequence[ItemScores]) -> list[str]:
+    """The pools whose images are the same in all runs, but for those without a ranking that a run leaves out."""
+    first, *others = runs
+    return [
+        pool
+        for pool, images in first.ranked.items()
+        if all(images.keys() == other.ranked.get(pool, {}).keys() for other in others)
+        and not any(run.pooling.undefined_pools == "leave_out" and _is_unranked(run.ranked[pool]) for run in runs)
+    ]
+
+
+def _is_unranked(images: Mapping[str, tuple[float, float]]) -> bool:
+    return any(math.isnan(score) for score, _ in images.values())
+
+
+def pool_correlations(
+    key: str, pools: Sequence[str], runs: Sequence[ItemScores], name: str, seed: int
+) -> list[PoolCorrelation]:
+    """The correlation of each run.
+
+    Args:
+        key: "srcc" or "plcc".
+        pools: Of `shared_pools`, at least one.
+        runs: What the items gave in each run.
+        name: Of the task and its data, from which the draws follow.
+        seed: Seed of the bootstrap.
+    """
+    sizes = [len(runs[0].ranked[pool]) for pool in pools]
+    values, replicates = zip(*(_of_pool(key, pool, runs, f"{name}/{pool}", seed) for pool in pools), strict=True)
+    found = []
+    for number, run in enumerate(runs):
+        settings = replace(run.pooling, seed=seed)
+        own = [column[number] for column in values]
+        value = float(mean_over_pools([[one] for one in own], sizes, settings)[0])
+        if min(sizes) >= FEW_UNITS:
+            drawn = mean_over_pools([column[number] for column in replicates], sizes, settings)
+            found.append(PoolCorrelation(value, drawn, sum(sizes), "images"))
+        else:
+            found.append(PoolCorrelation(value, pool_replicates(own, sizes, settings), len(pools), "pools"))
+    return found
+
+
+def _of_pool(key: str, pool: str, runs: Sequence[ItemScores], name: str, seed: int) -> tuple[list[float], FloatArray]:
+    """Each run's correlation in a pool, and its replicates; nan where it has none."""
+    compute, resampled = _COMPUTE[key]
+    names = sorted(runs[0].ranked[pool])
+    quality = [runs[0].ranked[pool][image][1] for image in names]
+    values, replicates = [math.nan] * len(runs), np.full((len(runs), RESAMPLES), np.nan)
+    columns = {
+        number: [run.ranked[pool][image][0] for image in names]
+        for number, run in enumerate(runs)
+        if not _is_unranked(run.ranked[pool])
+    }
+    for number, scores in columns.items():
+        with suppress(ScoringError):
+            values[number] = compute(scores, quality)
+    if columns:
+        replicates[list(columns)] = resampled(list(columns.values()), quality, part_generator(seed, name))
+    return values, replicates
