@@ -13,7 +13,14 @@ from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_B
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
-from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, plain_interval_note, repeat_rows, score_rows
+from eyechart.evaluators.results.score_rows import (
+    COLUMNS,
+    SPREAD_NOTE,
+    interval_notes,
+    plain_interval_note,
+    repeat_rows,
+    score_rows,
+)
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import cell
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -104,9 +111,7 @@ def _interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     if plain := plain_interval_note([part for _, part in whole], of_groups):
         lines.append(plain)
     if repeated := [e.task for e in evaluations if "repeats" in e.diagnostics]:
-        lines.append(
-            f"No interval of means ± SD, which say how repeats of the same items differ: {', '.join(repeated)}."
-        )
+        lines.append(f"{SPREAD_NOTE}: {', '.join(repeated)}.")
     if has_groups and (averaged := [e.task for e in evaluations if _averages(e)]):
         lines.append(f"No interval of averages of parts, which may share images: {', '.join(averaged)}.")
     return lines
