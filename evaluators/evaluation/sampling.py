@@ -109,10 +109,11 @@ def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[
 
 
 def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Diagnostics with intervals about all items: gain and leak, repeats, the benchmark's table, AURC and abstaining.
+    """Diagnostics with intervals about all items: gain and leak, repeats, the benchmark's table, AURC.
 
-    That of the calibration error stays one about many more items: its ends bound what chance adds to the error, and
-    chance adds to the error on all items too.
+    Two stay intervals about many more items. The ends of that of the calibration error bound what chance adds to it,
+    and chance adds to the error of all items too. That of abstaining rests on the few answers that differ; brought
+    nearer to their difference it would exclude 0 where resamples do not.
 
     Args:
         diagnostics: Of a result on the sample.
@@ -127,30 +128,13 @@ def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]
         found["repeats"] = found["repeats"] | {"choices": _finite_part(found["repeats"]["choices"], fraction)}
     if "table" in found:
         found["table"] = {name: _finite_part(part, fraction) for name, part in found["table"].items()}
-    if CALIBRATION in found:
-        found[CALIBRATION] = _finite_calibration(found[CALIBRATION], fraction)
+    if CALIBRATION in found and (about := found[CALIBRATION][INTERVALS]["aurc"])["kind"] not in _WITHOUT:
+        calibration = found[CALIBRATION]
+        low, high = calibration["aurc_ci95"]
+        interval = finite_interval(Interval(low, high, about["kind"], about["units"]), calibration["aurc"], fraction)
+        kinds = calibration[INTERVALS] | {"aurc": interval.described()}
+        found[CALIBRATION] = calibration | {"aurc_ci95": [interval.low, interval.high], INTERVALS: kinds}
     return found
-
-
-def _finite_calibration(calibration: Mapping[str, Any], fraction: float) -> dict[str, Any]:
-    found = dict(calibration)
-    ends, about = _shrunk(found["aurc"], found["aurc_ci95"], found[INTERVALS]["aurc"], fraction)
-    found |= {"aurc_ci95": ends, INTERVALS: found[INTERVALS] | {"aurc": about}}
-    if "abstention" in found:
-        own = found["abstention"]
-        ends, about = _shrunk(own["difference"], own["difference_ci95"], own["interval"], fraction)
-        found["abstention"] = own | {"difference_ci95": ends, "interval": about}
-    return found
-
-
-def _shrunk(
-    value: float, ends: Sequence[float], about: Mapping[str, Any], fraction: float
-) -> tuple[list[float], dict[str, Any]]:
-    """An interval about all items, and its kind and units."""
-    if about["kind"] in _WITHOUT:
-        return list(ends), dict(about)
-    interval = finite_interval(Interval(ends[0], ends[1], about["kind"], about["units"]), value, fraction)
-    return [interval.low, interval.high], interval.described()
 
 
 def _finite_part(scores: Mapping[str, Any], fraction: float) -> dict[str, Any]:
@@ -201,7 +185,7 @@ def sample_caveat(settings: Mapping[str, Any], is_calibrated: bool = False) -> s
         return ""
     by = f", by {' and '.join(sample['strata'])}" if sample["strata"] else ""
     error = (
-        " The interval of the ECE is about many more items, as chance adds to the ECE of all of them too."
+        " Those of the ECE, to which chance adds on all of them too, and of abstaining are about many more items."
         if is_calibrated
         else ""
     )

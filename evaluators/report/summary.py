@@ -7,7 +7,7 @@ from typing import Any
 
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
-from eyechart.evaluators.results.score_rows import interval_notes, repeat_rows, score_rows
+from eyechart.evaluators.results.score_rows import SPREAD_NOTE, interval_notes, repeat_rows, score_rows
 from eyechart.evaluators.results.sources import MINI
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -143,7 +143,10 @@ def _caveats(result: TaskResult) -> Iterator[str]:
     if result.left_out:
         count = len(result.left_out)
         yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
-    yield from interval_notes([("", with_nan(result.scores or {}))])
+    repeats = with_nan(result.diagnostics.get("repeats", {}))
+    yield from interval_notes([("", with_nan(result.scores or {})), ("", repeats.get("choices", {}))])
+    if repeats:
+        yield f"{SPREAD_NOTE}."
     yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
     if len(result.warnings) > _WARNINGS:
         yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in the results."

@@ -16,6 +16,7 @@ from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
 from eyechart.evaluators.results.score_rows import (
     COLUMNS,
+    SPREAD_NOTE,
     interval_notes,
     labels_at_chance,
     plain_interval_note,
@@ -118,9 +119,7 @@ def _interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     if plain := plain_interval_note([part for _, part in whole], of_groups):
         lines.append(plain)
     if repeated := [e.task for e in evaluations if "repeats" in e.diagnostics]:
-        lines.append(
-            f"No interval of means ± SD, which say how repeats of the same items differ: {', '.join(repeated)}."
-        )
+        lines.append(f"{SPREAD_NOTE}: {', '.join(repeated)}.")
     if has_groups and (averaged := [e.task for e in evaluations if _averages(e)]):
         lines.append(f"No interval of averages of parts, which may share images: {', '.join(averaged)}.")
     return lines

@@ -167,7 +167,7 @@ def _scores_of(
         **({} if yes_no is None else {"yes_no": yes_no}),
         "extraction": extraction_shares([items["step"][row] for row in rows]),
         "choice_distribution": choice_distribution([items["choice"][row] for row in rows], right_letters, max(sizes)),
-        **position_bias(flags, right_letters, sizes),
+        **position_bias(flags, right_letters, sizes, shared),
     }
 
 

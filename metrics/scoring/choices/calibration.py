@@ -20,6 +20,8 @@ and four more wrong answers. Where all are right, that gives about Wilson's inte
 
 Both ends are bounds, so that the interval holds the ECE in more than 95 % of simulated runs, mostly in over 97 %
 (`docs/coverage.md`); it is of the ECE in these bins, which is at most that without bins.
+
+What the functions take is described in `confidence`.
 """
 
 from collections.abc import Sequence
@@ -29,8 +31,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
+from eyechart.metrics.scoring.choices.confidence import check_answers
 from eyechart.metrics.scoring.choices.risk_coverage import area_interval, area_under_curve, risk_coverage
-from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, part_generator
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, percentile_interval
@@ -71,22 +73,15 @@ def option_probabilities(logits: ArrayLike) -> FloatArray:
 def expected_calibration_error(confidences: ArrayLike, right: ArrayLike) -> float:
     """Expected calibration error (Guo et al., Eq. 3).
 
-    Args:
-        confidences: The highest probability of each item, in [0, 1], shape (n,), with n at least 1.
-        right: Whether the option that has it is right, shape (n,).
-
     Returns:
         Mean gap between confidence and accuracy over the bins, each with the weight of its items, in [0, 1]; 0 is best.
         It is biased upwards, see above.
-
-    Raises:
-        InputError: The lengths differ, there are no items, or a confidence is no probability.
 
     Examples:
         >>> round(expected_calibration_error([0.8, 0.8, 0.5, 0.5], [True, True, True, False]), 6)
         0.1
     """
-    values, flags = _checked(confidences, right)
+    values, flags = check_answers(confidences, right)
     gaps = np.bincount(_bin_of(values), weights=flags - values, minlength=BINS)
     return float(np.abs(gaps).sum() / len(values))
 
@@ -94,18 +89,11 @@ def expected_calibration_error(confidences: ArrayLike, right: ArrayLike) -> floa
 def calibration_bins(confidences: ArrayLike, right: ArrayLike) -> list[dict[str, Any]]:
     """The bins of a reliability diagram (Guo et al., Fig. 1).
 
-    Args:
-        confidences: As above.
-        right: As above.
-
     Returns:
         For each of the `BINS` bins its ends `low` (excluded) and `high`, `n`, and the means `confidence` and `accuracy`
         of its items, nan where there are none.
-
-    Raises:
-        InputError: As above.
     """
-    values, flags = _checked(confidences, right)
+    values, flags = check_answers(confidences, right)
     place = _bin_of(values)
     counts = np.bincount(place, minlength=BINS)
     confidence, accuracy = (
@@ -129,20 +117,10 @@ def calibration_interval(
 ) -> Interval:
     """Interval of the expected calibration error, which allows for its bias; see above.
 
-    Args:
-        confidences: As above.
-        right: As above.
-        clusters: Which items belong together.
-        rng: Source of the draws.
-        resamples: Number of resamples.
-
     Returns:
         Its ends in [0, 1], of the kind "calibration"; "none" with too few clusters. It holds the ECE itself.
-
-    Raises:
-        InputError: As above.
     """
-    values, flags = _checked(confidences, right)
+    values, flags = check_answers(confidences, right)
     place, cluster = _bin_of(values), np.unique(clusters.numbers, return_inverse=True)[1]
     n, n_clusters = len(values), int(cluster.max()) + 1
     sums = np.zeros((n_clusters, BINS))
@@ -172,8 +150,8 @@ def calibration_scores(
     """Calibration of a run, with intervals.
 
     Args:
-        confidences: The highest probability of each item, in [0, 1], shape (n,), with n at least 1.
-        right: Whether the option that has it is right, shape (n,).
+        confidences: See `confidence`.
+        right: See `confidence`.
         clusters: What each item shares with others, such as its image; None if all items are independent.
         seed: Of the bootstrap.
 
@@ -183,14 +161,14 @@ def calibration_scores(
         `risk`.
 
     Raises:
-        InputError: As above, or `seed` is no whole number of at least 0.
+        InputError: See `confidence`; or `seed` is no whole number of at least 0.
 
     Examples:
         >>> found = calibration_scores([0.9] * 10, [True] * 8 + [False] * 2)
         >>> round(found["ece"], 6), found["aurc"], found["intervals"]["ece"]
         (0.1, 0.2, {'kind': 'none', 'units': 10})
     """
-    values, flags = _checked(confidences, right)
+    values, flags = check_answers(confidences, right)
     groups = Clusters.of(clusters, len(values))
     intervals = {
         "ece": calibration_interval(values, flags, groups, part_generator(seed, "ece")),
@@ -209,17 +187,6 @@ def calibration_scores(
             {"coverage": share, "risk": float(risk)} for share, risk in zip(COVERAGES, risks, strict=True)
         ],
     }
-
-
-def _checked(confidences: ArrayLike, right: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    values = check_numbers("confidences", confidences)
-    flags = check_numbers("right", np.asarray(right, dtype=np.float64))
-    check_lengths(confidences=values, right=flags)
-    allowed = (values >= 0) & (values <= 1 + 1e-9)
-    if not allowed.all():
-        row = int(np.argmin(allowed))
-        raise InputError(f"confidences[{row}] is {values[row]:g}; a confidence is a probability, between 0 and 1")
-    return values, flags
 
 
 def _bin_of(confidences: FloatArray) -> NDArray[np.int64]:

@@ -215,7 +215,13 @@ def circular_scores(
             "choice_distribution": choice_distribution(
                 letters[listed].tolist(), right_letters, int(passes.n_options[numbers].max())
             ),
-            **position_bias(right[listed], right_letters, [len(choices[row]) for row in listed]),
+            **position_bias(
+                right[listed],
+                right_letters,
+                [len(choices[row]) for row in listed],
+                # The passes over a question belong together, whether it shares an image with others or not.
+                shared.select(passes.first_rows[passes.of_row[listed]]),
+            ),
         }
         return scores if where == "overall" else scores | {"n": len(scored)}
 

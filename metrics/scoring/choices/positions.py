@@ -7,6 +7,11 @@ https://github.com/chujiezheng/LLM-MCQ-Bias). Departure: that paper's questions 
 options are easier to guess among and have no late positions, which alone would spread recall; so the spread is taken
 among questions with the same number of options and averaged over these.
 
+Chance spreads recall too. For independent rows that follows from the share of right answers. Rows that belong together,
+such as the passes over a question or questions about one image, spread it more where their right options stand at the
+same position, and less where these stand at different ones. The variance is then multiplied by what it is estimated to
+be from sums over clusters, divided by what it is from single rows; with few clusters it is never made smaller.
+
 Position-free accuracy is that of the paper's permutation-based debiasing, which averages what a model predicts for
 each option's content over the orders and takes the highest. Of replies as texts each pass gives one vote, so it is
 the majority of the contents chosen; the right content among m equals counts 1/m, as a draw would on average.
@@ -22,22 +27,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.inputs import check_lengths
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 
-def position_bias(correct: ArrayLike, references: Sequence[str], n_options: Sequence[int]) -> dict[str, Any]:
+def position_bias(
+    correct: ArrayLike, references: Sequence[str], n_options: Sequence[int], clusters: Clusters | None = None
+) -> dict[str, Any]:
     """Recall by position and its spread, as the key `position_bias` of scores.
 
     Args:
         correct: Whether each row is right, shape (n,).
         references: Letters of the correct options, which are their positions.
         n_options: Number of options of each row.
+        clusters: Which rows belong together; None if they are independent.
 
     Returns:
         `position_bias` with `recall`, letter to share of right answers where the right option stood there, in [0, 1];
         `spread`, the standard deviation of recall over positions, in [0, 0.5], 0 without a preference; and
-        `spread_by_chance`, its root mean square where recall is the same at all positions and rows are independent: a
-        spread up to that says nothing. Empty where all right options stand at one position, of those with the same
-        number of options, and without rows.
+        `spread_by_chance`, its root mean square where recall is the same at all positions and different clusters are
+        independent: a spread up to that says nothing. Empty where all right options stand at one position, of those
+        with the same number of options, and without rows.
 
     Raises:
         InputError: The lengths differ.
@@ -51,7 +61,9 @@ def position_bias(correct: ArrayLike, references: Sequence[str], n_options: Sequ
     places = np.array([ascii_uppercase.index(letter) for letter in references], dtype=np.int64)
     if len(flags) or len(places):
         check_lengths(correct=flags, references=references, n_options=n_options)
-    parts = [_spread(flags[sizes == size], places[sizes == size]) for size in np.unique(sizes)]
+    clusters = clusters or Clusters.of(None, len(flags))
+    alike = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
+    parts = [_spread(flags[rows], places[rows], clusters.select(rows)) for rows in alike]
     known = [part for part in parts if part is not None]
     if not known:
         return {}
@@ -103,17 +115,38 @@ def answers_over_passes(
     }
 
 
-def _spread(flags: NDArray[np.float64], places: NDArray[np.int64]) -> tuple[int, float, float] | None:
+def _spread(
+    flags: NDArray[np.float64], places: NDArray[np.int64], clusters: Clusters
+) -> tuple[int, float, float] | None:
     """Number of rows, spread of recall and its root mean square by chance; None where one position alone occurs."""
-    counts, right = np.bincount(places), np.bincount(places, weights=flags)
-    occur = counts > 0
-    k = int(occur.sum())
+    occurring, columns, counts = np.unique(places, return_inverse=True, return_counts=True)
+    k = len(occurring)
     if k < 2:
         return None
     share = float(flags.mean())
     # The mean variance among k independent recalls of variance share (1 - share) / n each.
-    variance = share * (1 - share) * (k - 1) / k**2 * float((1 / counts[occur]).sum())
-    return len(flags), float(np.std(right[occur] / counts[occur])), math.sqrt(variance)
+    variance = share * (1 - share) * (k - 1) / k**2 * float((1 / counts).sum())
+    effect = _cluster_effect((flags - share) / counts[columns], columns, clusters)
+    recall = np.bincount(columns, weights=flags) / counts
+    return len(flags), float(np.std(recall)), math.sqrt(variance * effect)
+
+
+def _cluster_effect(parts: NDArray[np.float64], columns: NDArray[np.int64], clusters: Clusters) -> float:
+    """Variance over positions, as clusters have it, divided by that of independent rows.
+
+    Args:
+        parts: What each row adds to the recall at its position, less the share of right answers, shape (n,).
+        columns: Number of each row's position, shape (n,).
+        clusters: Which rows belong together.
+    """
+    n_clusters, k = clusters.n_clusters, int(columns.max()) + 1
+    independent = float(parts @ parts) * (k - 1) / k**2
+    if n_clusters == len(parts) or not independent:
+        return 1.0
+    sums = np.zeros((n_clusters, k))
+    np.add.at(sums, (np.unique(clusters.numbers, return_inverse=True)[1], columns), parts)
+    effect = float(sums.var(axis=1).sum()) / independent
+    return effect if n_clusters >= FEW_UNITS else max(effect, 1.0)
 
 
 def _by_majority(votes: Counter[str | None], right: str) -> float:

@@ -4,6 +4,8 @@ Source: Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks
 (here the error rate) among the items that are answered, against their share (the coverage), where the most confident
 ones are answered. Its area (AURC) is the mean of the risks of all coverages 1/n, 2/n, ..., 1. Items of equal confidence
 have no order: each counts with the mean error of them all.
+
+What the functions take is described in `confidence`; of confidences only the order matters.
 """
 
 import math
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from eyechart.metrics.scoring.choices.confidence import check_answers
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES
@@ -33,8 +36,8 @@ def risk_coverage(confidences: ArrayLike, right: ArrayLike, coverages: ArrayLike
     """Error rates among the most confident items.
 
     Args:
-        confidences: Shape (n,), with n at least 1; only their order matters.
-        right: Whether each item is right, shape (n,).
+        confidences: See `confidence`.
+        right: See `confidence`.
         coverages: Shares of the items that are answered, above 0 and at most 1, shape (k,). Where a share is no whole
             number of items, the last one counts in part.
 
@@ -42,7 +45,7 @@ def risk_coverage(confidences: ArrayLike, right: ArrayLike, coverages: ArrayLike
         Shape (k,), in [0, 1]; 0 is best.
 
     Raises:
-        InputError: The lengths differ, there are no items, or a coverage is not in (0, 1].
+        InputError: See `confidence`; or a coverage is not in (0, 1].
 
     Examples:
         >>> risk_coverage([0.9, 0.8, 0.7, 0.7], [True, True, True, False], [0.5, 0.75, 1.0]).round(4).tolist()
@@ -61,15 +64,8 @@ def risk_coverage(confidences: ArrayLike, right: ArrayLike, coverages: ArrayLike
 def area_under_curve(confidences: ArrayLike, right: ArrayLike) -> float:
     """Area under the risk-coverage curve (AURC).
 
-    Args:
-        confidences: As above.
-        right: As above.
-
     Returns:
         In [0, 1]; 0 is best, and where confidence says nothing it is the error rate.
-
-    Raises:
-        InputError: As above.
 
     Examples:
         >>> round(area_under_curve([0.9, 0.8, 0.7], [True, True, False]), 4)
@@ -83,18 +79,11 @@ def area_interval(
 ) -> Interval:
     """Interval of the area: Wilson's, at the effective number of items that resampled clusters give it.
 
-    Args:
-        confidences: As above.
-        right: As above.
-        clusters: Which items belong together.
-        rng: Source of the draws.
-        resamples: Number of resamples.
-
     Returns:
         Of the kind "none" where fewer than `FEW_UNITS` clusters have a wrong answer, and "constant" where all resamples
         give the same area. The area rests on the wrong answers; with fewer, intervals hold it too seldom, down to 70 %.
     """
-    values, flags = check_numbers("confidences", confidences), np.asarray(right, dtype=np.float64)
+    values, flags = check_answers(confidences, right)
     order = np.argsort(-values, kind="stable")
     values, errors = values[order], 1 - flags[order]
     cluster = np.unique(clusters.numbers, return_inverse=True)[1][order]
@@ -126,11 +115,11 @@ def abstention_scores(
     Args:
         answered: Whether the model answered each question itself, shape (n,).
         answered_right: Whether it answered and was right, shape (n,).
-        confidences: The highest probability of an answer to each question, shape (n,).
-        right: Whether the answer that has it is right, shape (n,).
-        clusters: Which questions belong together.
-        rng: Source of the draws.
-        resamples: Number of resamples.
+        confidences: Of an answer to each question, whether the model gave it or not; see `confidence`.
+        right: Whether that answer is right.
+        clusters: See `confidence`.
+        rng: See `confidence`.
+        resamples: See `confidence`.
 
     Returns:
         `answer_rate`; `own_accuracy`, of the questions that the model answered; `by_probability`, the accuracy of the
@@ -139,7 +128,7 @@ def abstention_scores(
         was answered.
     """
     own, own_right = (np.asarray(column, dtype=np.float64) for column in (answered, answered_right))
-    values, flags = check_numbers("confidences", confidences), np.asarray(right, dtype=np.float64)
+    values, flags = check_answers(confidences, right)
     check_lengths(answered=own, answered_right=own_right, confidences=values, right=flags)
     cluster = np.unique(clusters.numbers, return_inverse=True)[1]
     n_clusters = int(cluster.max()) + 1
@@ -171,9 +160,7 @@ def abstention_scores(
 
 def _sorted_errors(confidences: ArrayLike, right: ArrayLike) -> FloatArray:
     """Errors from the most to the least confident item."""
-    values = check_numbers("confidences", confidences)
-    flags = check_numbers("right", np.asarray(right, dtype=np.float64))
-    check_lengths(confidences=values, right=flags)
+    values, flags = check_answers(confidences, right)
     order = np.argsort(-values, kind="stable")
     return _level_ties(values[order], 1 - flags[order])
 

@@ -221,6 +221,7 @@ def self_awareness_scores(
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         letters, sizes = [references[row] for row in rows], [len(choices[row]) for row in rows]
+        of_part = shared.select(rows)
         refused = [row for row in rows if items["forced_step"][row] is not None]
         if len(refused) == len(rows):
             message = f"{where}: answer_accuracy and answer_accuracy_ci95 are nan, as every question was refused"
@@ -228,7 +229,7 @@ def self_awareness_scores(
         shares = awareness_shares(
             [items["forced_step"][row] is not None for row in rows],
             [items["outcome"][row] for row in rows],
-            shared.select(rows),
+            of_part,
         )
         steps = {"forced_extraction": extraction_shares([items["forced_step"][row] for row in refused])}
         return {
@@ -243,7 +244,7 @@ def self_awareness_scores(
             "extraction": extraction_shares([items["step"][row] for row in rows]),
             **(steps if refused else {}),
             "choice_distribution": choice_distribution([items["choice"][row] for row in rows], letters, max(sizes)),
-            **position_bias([items["correct"][row] for row in rows], letters, sizes),
+            **position_bias([items["correct"][row] for row in rows], letters, sizes, of_part),
         }
 
     failed_rounds = [*items["judge_failed_rounds"], *items["forced_judge_failed_rounds"]]

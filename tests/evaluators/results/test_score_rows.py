@@ -69,6 +69,8 @@ def test_names_keep_their_capitals() -> None:
     found = {"gain": 0.5, "n": 60, "intervals": {"gain": kind("paired-unread", 60)}}
     (note,) = interval_notes([("own", found)])
     assert note.startswith("Bonett and Price's interval; images were not read")
+    (note,) = interval_notes([("", {"gain": 0.1, "n": 40, "intervals": {"gain": kind("paired-clustered")}})])
+    assert note.startswith("Bonett and Price's interval at the effective number of items")
 
 
 @pytest.mark.parametrize(
@@ -85,8 +87,3 @@ def test_judged_texts_name_what_was_resampled(name: str, words: str, units: str)
 
 def test_results_of_earlier_versions_say_nothing() -> None:
     assert interval_notes([("", {"accuracy": 0.5, "accuracy_ci95": [0.25, 0.75], "n": 40})]) == []
-
-
-def test_names_keep_their_capitals() -> None:
-    (note,) = interval_notes([("", {"gain": 0.1, "n": 40, "intervals": {"gain": kind("paired-clustered")}})])
-    assert note.startswith("Bonett and Price's interval at the effective number of items")

@@ -15,6 +15,7 @@ from eyechart.metrics.scoring.choices.circular_passes import find_questions
 from eyechart.metrics.scoring.choices.positions import answers_over_passes, position_bias
 from eyechart.metrics.scoring.choices.reading import read_choices
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 Answer = Callable[[int, int, list[str], str], str]
 """From question, rotation, options as shown and right letter to the reply."""
@@ -108,6 +109,60 @@ def test_the_spread_of_guesses_is_that_of_chance() -> None:
     found = [position_bias(rng.random(100) < 0.6, references, [4] * 100)["position_bias"] for _ in range(2000)]
     squares, expected = (np.mean([one[name] ** 2 for one in found]) for name in ("spread", "spread_by_chance"))
     assert squares == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("at", ["different positions", "the same position", "any position"])
+def test_the_spread_by_chance_of_questions_about_one_image(at: str) -> None:
+    """Four questions about each of 100 images, right or wrong together more often than not."""
+    rng = np.random.default_rng(2)
+    images = np.repeat(np.arange(100), 4)
+    found = []
+    for _ in range(1000):
+        places = {
+            "different positions": np.tile(np.arange(4), 100),
+            "the same position": np.repeat(np.arange(100) % 4, 4),
+            "any position": rng.integers(0, 4, 400),
+        }[at]
+        right = rng.random(400) < rng.beta(0.6, 0.4, 100)[images]
+        letters = [ascii_uppercase[place] for place in places]
+        found.append(position_bias(right, letters, [4] * 400, Clusters(images))["position_bias"])
+    squares, expected = (np.mean([one[name] ** 2 for one in found]) for name in ("spread", "spread_by_chance"))
+    assert squares == pytest.approx(expected, rel=0.08)
+    independent = 0.6 * 0.4 * 3 / 4 / 100
+    # Half of the variance is between images.
+    factor = {"different positions": 0.5, "the same position": 2.5, "any position": 1.0}[at]
+    assert expected == pytest.approx(factor * independent, rel=0.1)
+
+
+def test_the_passes_over_a_question_belong_together() -> None:
+    """Questions that are all right or all wrong leave nothing to chance, whatever position they show."""
+    found = circular(lambda question, rotation, shown, right: right if question % 2 else f"{question}-1", [4] * 60)
+    assert found["position_bias"]["spread_by_chance"] < found["position_bias"]["spread"] + 1e-12 < 1e-9
+    rng = np.random.default_rng(3)
+    squares = []
+    for _ in range(300):
+        known = rng.random(60) < 0.5
+        guesses = rng.integers(0, 4, (60, 4))
+        found = circular(
+            lambda question, rotation, shown, right, known=known, guesses=guesses: (
+                right if known[question] else ascii_uppercase[guesses[question, rotation]]
+            ),
+            [4] * 60,
+        )["position_bias"]
+        squares.append((found["spread"] ** 2, found["spread_by_chance"] ** 2))
+    actual, expected = np.mean(squares, axis=0)
+    assert actual == pytest.approx(expected, rel=0.1)
+
+
+def test_few_clusters_never_make_the_spread_by_chance_smaller() -> None:
+    right, letters = [True, True, False, False] * 4, list("ABAB") * 4
+    alone = position_bias(right, letters, [2] * 16)["position_bias"]
+    pairs = Clusters(np.arange(16) // 2)
+    assert position_bias(right, letters, [2] * 16, pairs)["position_bias"] == alone
+    one = Clusters(np.zeros(16, dtype=np.int64))
+    assert (
+        position_bias(right, letters, [2] * 16, one)["position_bias"]["spread_by_chance"] >= alone["spread_by_chance"]
+    )
 
 
 def test_right_options_at_one_position_say_nothing() -> None:
