@@ -10,7 +10,7 @@ from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.tasks import get_task
-from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOP
+from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, REFUSAL, STOP
 from tests.evaluators.finished_runs import write
 
 QUESTION = {"id": "q", "question": "How is it?", "options": ["Blurry", "Sharp"], "answer": "B"}
@@ -171,6 +171,20 @@ def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(descri
         unknown = [row | {"finish_reason": None} for row in rows]
         again = rescore(get_task(result.task), result, unknown, read_again=read_again)
         np.testing.assert_equal(again, {name: value for name, value in found.scores.items() if name != "outcomes"})
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning"), [("", None), ("", "Dark?"), ("<think>Dark?", None), ("I would say", None)]
+)
+def test_what_a_filter_stops_counts_as_refused(ask, text, reasoning):
+    class Filtered(Writer):
+        def answer(self, requests):
+            for request in requests:
+                yield Response(request, text=text, reasoning=reasoning, finish_reason=CONTENT_FILTER)
+
+    found = ask(Filtered(""))
+    assert (found.scores["extraction"]["refused"], found.predictions[0]["finish_reason"]) == (1.0, CONTENT_FILTER)
+    assert found.settings["max_new_tokens"] == 32, "a longer reply would help nothing"
 
 
 def test_a_refusal_that_the_server_tells_apart_is_kept(ask):
