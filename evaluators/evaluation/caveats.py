@@ -6,7 +6,7 @@ from typing import Any
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.requests.types import RowResponses
+from eyechart.evaluators.requests.types import Backend, RowResponses
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
@@ -110,26 +110,34 @@ def thinking_caveat(answered: Sequence[RowResponses], model: Mapping[str, Any]) 
     return f"{count:,} of {len(responses):,} replies reason, though thinking=False was asked for: it had no effect."
 
 
-def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol) -> str:
+def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol, backend: Backend) -> str:
     """How many replies were cut off before they ended; "" where these are few, or none where whole texts are needed.
+
+    They are counted among all replies that can be scored, as in the shares of the scores, in which a reply whose end is
+    not known counts as whole. Where no row can be scored, all replies count.
 
     Args:
         answered: The rows with their responses.
         protocol: As they were asked.
+        backend: What answered.
     """
     # A single token that was asked for is not cut off.
     responses = [
         response
-        for one in answered
+        for one in [one for one in answered if not protocol.is_private(one.row)] or answered
         for response in one.responses
-        if response.finish_reason is not None and response.request.max_new_tokens > 1
+        if response.text is not None and response.request.max_new_tokens > 1
     ]
     cut = [response for response in responses if response.finish_reason in (LENGTH, REASONING)]
     if len(cut) <= (0 if protocol.needs_whole_texts else _FEW * len(responses)):
         return ""
     reasoning = sum(response.finish_reason == REASONING for response in cut)
     within = f", {reasoning:,} of them while the model reasoned" if reasoning else ""
-    found = f"{len(cut):,} of {len(responses):,} replies were cut off{within}."
+    unknown = sum(response.finish_reason is None for response in responses)
+    others = f"; how {unknown:,} other{'s' if unknown > 1 else ''} ended is not known" if unknown else ""
+    found = f"{len(cut):,} of {len(responses):,} replies were cut off{within}{others}."
+    if not backend.writes_replies:
+        return f"{found} The model that wrote them has to be given more tokens."
     longest = max(response.request.max_new_tokens for response in cut)
     written = max(response.usage.get("completion_tokens", 0) for response in cut)
     if written and written < longest:

@@ -101,7 +101,7 @@ def evaluate_rows(
     unusable = [left_out_item(one.row, why) for one in answered if (why := scored.left_out.get(one.row["id"]))]
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
     scores, judge = scored.scores, settings.get("judge", {})
-    cut = cut_caveat(of_all, protocol)
+    cut = cut_caveat(of_all, protocol, backend)
     incomplete = [
         unusable_caveat(unusable, len(answered) - len(private)),
         unjudged_caveat(judge),
