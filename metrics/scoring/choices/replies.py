@@ -1,5 +1,6 @@
 """The option that a reply names: by exact matching, else by declaring it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Literal
@@ -83,6 +84,20 @@ def why_unread(text: str, finish_reason: str | None) -> str:
     found = split_reasoning(text)
     is_unfinished = not (found.is_finished or found.answer.strip())
     return UNFINISHED_REASONING if is_unfinished and reason != REFUSED else reason
+
+
+def unread_shares(reasons: Sequence[str | None]) -> dict[str, float]:
+    """Shares of replies, in [0, 1], by the reason why they cannot be read.
+
+    Args:
+        reasons: One of `UNREAD` for each reply, at least one; None or a step that read it for any other.
+
+    Examples:
+        >>> unread_shares(["cut_off", None])
+        {'cut_off': 0.5, 'unfinished_reasoning': 0.0, 'refused': 0.0, 'unparseable': 0.0}
+    """
+    counts = Counter(reasons)
+    return {reason: counts[reason] / len(reasons) for reason in UNREAD}
 
 
 def moved_reply(

@@ -9,13 +9,12 @@ or refused is judged by what it says; the scores come with the shares of such de
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from eyechart.metrics.scoring.choices.replies import ENDS, REFUSED, UNPARSEABLE, UNREAD
+from eyechart.metrics.scoring.choices.replies import ENDS, REFUSED, UNPARSEABLE, unread_shares
 from eyechart.metrics.scoring.errors import UndefinedScoreError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
 from eyechart.metrics.scoring.items import ItemColumns, Items
@@ -166,7 +165,7 @@ def description_scores(
 
     def part(where: str, of: Sequence[int]) -> dict[str, Any]:
         found = _part(where, judged, empty, of, settings, shared.select(of))
-        return found if outcomes is None else found | {"outcomes": _shares([outcomes[row] for row in of])}
+        return found if outcomes is None else found | {"outcomes": unread_shares([outcomes[row] for row in of])}
 
     kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
     whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
@@ -225,12 +224,6 @@ def _part(
         "unscored": sum(not all(map(is_scored, of_row)) for of_row in zip(*columns.values(), strict=True)),
         "empty_predictions": sum(empty[row] for row in rows),
     }
-
-
-def _shares(outcomes: Sequence[str | None]) -> dict[str, float]:
-    """Share of texts with each outcome."""
-    counts = Counter(outcomes)
-    return {reason: counts[reason] / len(outcomes) for reason in UNREAD}
 
 
 def _dimension(items: Sequence[Rounds], interval: Interval) -> dict[str, Any]:
