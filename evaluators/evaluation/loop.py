@@ -115,7 +115,7 @@ def evaluate_rows(
         sample_caveat(settings) if scores is not None else "",
         *incomplete,
         "" if protocol.needs_whole_texts else cut,
-        failed_caveat(scores or {}, judge),
+        failed_caveat([one.scores or {} for one in scored_by_repeat], judge),
         private_caveat(loaded, len(answered)) if len(private) == len(answered) else "",
         task.note if scores is not None else "",
         unmatched_caveat(scores or {}),
