@@ -19,6 +19,8 @@ REPEATS = "repeats"
 """In place of a metric: what repeats of the same questions say together, `repeat_scores`."""
 GAIN = "multimodal_gain"
 """In place of a metric: what a run with images and a blind run say together, `multimodal_gain`."""
+NUMBERS = "numbers"
+"""In place of a metric: how the numbers were read from replies that softmax_iqa then takes, `QualityAssessment`."""
 _CHOICES = (CHOICE, CIRCULAR, AWARENESS)
 _JUDGED = (DESCRIPTION, ANSWER)
 DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
@@ -210,6 +212,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     *_extraction("extraction", "replies", *_CHOICES, PAIRS),
     *_extraction("forced_extraction", "forced replies", AWARENESS),
     *_unread("outcomes", "texts", "cut off", "without a word", DESCRIPTION),
+    *_unread("unread", "replies", "cut off before they give a number", "that could not be parsed", NUMBERS),
     _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS, GAIN),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),

@@ -6,7 +6,7 @@ from typing import Any
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.requests.types import RowResponses
+from eyechart.evaluators.requests.types import Backend, RowResponses
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
@@ -57,23 +57,46 @@ def is_judge_useless(scores: Mapping[str, Any]) -> bool:
     Args:
         scores: What a metric returned.
     """
-    failed = scores.get("judge_failed_rounds", scores.get("failed_rounds", 0))
+    failed = count_failed(scores)
     return bool(failed) and failed == _count_rounds(scores)
 
 
-def failed_caveat(scores: Mapping[str, Any], judge: Mapping[str, Any]) -> str:
-    """In how many of its rounds a judge gave nothing usable, and what has no score by that; "" if in none.
+def why_failed(failed: int, judge: Mapping[str, Any]) -> str:
+    """What was the matter with a judge's replies, in brackets; "" where that is not known, and for lost rounds alone.
 
     Args:
-        scores: What a metric returned.
+        failed: Number of rounds in which it gave nothing usable.
         judge: The judge's settings.
+
+    Examples:
+        >>> why_failed(6, {"lost_rounds": 1, "cut_off_rounds": 3, "refused_rounds": 0})
+        ' (3 cut off, 2 of another form)'
     """
-    failed = scores.get("judge_failed_rounds", scores.get("failed_rounds", 0))
+    if "cut_off_rounds" not in judge:
+        return ""
+    cut, refused = judge["cut_off_rounds"], judge["refused_rounds"]
+    # Rounds without any reply have a caveat of their own.
+    other = failed - judge["lost_rounds"] - cut - refused
+    counts = {"cut off": cut, "refused": refused, "of another form": max(0, other)}
+    reasons = [f"{count} {reason}" for reason, count in counts.items() if count]
+    return f" ({', '.join(reasons)})" if reasons else ""
+
+
+def failed_caveat(by_repeat: Sequence[Mapping[str, Any]], judge: Mapping[str, Any]) -> str:
+    """In how many of its rounds a judge gave nothing usable and why, and what has no score by that; "" if in none.
+
+    Args:
+        by_repeat: What a metric returned for each repeat; the first says what has no score.
+        judge: The judge's settings, which are of all repeats.
+    """
+    failed, scores = sum(map(count_failed, by_repeat)), by_repeat[0]
     if not failed:
         return ""
-    failures = f"The judge {scores['judge']} gave nothing usable in {failed} of {_count_rounds(scores)} rounds."
-    # Rounds without any reply have a caveat of their own.
-    if failed > judge.get("lost_rounds", 0) and "max_tokens" in judge:
+    rounds = sum(map(_count_rounds, by_repeat))
+    failures = (
+        f"The judge {scores['judge']} gave nothing usable in {failed} of {rounds} rounds{why_failed(failed, judge)}."
+    )
+    if judge.get("cut_off_rounds"):
         failures += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
     unscored = count_unscored(scores)
     return f"{failures} Incomplete: {_unscored(unscored, scores)}." if unscored else failures
@@ -110,26 +133,34 @@ def thinking_caveat(answered: Sequence[RowResponses], model: Mapping[str, Any]) 
     return f"{count:,} of {len(responses):,} replies reason, though thinking=False was asked for: it had no effect."
 
 
-def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol) -> str:
+def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol, backend: Backend) -> str:
     """How many replies were cut off before they ended; "" where these are few, or none where whole texts are needed.
+
+    They are counted among all replies that can be scored, as in the shares of the scores, in which a reply whose end is
+    not known counts as whole. Where no row can be scored, all replies count.
 
     Args:
         answered: The rows with their responses.
         protocol: As they were asked.
+        backend: What answered.
     """
     # A single token that was asked for is not cut off.
     responses = [
         response
-        for one in answered
+        for one in [one for one in answered if not protocol.is_private(one.row)] or answered
         for response in one.responses
-        if response.finish_reason is not None and response.request.max_new_tokens > 1
+        if response.text is not None and response.request.max_new_tokens > 1
     ]
     cut = [response for response in responses if response.finish_reason in (LENGTH, REASONING)]
     if len(cut) <= (0 if protocol.needs_whole_texts else _FEW * len(responses)):
         return ""
     reasoning = sum(response.finish_reason == REASONING for response in cut)
     within = f", {reasoning:,} of them while the model reasoned" if reasoning else ""
-    found = f"{len(cut):,} of {len(responses):,} replies were cut off{within}."
+    unknown = sum(response.finish_reason is None for response in responses)
+    others = f"; how {unknown:,} other{'s' if unknown > 1 else ''} ended is not known" if unknown else ""
+    found = f"{len(cut):,} of {len(responses):,} replies were cut off{within}{others}."
+    if not backend.writes_replies:
+        return f"{found} The model that wrote them has to be given more tokens."
     longest = max(response.request.max_new_tokens for response in cut)
     written = max(response.usage.get("completion_tokens", 0) for response in cut)
     if written and written < longest:
@@ -165,6 +196,11 @@ def repeated_caveat(model: Mapping[str, Any]) -> str:
         return ""
     rows, others = ("1 row", "repeats another") if repeated == 1 else (f"{repeated} rows", "repeat others")
     return f"{rows} of {model['file']} {others}; equal rows count once."
+
+
+def count_failed(scores: Mapping[str, Any]) -> int:
+    """Number of rounds in which a judge gave nothing usable."""
+    return int(scores.get("judge_failed_rounds", scores.get("failed_rounds", 0)))
 
 
 def _count_rounds(scores: Mapping[str, Any]) -> int:

@@ -109,7 +109,7 @@ def evaluate_rows(
     unusable = [left_out_item(one.row, why) for one in answered if (why := scored.left_out.get(one.row["id"]))]
     private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
     scores, judge = scored.scores, settings.get("judge", {})
-    cut = cut_caveat(of_all, protocol)
+    cut = cut_caveat(of_all, protocol, backend)
     incomplete = [
         unusable_caveat(unusable, len(answered) - len(private)),
         unjudged_caveat(judge),
@@ -123,7 +123,7 @@ def evaluate_rows(
         sample_caveat(settings, CALIBRATION in scored.diagnostics) if scores is not None else "",
         *incomplete,
         "" if protocol.needs_whole_texts else cut,
-        failed_caveat(scores or {}, judge),
+        failed_caveat([one.scores or {} for one in scored_by_repeat], judge),
         private_caveat(loaded, len(answered)) if len(private) == len(answered) else "",
         task.note if scores is not None else "",
         unmatched_caveat(scores or {}),

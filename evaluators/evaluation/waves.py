@@ -8,7 +8,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
-from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, split_reasoning
+from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
@@ -149,7 +149,7 @@ def _split(response: Response) -> Response:
     parts = (_whole_characters(response.reasoning or ""), found.reasoning)
     reasoning = "\n".join(part for part in parts if part) or None
     answer = found.answer.strip() if reasoning else text
-    ends_in_reasoning = reasoning is not None and not answer
+    ends_in_reasoning = reasoning is not None and not answer and response.finish_reason != CONTENT_FILTER
     return replace(
         response,
         text=answer,

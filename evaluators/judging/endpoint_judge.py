@@ -10,13 +10,15 @@ What becomes of failures:
 - The limit on spending stops before the request that would pass it, and loses the rounds that are left.
 
 Lost rounds are not stored: the same command run again asks for them. A result with lost rounds says `incomplete` and
-why. A reply of another form than asked for is a reply: stored, and a failed round of the metric that reads it.
+why. A reply that was cut off or refused, or has another form than asked for, is a reply: stored, and a failed round of
+the metric that reads it. One that was cut off or refused fails even where what it says could be read.
 """
 
 import copy
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,6 +32,7 @@ from eyechart.evaluators.judging.options import KEY_VARIABLE, JudgeOptions
 from eyechart.evaluators.judging.replies import Conversed, Reply, Spending, converse, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.stored_form import REPLY
+from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
 
@@ -54,9 +57,10 @@ class _Totals:
         cost: US dollars spent now.
         seconds: Time taken.
         lost: Rounds without a reply.
+        failures: Rounds with a reply that was cut off or refused, by which it is.
         reason: Why the first of them was lost.
         is_answered: Whether the server gave a reply now.
-        failures: Conversations without a reply since the last one with one.
+        in_vain: Conversations without a reply since the last one with one.
         stopped: Why nothing is asked any more.
     """
 
@@ -66,9 +70,10 @@ class _Totals:
     cost: float = 0.0
     seconds: float = 0.0
     lost: int = 0
+    failures: Counter[str | None] = field(default_factory=Counter)
     reason: str | None = None
     is_answered: bool = False
-    failures: int = 0
+    in_vain: int = 0
     stopped: ModelError | str | None = None
 
     def stop(self, reason: ModelError | str) -> None:
@@ -140,7 +145,7 @@ class EndpointJudge:
             n: Number of replies to each.
 
         Returns:
-            `n` replies to each conversation, None for those that were lost.
+            `n` replies to each conversation, None for those that were lost, cut off or refused.
 
         Raises:
             ModelError: The server refuses the key or the model or cannot be reached, and has given no reply so far; or
@@ -167,8 +172,8 @@ class EndpointJudge:
         `cost` is in US dollars, None without a price. `requests_without_usage` are those whose tokens the server did
         not count, or not as can be true, and which are estimated. `lost_rounds` are rounds without any reply; where
         there are some, the result is `incomplete`, and `reason` is that of the first one; it is so too where replies
-        cannot be read in any round about a text, which the evaluation adds. With several processes, complete in the
-        main one alone.
+        cannot be read in any round about a text, which the evaluation adds. `cut_off_rounds` and `refused_rounds` have
+        a reply that was cut off or refused. With several processes, complete in the main one alone.
         """
         totals, options = self._totals, self._options
         replies = totals.used.values()
@@ -189,6 +194,8 @@ class EndpointJudge:
             "completion_tokens": usage["completion_tokens"],
             "cost": None if options.price is None else round(cost, 6),
             "lost_rounds": totals.lost,
+            "cut_off_rounds": totals.failures[CUT_OFF],
+            "refused_rounds": totals.failures[REFUSED],
             "incomplete": totals.lost > 0,
             "reason": totals.reason if totals.lost else None,
         }
@@ -224,7 +231,8 @@ class EndpointJudge:
             totals.lost += lost
             message = f"the judge {self.name!r} gave no reply in {lost} rounds; the first reason: {totals.reason}"
             warnings.warn(message, LostRoundsWarning, stacklevel=3)
-        return [[replies[key].text if key in replies else None for key in of_each] for of_each in keys]
+        totals.failures.update(replies[key].failure for of_each in keys for key in of_each if key in replies)
+        return [[replies[key].usable_text if key in replies else None for key in of_each] for of_each in keys]
 
     def _ask(self, missing: Mapping[tuple[bytes, ...], Messages], replies: dict[bytes, Reply]) -> None:
         """Ask for what is missing, store it and add it to the replies."""
@@ -266,11 +274,11 @@ class EndpointJudge:
         if found.error is not None:
             totals.reason = totals.reason or str(found.error)
         if found.replies:
-            totals.is_answered, totals.failures = True, 0
+            totals.is_answered, totals.in_vain = True, 0
         elif found.error is not None:
-            totals.failures += 1
-            if totals.failures >= MOST_FAILURES:
-                reason = f"{totals.failures} conversations in a row got no reply, the last of them as {found.error}"
+            totals.in_vain += 1
+            if totals.in_vain >= MOST_FAILURES:
+                reason = f"{totals.in_vain} conversations in a row got no reply, the last of them as {found.error}"
                 totals.stop(ModelError(f"the judge {self.name!r} cannot be asked: {reason}"))
 
 

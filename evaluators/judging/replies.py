@@ -4,7 +4,7 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
@@ -12,6 +12,7 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import Completion, Usage
 from eyechart.evaluators.judging.options import JudgeOptions
 from eyechart.evaluators.requests.values import encode
+from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, why_unread
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 # Of English four or more, of Chinese about three.
@@ -28,6 +29,9 @@ class Reply:
 
     Attributes:
         text: What it says; None where the server gave a reply without a text, for example because a filter took it.
+        reasoning: What the judge wrote before it, where the server separates the two.
+        finish_reason: How it ended, one of `reasoning.FINISH_REASONS` or another word of the server's; None where that
+            is not known, as for replies that earlier versions stored.
         served: The name that the server gives the judge, where it gives one.
         usage: Counts of the requests about its conversation: "requests", "prompt_tokens", "completion_tokens", and
             "estimated" where the server did not count tokens. They stand with the first reply alone, so that sums over
@@ -35,12 +39,25 @@ class Reply:
     """
 
     text: str | None
+    reasoning: str | None = None
+    finish_reason: str | None = None
     served: str | None = None
     usage: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def failure(self) -> str | None:
+        """Why it is a failed round whatever it says: `CUT_OFF`, as unfinished reasoning is too, or `REFUSED`."""
+        failures = {CUT_OFF: CUT_OFF, UNFINISHED_REASONING: CUT_OFF, REFUSED: REFUSED}
+        return failures.get(why_unread(self.text or "", self.finish_reason))
+
+    @property
+    def usable_text(self) -> str | None:
+        """What it says; None for a failed round."""
+        return self.text if self.failure is None else None
+
     def to_value(self) -> dict[str, Any]:
         """The reply as a JSON value, from which `Reply(**value)` makes it again."""
-        value = {"text": self.text, "served": self.served, "usage": dict(self.usage)}
+        value = {**vars(self), "usage": dict(self.usage)}
         return {name: item for name, item in value.items() if item or name == "text"}
 
 
@@ -138,33 +155,31 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
         found.is_limited = True
         return found
     usage = Counter[str]()
-    served: list[str | None] = []
-    texts: list[str | None] = []
+    replies: list[Reply] = []
     sendable = [{name: _sendable(text) for name, text in message.items()} for message in messages]
     try:
         for completion in client.completions(
             sendable, n, max_tokens=options.max_tokens, temperature=options.temperature
         ):
-            replies = [choice.message for choice in completion.choices]
-            texts += [reply.text for reply in replies]
-            served += [completion.model] * len(replies)
+            replies += [
+                Reply(choice.message.text, choice.message.reasoning, choice.ended, completion.model)
+                for choice in completion.choices
+            ]
             if _is_possible(completion, prompt_bytes, options.max_tokens):
                 usage.update(requests=1, **(completion.usage or Usage()).counted)
             else:
-                tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": len(replies) * options.max_tokens}
+                most = len(completion.choices) * options.max_tokens
+                tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": most}
                 usage.update(requests=1, estimated=1, **tokens)
     except (EndpointError, ModelError) as error:
         found.error = error
     finally:
         found.cost = options.cost(usage["prompt_tokens"], usage["completion_tokens"])
         if isinstance(found.error, EndpointError) and found.error.status is None:
-            found.cost += options.cost(prompt_tokens, (n - len(texts)) * options.max_tokens)
+            found.cost += options.cost(prompt_tokens, (n - len(replies)) * options.max_tokens)
         spending.end(estimate, found.cost)
     found.requests = usage["requests"]
-    found.replies = [
-        Reply(text, name, {} if place else dict(usage))
-        for place, (text, name) in enumerate(zip(texts, served, strict=True))
-    ]
+    found.replies = [replace(reply, usage={} if place else dict(usage)) for place, reply in enumerate(replies)]
     return found
 
 

@@ -19,7 +19,7 @@ from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.caveats import is_judge_useless
+from eyechart.evaluators.evaluation.caveats import count_failed, is_judge_useless, why_failed
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.requests.store import ResponseStore
@@ -130,7 +130,8 @@ def execute(
     has_report = not is_main or not results or _write_report(folder, output, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
     for evaluation in useless:
-        text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave nothing usable in any round"
+        why = why_failed(count_failed(evaluation.scores or {}), evaluation.settings.get("judge", {}))
+        text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave nothing usable in any round{why}"
         print_line(messages, text, "red")
     return not failed and not useless and has_report
 

@@ -48,8 +48,8 @@ Args:
     references (`list` of `str`): Letters of the correct options.
     choices (`list` of `list` of `str`): Option texts of each row, in the order shown.
     finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off), "reasoning" (before
-        its answer), "refusal", or `None`. A reply that was cut off names an option only if it begins with it or
-        declares it.
+        its answer), "refusal" or "content_filter" (both refused), or `None`. A reply that was cut off names an option
+        only if it begins with it or declares it.
     questions (`list` of `str`, optional): Question of each row; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
     clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one

@@ -52,8 +52,8 @@ Args:
     pass_counts (`list` of `int`, optional): How many passes the question of each row has. By default as many as there
         are options that change their place between the passes given; of a single pass, as many as there are options.
     finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off), "reasoning" (before
-        its answer), "refusal", or `None`. A reply that was cut off names an option only if it begins with it or
-        declares it.
+        its answer), "refusal" or "content_filter" (both refused), or `None`. A reply that was cut off names an option
+        only if it begins with it or declares it.
     questions (`list` of `str`, optional): Question of each pass; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per pass, the same in all passes of a
         question; adds `by_<group name>`.

@@ -47,7 +47,8 @@ Args:
     predictions (`list` of `str`): Descriptions; "" for a failed or empty response, which gets 0 in every dimension.
     references (`list` of `str`): Golden descriptions; "" where it is private, and the row is left out and counted.
     finish_reasons (`list` of `str`, optional): How each description ended: "stop", "length" (cut off), "reasoning"
-        (before its answer), "refusal", or `None` where that is not known. It changes no score of the judge.
+        (before its answer), "refusal" or "content_filter" (both refused), or `None` where that is not known. It changes
+        no score of the judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
     clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one
         image depend on each other, and the intervals allow for that. Without it, rows count as independent.

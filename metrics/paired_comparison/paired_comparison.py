@@ -42,7 +42,8 @@ Args:
     first_ids, second_ids (`list` of `str`): Ids of each pair's first and second image.
     first_references, second_references (`list` of `float`): Their opinion scores, higher is better.
     finish_reasons, reversed_finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut
-        off), "reasoning" (before its answer) or "refusal"; `None` where that is not known.
+        off), "reasoning" (before its answer), "refusal" or "content_filter" (both refused); `None` where that is not
+        known.
     pool_ids (`list`, optional): The set within which the images of a pair are ranked; correlations are then means over
         pools. Without it, all images are ranked together.
     aggregator (`str`): "map" (default), "mle", "mle_ridge" (finite where "mle" is not), "perron" or "trueskill".

@@ -11,9 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 STOP, LENGTH, REASONING, REFUSAL = "stop", "length", "reasoning", "refusal"
-FINISH_REASONS = (STOP, LENGTH, REASONING, REFUSAL)
-"""How a reply ended: by itself, cut off at the longest length, within its reasoning, or as a refusal that the server
-tells apart from an answer."""
+CONTENT_FILTER = "content_filter"
+FINISH_REASONS = (STOP, LENGTH, REASONING, REFUSAL, CONTENT_FILTER)
+"""How a reply ended: by itself, cut off at the longest length, within its reasoning, as a refusal that the server tells
+apart from an answer, or stopped by the server's filter, which counts as refused."""
+STOPPED_EARLY = (LENGTH, CONTENT_FILTER)
+"""Ends of replies that would have gone on."""
 
 _NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
 _TAG = re.compile(

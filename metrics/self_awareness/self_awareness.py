@@ -49,8 +49,8 @@ Args:
         others in the same order; letters mean places in that shorter list. `None` where not asked, which is an error
         where the first reply is the refusal. Read only there; "" for a request that failed, " " for an empty reply.
     finish_reasons, forced_finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off),
-        "reasoning" (before its answer), "refusal", or `None`. A reply that was cut off names an option only if it
-        begins with it or declares it.
+        "reasoning" (before its answer), "refusal" or "content_filter" (both refused), or `None`. A reply that was cut
+        off names an option only if it begins with it or declares it.
     questions (`list` of `str`, optional): Text of each question; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per question; adds `by_<group name>`.
     clusters (`list`, optional): What each question shares with others, such as the name of its image: answers about one

@@ -15,6 +15,7 @@ from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.evaluators.backends.endpoint import timed_client
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.types import Request
+from eyechart.metrics.scoring.choices.replies import why_unread
 from tests.evaluators.scripted_server import refusal
 from tests.faults.fault import fault, row
 from tests.faults.server_answers import GOOD, body, scored
@@ -147,10 +148,10 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
         row("a server returns no reply", ONCE, {"choices": []}, "returned 0 replies; expected 1"),
         row("a server returns two replies", ONCE, {"choices": GOOD["choices"] * 2}, "returned 2 replies; expected 1"),
         row(
-            "a filter takes the text of a reply",
+            "a reply has no text",
             ONCE,
-            {"choices": [{"message": {}, "finish_reason": "content_filter"}]},
-            "no text .finish_reason 'content_filter'",
+            {"choices": [{"message": {}, "finish_reason": "stop"}]},
+            "no text .finish_reason 'stop'",
         ),
     ],
 )
@@ -176,6 +177,13 @@ def test_retry_after_is_honoured(script, ask):
 def test_a_refusal_is_what_the_model_says(script, ask):
     script.say({"choices": [{"message": {"content": None, "refusal": "I cannot look at this."}}]})
     assert ask()[0].text == "I cannot look at this."
+
+
+@fault("a filter takes the text of a reply", "it is an empty reply that counts as refused")
+def test_what_a_filter_takes_is_a_refusal(script, ask):
+    script.say({"choices": [{"message": {}, "finish_reason": "content_filter"}]})
+    response, _ = ask()
+    assert (response.text, why_unread(response.text, response.finish_reason)) == ("", "refused")
 
 
 @fault("a server replies with an empty text", "it is a reply, not an error")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL
+from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPPED_EARLY
 
 # What rounding may add to the logarithm of a probability of 1.
 _ROUNDING = 1e-3
@@ -76,11 +76,11 @@ class Choice(BaseModel):
         """The reply's text.
 
         Raises:
-            EndpointError: There is none, for example because a filter took it.
+            EndpointError: There is none, and the server does not say why.
         """
         text = self.message.text
-        if text is None and self.finish_reason == LENGTH:
-            # All tokens went into reasoning that the server keeps to itself.
+        if text is None and self.finish_reason in STOPPED_EARLY:
+            # All tokens went into reasoning that the server keeps to itself, or a filter took the text.
             return ""
         if text is None:
             raise EndpointError(f"the server's reply has no text (finish_reason {self.finish_reason!r})")

@@ -3,7 +3,8 @@
 - By default, the next-token logits of all words of the task's pairs are asked for, in one request an image. One pair
   makes the scores (Q-Bench, Eq. 1 or 4); the others, the argmax of Table 9 and the other way with ties are variants. A
   backend that has scores of its own gives these instead (`Response.score`), and has no variants.
-- `prompt="numerical"` (Sec. 2.4.1): a reply, whose number is the score.
+- `prompt="numerical"` (Sec. 2.4.1): a reply, whose number is the score. Replies without one have no part in the
+  correlations; where it is known how some reply ended, their shares by reason stand in the scores as `unread`.
 - `inference="top-token"` (Sec. 2.4.1): the one token that follows the prefilled reply. Which words are frequent there
   chooses the pair of words (Eq. 3); such answers give no score.
 """
@@ -32,6 +33,14 @@ from eyechart.evaluators.protocols.quality.variants import (
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair, find_pair, likeliest_pair, words_of
 from eyechart.evaluators.protocols.validation import check_number
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row, RowResponses
+from eyechart.metrics.scoring.choices.replies import (
+    CUT_OFF,
+    REFUSED,
+    UNFINISHED_REASONING,
+    UNPARSEABLE,
+    unread_shares,
+    why_unread,
+)
 from eyechart.metrics.scoring.quality.pooling import PoolingSettings, read_logits, read_scores
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
 
@@ -39,6 +48,12 @@ NUMERICAL = "numerical"
 TOP_TOKEN = "top-token"
 READ_NUMBER = "number in the reply"
 PRECOMPUTED = "precomputed score"
+_LEFT_OUT = {
+    CUT_OFF: "its reply was cut off before it gave a number",
+    UNFINISHED_REASONING: "its reply is unfinished reasoning",
+    REFUSED: "its reply is a refusal",
+    UNPARSEABLE: "its reply gives no number from 1 to 5, or several",
+}
 _POOLING = ("word_pair", "temperature", "ties")
 _TOKENS_KEPT = 20
 _LONGEST_TOKEN = 40
@@ -120,11 +135,14 @@ class QualityAssessment(Protocol):
         ]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The opinion score, and the rating or score where the answer is one."""
+        """The opinion score; the rating or score where the answer is one, or else why it gives no rating (`step`)."""
         items: list[dict[str, Any]] = [{"quality": row["quality"]} for row in rows]
         for item, response in zip(items, responses, strict=True):
             if self.is_numerical:
-                item["quality_score"] = None if response.text is None else read_rating(response.text)
+                text = response.text or ""
+                item["quality_score"] = read_rating(text)
+                if item["quality_score"] is None:
+                    item["step"] = why_unread(text, response.finish_reason)
             elif response.score is not None:
                 item["quality_score"] = response.score
         return items
@@ -132,8 +150,8 @@ class QualityAssessment(Protocol):
     def score(self, answered: Sequence[RowResponses]) -> Scored:
         """Correlations with opinion scores; variants; word statistics."""
         public = [one for one in answered if not self.is_private(one.row)]
-        unread = [one for one in public if self.is_numerical and one.responses[0].item["quality_score"] is None]
-        left_out = {one.row["id"]: "its reply gives no number from 1 to 5, or several" for one in unread}
+        steps = {one.row["id"]: one.responses[0].item.get("step") for one in public}
+        left_out = {id: _LEFT_OUT[step] for id, step in steps.items() if step is not None}
         used = [one for one in public if one.row["id"] not in left_out]
         diagnostics = self._diagnostics(answered)
         given_scores = self.output_type is OutputType.LOGITS and have_scores(answered)
@@ -161,6 +179,8 @@ class QualityAssessment(Protocol):
         scoring = QualitySettings(average_over=self._averaged(groups), seed=self.seed, pooling=pooling)
         references = [one.row["quality"] for one in used]
         scores = quality_scores(columns, references, groups, scoring)
+        if self.is_numerical and any(one.responses[0].finish_reason is not None for one in public):
+            scores["unread"] = unread_shares(list(steps.values()))
         by_id = {
             one.row["id"]: {name: column[number] for name, column in columns.items()} for number, one in enumerate(used)
         }

@@ -142,8 +142,7 @@ def read_choices(
         judge: `judge(messages, n)` returning n replies, named in the settings.
         ids: What, with `seed` and rotation, the random choice of each row is drawn from; the row number by default.
         rotations: Rotation of each row, for the same; 0 by default.
-        finish_reasons: How each reply ended, "stop", "length" (cut off), "reasoning" (before its answer) or "refusal";
-            None where that is not known.
+        finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
 
     Returns:
         `choice`: letter of the chosen option; None where there is none, where the judge named X, or where a vote found

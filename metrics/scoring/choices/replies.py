@@ -1,5 +1,6 @@
 """The option that a reply names: by exact matching, else by declaring it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Literal
@@ -7,13 +8,22 @@ from typing import Literal
 from eyechart.metrics.scoring.choices.declarations import declared_letters
 from eyechart.metrics.scoring.choices.extraction import moved_letter, named_letters
 from eyechart.metrics.scoring.choices.text import comparison_key
-from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, split_reasoning
+from eyechart.metrics.scoring.reasoning import (
+    CONTENT_FILTER,
+    LENGTH,
+    REASONING,
+    REFUSAL,
+    STOPPED_EARLY,
+    split_reasoning,
+)
 
 Extraction = Literal["declared", "strict"]
 EXTRACTIONS: tuple[Extraction, ...] = ("declared", "strict")
 CUT_OFF, UNFINISHED_REASONING, REFUSED, UNPARSEABLE = "cut_off", "unfinished_reasoning", "refused", "unparseable"
 UNREAD = (CUT_OFF, UNFINISHED_REASONING, REFUSED, UNPARSEABLE)
 """Why a reply names no option."""
+ENDS = {REFUSAL: REFUSED, CONTENT_FILTER: REFUSED, LENGTH: CUT_OFF, REASONING: UNFINISHED_REASONING}
+"""Which of `UNREAD` a reply is by how it ended."""
 
 
 def read_reply(
@@ -21,7 +31,8 @@ def read_reply(
 ) -> tuple[str, str]:
     """Letters of all places of the option that a reply names, and the step that found it.
 
-    A reply that was cut off may have gone on to another option: it names one only if it begins with it or declares it.
+    A reply that was cut off, or stopped by a filter, may have gone on to another option: it names one only if it begins
+    with it or declares it.
 
     Args:
         text: The model's reply, any string.
@@ -45,7 +56,7 @@ def read_reply(
         >>> read_reply("Let me see whether it is dark", ["Bright", "Dark", "Medium"], finish_reason="length")
         ('', 'cut_off')
     """
-    is_cut = finish_reason == LENGTH
+    is_cut = finish_reason in STOPPED_EARLY
     named, declared = named_letters(text, options), ""
     if not named or is_cut:
         declared = declared_letters(text, options, is_cut=is_cut)
@@ -69,10 +80,24 @@ def why_unread(text: str, finish_reason: str | None) -> str:
         text: A reply that names nothing that was asked for.
         finish_reason: As for `read_reply`.
     """
+    reason = ENDS.get(finish_reason or "", UNPARSEABLE)
     found = split_reasoning(text)
-    if finish_reason == REASONING or not (found.is_finished or found.answer.strip()):
-        return UNFINISHED_REASONING
-    return {REFUSAL: REFUSED, LENGTH: CUT_OFF}.get(finish_reason or "", UNPARSEABLE)
+    is_unfinished = not (found.is_finished or found.answer.strip())
+    return UNFINISHED_REASONING if is_unfinished and reason != REFUSED else reason
+
+
+def unread_shares(reasons: Sequence[str | None]) -> dict[str, float]:
+    """Shares of replies, in [0, 1], by the reason why they cannot be read.
+
+    Args:
+        reasons: One of `UNREAD` for each reply, at least one; None or a step that read it for any other.
+
+    Examples:
+        >>> unread_shares(["cut_off", None])
+        {'cut_off': 0.5, 'unfinished_reasoning': 0.0, 'refused': 0.0, 'unparseable': 0.0}
+    """
+    counts = Counter(reasons)
+    return {reason: counts[reason] / len(reasons) for reason in UNREAD}
 
 
 def moved_reply(

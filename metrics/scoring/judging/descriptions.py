@@ -9,13 +9,12 @@ or refused is judged by what it says; the scores come with the shares of such de
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, UNPARSEABLE, UNREAD
+from eyechart.metrics.scoring.choices.replies import ENDS, REFUSED, UNPARSEABLE, unread_shares
 from eyechart.metrics.scoring.errors import UndefinedScoreError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
 from eyechart.metrics.scoring.items import ItemColumns, Items
@@ -35,7 +34,7 @@ from eyechart.metrics.scoring.judging.rounds import (
     summed_score,
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
-from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, split_reasoning
+from eyechart.metrics.scoring.reasoning import REASONING, split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters
@@ -65,8 +64,7 @@ def read_descriptions(
         judge: `judge(messages, n)` returning n replies.
         rounds: Replies asked for per image and dimension.
         template: "q_bench" or "aesbench".
-        finish_reasons: How each description ended, "stop", "length" (cut off), "reasoning" (before its answer) or
-            "refusal"; None where that is not known.
+        finish_reasons: How each description ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
 
     Returns:
         For each of the template's `DIMENSIONS`, the mean over usable rounds in [0, 2], higher is better; None without
@@ -99,7 +97,7 @@ def read_descriptions(
         for name, one in zip(names, scores, strict=True):
             items[name][row] = mean_score(one)
     items["finish_reason"] = [
-        reason if part.is_finished or part.answer.strip() else REASONING
+        reason if part.is_finished or part.answer.strip() or ENDS.get(reason or "") == REFUSED else REASONING
         for part, reason in zip(parts, ended, strict=True)
     ]
     return items
@@ -118,8 +116,7 @@ def text_outcome(finish_reason: str | None, is_empty: bool) -> str | None:
         >>> text_outcome("length", False), text_outcome("stop", True), text_outcome("stop", False)
         ('cut_off', 'unparseable', None)
     """
-    ends = {LENGTH: CUT_OFF, REASONING: UNFINISHED_REASONING, REFUSAL: REFUSED}
-    return ends.get(finish_reason or "", UNPARSEABLE if is_empty else None)
+    return ENDS.get(finish_reason or "", UNPARSEABLE if is_empty else None)
 
 
 def description_scores(
@@ -169,7 +166,7 @@ def description_scores(
 
     def part(where: str, of: Sequence[int]) -> dict[str, Any]:
         found = _part(where, judged, empty, of, settings, shared.select(of))
-        return found if outcomes is None else found | {"outcomes": _shares([outcomes[row] for row in of])}
+        return found if outcomes is None else found | {"outcomes": unread_shares([outcomes[row] for row in of])}
 
     kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
     whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
@@ -228,12 +225,6 @@ def _part(
         "unscored": sum(not all(map(is_scored, of_row)) for of_row in zip(*columns.values(), strict=True)),
         "empty_predictions": sum(empty[row] for row in rows),
     }
-
-
-def _shares(outcomes: Sequence[str | None]) -> dict[str, float]:
-    """Share of texts with each outcome."""
-    counts = Counter(outcomes)
-    return {reason: counts[reason] / len(outcomes) for reason in UNREAD}
 
 
 def _dimension(items: Sequence[Rounds], interval: Interval) -> dict[str, Any]:

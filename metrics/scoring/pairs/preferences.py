@@ -41,8 +41,7 @@ def read_pairs(
         predictions: Replies to the pairs as given; "" for a failed response, which prefers no image.
         reversed_predictions: Replies to the same pairs with the two images swapped.
         pairs: The pairs.
-        finish_reasons: How each reply ended, "stop", "length" (cut off), "reasoning" (before its answer) or "refusal";
-            None where that is not known.
+        finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
         reversed_finish_reasons: The same of the replies to the swapped images.
 
     Returns:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from eyechart.metrics.scoring.choices.extraction import extract_choice
 from eyechart.metrics.scoring.choices.text import explicit_answers, normalise
-from eyechart.metrics.scoring.reasoning import LENGTH, split_reasoning
+from eyechart.metrics.scoring.reasoning import STOPPED_EARLY, split_reasoning
 
 Preference = Literal["first", "second"]
 
@@ -97,7 +97,7 @@ def read_preference(text: str, finish_reason: str | None = None) -> Preference |
     contained = explicit_answers(text)
     found = {_one_preferred(content) for content in contained or [text]}
     preferred = found.pop() if len(found) == 1 else None
-    if finish_reason == LENGTH and not contained:
+    if finish_reason in STOPPED_EARLY and not contained:
         first, *_ = _FIRST_SENTENCE.split(text.strip(), maxsplit=1)
         return preferred if _one_preferred(first) == preferred else None
     return preferred

@@ -13,6 +13,7 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.evaluation.caveats import failed_caveat
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.report.summary import summarise
@@ -258,3 +259,12 @@ def test_repeats_that_would_be_equal_are_refused(loaded, photographs, samples, t
     with pytest.raises(UsageError, match="are there already, so all repeats would be equal"):
         run(PredictionsFileBackend(tmp_path / "answers.jsonl"), loaded)
     assert model.asked == []
+
+
+def test_failed_rounds_of_a_judge_are_those_of_all_repeats():
+    read = {"judge": "strict", "judge_asked": 2, "judge_failed_rounds": 4, "judge_unscored": 0, "rounds": 5}
+    judge = {"lost_rounds": 1, "cut_off_rounds": 5, "refused_rounds": 0, "max_tokens": 64}
+    assert failed_caveat([read, read], judge) == (
+        "The judge strict gave nothing usable in 8 of 20 rounds (5 cut off, 2 of another form). One that reasons first "
+        "needs a larger --judge-max-tokens than 64."
+    )

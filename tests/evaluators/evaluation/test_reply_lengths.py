@@ -10,7 +10,7 @@ from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.tasks import get_task
-from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOP
+from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, REFUSAL, STOP
 from tests.evaluators.finished_runs import write
 
 QUESTION = {"id": "q", "question": "How is it?", "options": ["Blurry", "Sharp"], "answer": "B"}
@@ -42,6 +42,18 @@ class Writer(Backend):
             yield Response(request, text=" ".join(said), finish_reason=ended, usage=usage)
 
 
+WRITTEN = {"0": ("It is", LENGTH), "1": ("It is", LENGTH), "2": ("It is dark.", STOP), "3": ("It is dark.", None)}
+
+
+class Ending(Writer):
+    """Writes texts that end as given."""
+
+    def answer(self, requests):
+        for request in requests:
+            text, ended = self.texts[request.id]
+            yield Response(request, text=text, finish_reason=ended)
+
+
 def reason(words):
     return f"<think>{'hmm ' * words}Option A? </think>B"
 
@@ -61,8 +73,9 @@ def ask(make_picture):
 
 @pytest.fixture
 def describe(make_picture):
-    def run(model, ids=("d",), **settings):
-        rows = [{"id": id, "image": make_picture(1), "description": "It is dark."} for id in ids]
+    def run(model, ids=("d",), private="", **settings):
+        texts = {id: "" if id in private else "It is dark." for id in ids}
+        rows = [{"id": id, "image": make_picture(1), "description": text} for id, text in texts.items()]
         data = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
         made = evaluator("q_bench/description", settings=settings)
         return made.run(model, LoadedData(data, "own data", "given", "given"))
@@ -140,12 +153,6 @@ def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
 
 
 def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(describe, tmp_path):
-    class Ending(Writer):
-        def answer(self, requests):
-            for request in requests:
-                text, ended = self.texts[request.id]
-                yield Response(request, text=text, finish_reason=ended)
-
     texts = {
         "cut": ("It is", LENGTH),
         "thinking": ("<think>It is dark.", LENGTH),
@@ -171,6 +178,51 @@ def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(descri
         unknown = [row | {"finish_reason": None} for row in rows]
         again = rescore(get_task(result.task), result, unknown, read_again=read_again)
         np.testing.assert_equal(again, {name: value for name, value in found.scores.items() if name != "outcomes"})
+
+
+def test_the_caveat_counts_the_replies_that_the_shares_count(describe):
+    found = describe(Ending(WRITTEN), list(WRITTEN))
+    assert found.scores["outcomes"]["cut_off"] == 2 / 4
+    assert found.caveats == [
+        "Incomplete: 2 of 4 replies were cut off; how 1 other ended is not known. A larger --max-new-tokens than 512 "
+        "lets them end."
+    ]
+    found = describe(Ending(WRITTEN), list(WRITTEN), private="03")
+    assert found.scores["outcomes"]["cut_off"] == 1 / 2
+    assert "Incomplete: 1 of 2 replies were cut off. A larger" in found.caveats[0]
+    # Where nothing is scored, all of them count.
+    found = describe(Ending(WRITTEN), list(WRITTEN), private="0123")
+    assert found.scores is None and "2 of 4 replies were cut off" in found.caveats[0]
+
+
+def test_few_cut_replies_among_those_whose_end_is_known_are_few_of_all(ask):
+    texts = {f"{i}": ("B", None) for i in range(99)} | {"cut": ("so", LENGTH)}
+    assert ask(Ending(texts), list(texts)).caveats == []
+
+
+def test_predictions_that_were_cut_off_are_not_written_again_by_a_longer_reply(describe):
+    class File(Ending):
+        writes_replies = False
+
+    found = describe(File(WRITTEN), list(WRITTEN))
+    assert found.caveats == [
+        "Incomplete: 2 of 4 replies were cut off; how 1 other ended is not known. The model that wrote them has to be "
+        "given more tokens."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning"), [("", None), ("", "Dark?"), ("<think>Dark?", None), ("I would say", None)]
+)
+def test_what_a_filter_stops_counts_as_refused(ask, text, reasoning):
+    class Filtered(Writer):
+        def answer(self, requests):
+            for request in requests:
+                yield Response(request, text=text, reasoning=reasoning, finish_reason=CONTENT_FILTER)
+
+    found = ask(Filtered(""))
+    assert (found.scores["extraction"]["refused"], found.predictions[0]["finish_reason"]) == (1.0, CONTENT_FILTER)
+    assert found.settings["max_new_tokens"] == 32, "a longer reply would help nothing"
 
 
 def test_a_refusal_that_the_server_tells_apart_is_kept(ask):

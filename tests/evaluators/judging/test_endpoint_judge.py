@@ -9,6 +9,8 @@ import pytest
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import StoreError
+from eyechart.evaluators.judging.replies import reply_keys
+from eyechart.evaluators.requests.stored_form import REPLY
 from tests.evaluators.scripted_server import always, completion
 
 DARK, NOISY = ([{"role": "user", "content": text}] for text in ("Is it dark?", "Is it noisy?"))
@@ -127,6 +129,55 @@ def test_a_reply_without_a_text_is_a_stored_failed_round(script, judge, store):
     assert judge(store)(DARK, 1) == [None]
     assert judge(store)(DARK, 1) == [None]
     assert len(script.bodies) == 1
+
+
+def choice(finish_reason, content="Score: 1", **message):
+    return {"message": {"content": content, **message}, "finish_reason": finish_reason}
+
+
+ENDED = {
+    "whole": (choice("stop"), "Score: 1", (0, 0)),
+    "after reasoning": (choice("stop", reasoning="A 1?"), "Score: 1", (0, 0)),
+    "after reasoning in the text": (choice("stop", "<think>2?</think>Score: 1"), "<think>2?</think>Score: 1", (0, 0)),
+    "another form": (choice("stop", "no idea"), "no idea", (0, 0)),
+    "cut off": (choice("length"), None, (1, 0)),
+    "cut off, without a text": (choice("length", None), None, (1, 0)),
+    "cut off in a field of reasoning": (choice("length", None, reasoning_content="A 1 or"), None, (1, 0)),
+    "no answer after the reasoning": (choice("stop", "", reasoning="A 1."), "", (0, 0)),
+    "cut off in the text's reasoning": (choice(None, "<think>A 1 or"), None, (1, 0)),
+    "refused": (choice("stop", None, refusal="I can't."), None, (0, 1)),
+    "stopped by a filter": (choice("content_filter"), None, (0, 1)),
+    "taken by a filter": (choice("content_filter", None), None, (0, 1)),
+}
+
+
+@pytest.mark.parametrize(("said", "expected", "failed"), ENDED.values(), ids=ENDED)
+def test_what_was_cut_off_or_refused_is_a_failed_round_whatever_it_says(script, judge, store, said, expected, failed):
+    script.say({"choices": [said]})
+    for _ in range(2):
+        asked = judge(store)
+        assert asked(DARK, 1) == [expected]
+        told = asked.settings()
+        assert (told["cut_off_rounds"], told["refused_rounds"]) == failed and not told["lost_rounds"]
+    assert len(script.bodies) == 1
+
+
+def test_the_reasoning_and_the_end_of_a_reply_are_stored(script, judge, store):
+    script.say({"choices": [choice("length", "Score:", reasoning="A 1?"), choice("stop")]})
+    asked = judge(store)
+    asked(DARK, 2)
+    keys = reply_keys(asked._identity, DARK, 2)
+    first, second = map(store.get(keys, REPLY).get, keys)
+    assert first == {"text": "Score:", "reasoning": "A 1?", "finish_reason": "length", "usage": first["usage"]}
+    assert second == {"text": "Score: 1", "finish_reason": "stop"}
+
+
+def test_replies_that_an_earlier_version_stored_are_read(script, judge, store):
+    asked = judge(store)
+    values = [{"text": "Score: 1", "served": "judge", "usage": {}}, {"text": None}, {"text": "<think>A"}]
+    store.put("judge", dict(zip(reply_keys(asked._identity, DARK, 3), values, strict=True)))
+    assert asked(DARK, 3) == ["Score: 1", None, None] and not script.bodies
+    assert (asked.settings()["cut_off_rounds"], asked.settings()["refused_rounds"]) == (1, 0)
 
 
 def test_halves_of_characters_and_control_characters_are_sent(script, judge, store):

@@ -3,7 +3,7 @@
 import pytest
 
 from eyechart.evaluators.requests.types import IMAGE, Request
-from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOP
+from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, REFUSAL, STOP
 
 
 def reply(finish_reason=STOP, usage=None, **message):
@@ -23,6 +23,9 @@ CASES = {
     "an answer after hidden reasoning": (reply(STOP, HIDDEN, content="B"), ("B", None, STOP)),
     "nothing, cut off": (reply(LENGTH, content=None), ("", None, LENGTH)),
     "a refusal": (reply(content=None, refusal="I can't."), ("I can't.", None, REFUSAL)),
+    "taken by a filter": (reply(CONTENT_FILTER, content=None), ("", None, CONTENT_FILTER)),
+    "emptied by a filter": (reply(CONTENT_FILTER, content=""), ("", None, CONTENT_FILTER)),
+    "stopped by a filter": (reply(CONTENT_FILTER, content="The image"), ("The image", None, CONTENT_FILTER)),
     "no refusal": (reply(content="B", refusal=None), ("B", None, STOP)),
     "no word on the end": ({"choices": [{"message": {"content": "B"}}]}, ("B", None, None)),
 }

@@ -13,9 +13,16 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.evaluator import Evaluator
+from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
+from eyechart.evaluators.report.samples import read_samples
+from eyechart.evaluators.report.summary import summarise
+from eyechart.evaluators.requests.types import Backend, Response
+from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
+from tests.evaluators.finished_runs import write
 
 TASK = "q_bench/assessment"
 WORDS = ("good", "poor", "fine", "bad", "high", "low")
@@ -314,6 +321,73 @@ def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says
         "2 of 40 answers cannot be scored, and the scores are made of the others; the first: "
     )
     assert len(found.predictions) == 40
+
+
+class Ending(Backend):
+    """Answers with one text after the other, which end as given."""
+
+    name = "ending"
+
+    def __init__(self, written):
+        self.written = written
+
+    def settings(self):
+        return {}
+
+    def answer(self, requests):
+        for request, (text, ended) in zip(requests, self.written, strict=True):
+            yield Response(request, text=text, finish_reason=ended)
+
+
+UNREAD = {
+    "cut_off": ("The image is", "length"),
+    "unfinished_reasoning": ("<think>A 4, or", "length"),
+    "refused": ("", "content_filter"),
+    "unparseable": ("It is fine.", "stop"),
+}
+
+
+def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_report(photographs, tmp_path):
+    written = [UNREAD["cut_off"], *UNREAD.values(), *((f"{1 + place % 5}", "stop") for place in range(5, 40))]
+    found = run(Ending(written), photographs, prompt="numerical", max_new_tokens=32)
+    shares = {"cut_off": 0.05, "unfinished_reasoning": 0.025, "refused": 0.025, "unparseable": 0.025}
+    assert found.scores["unread"] == shares and found.scores["n"] == 35
+    assert (found.diagnostics["unread"], found.diagnostics["replies"]) == (5, 40)
+    assert [item["reason"] for item in found.left_out] == [
+        *["its reply was cut off before it gave a number"] * 2,
+        "its reply is unfinished reasoning",
+        "its reply is a refusal",
+        "its reply gives no number from 1 to 5, or several",
+    ]
+    labels, values = ([*column.cells] for column in score_table([found], []).columns[2:4])
+    shown = dict(zip(labels, values, strict=True))
+    assert {label: shown[label] for label in shown if label.startswith("replies")} == {
+        "replies cut off before they give a number": "5.00 %",
+        "replies of unfinished reasoning alone": "2.50 %",
+        "replies refused": "2.50 %",
+        "replies that could not be parsed": "2.50 %",
+    }
+    (made,) = read_runs([write(tmp_path, [found])])
+    (key,) = made.tasks
+    rows = made.answers(key).rows(range(40))
+    assert [row["step"] for row in rows[:6]] == ["cut_off", *UNREAD, None]
+    assert [sample["step"] for sample in read_samples(rows)[:6]] == ["cut_off", *UNREAD, "scored"]
+    (summary,) = summarise([made])
+    assert ("replies refused", "2.50 %") in [(row.label, row.cells[0][0]) for row in summary.rows]
+    again = rescore(get_task(TASK), made.tasks[key], rows)
+    assert (again["unread"], again["srcc"]) == (shares, found.scores["srcc"])
+
+
+def test_shares_of_replies_without_a_number_are_of_those_with_an_opinion_score(photographs):
+    private = photographs.map(lambda row, place: {"quality": None if place < 4 else row["quality"]}, with_indices=True)
+    written = [*UNREAD.values(), UNREAD["refused"], *((f"{1 + place % 5}", "stop") for place in range(5, 40))]
+    found = run(Ending(written), private, prompt="numerical", max_new_tokens=32)
+    assert found.scores["unread"] == dict.fromkeys(UNREAD, 0.0) | {"refused": 1 / 36}
+
+
+def test_where_no_end_is_known_there_are_no_shares(photographs):
+    written = [("It is fine.", None), *((f"{1 + place % 5}", None) for place in range(1, 40))]
+    assert "unread" not in run(Ending(written), photographs, prompt="numerical").scores
 
 
 def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):

@@ -41,6 +41,9 @@ def test_a_reply_that_was_cut_off_names_what_it_begins_with_or_declares(text: st
         ("<think>Dark", None, "unfinished_reasoning"),
         ("<think>Dark</think>", None, "unparseable"),
         ("I cannot help with that.", "refusal", "refused"),
+        ("", "content_filter", "refused"),
+        ("Let me see whether it is dark", "content_filter", "refused"),
+        ("<think>It is dark", "content_filter", "refused"),
         ("Hm.", "stop", "unparseable"),
         ("Hm.", "eos", "unparseable"),
         ("", None, "unparseable"),
@@ -48,6 +51,11 @@ def test_a_reply_that_was_cut_off_names_what_it_begins_with_or_declares(text: st
 )
 def test_a_reply_without_an_option_says_why(text: str, finish_reason: str | None, step: str) -> None:
     assert read_reply(text, OPTIONS, finish_reason=finish_reason) == ("", step)
+
+
+def test_what_a_filter_stopped_is_read_as_what_was_cut_off() -> None:
+    for text, letters, step in CUT:
+        assert read_reply(text, OPTIONS, finish_reason="content_filter") == (letters, step if letters else "refused")
 
 
 def test_strict_reading_of_a_cut_reply_takes_what_exact_matching_finds_alone() -> None:

@@ -204,7 +204,7 @@ def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
 ENDED = {
     "whole": ("It is dark.", "stop", None),
     "an end that is not known": ("It is dark.", None, None),
-    "an end that is not ours": ("It is dark.", "content_filter", None),
+    "an end that is not ours": ("It is dark.", "eos", None),
     "cut off": ("It is dark and", "length", "cut_off"),
     "cut off before its first word": ("", "length", "cut_off"),
     "cut off in reasoning behind the text": ("It is dark. <think>So", "length", "cut_off"),
@@ -213,6 +213,9 @@ ENDED = {
     "unfinished reasoning of unknown end": ("<think>It is dark", None, "unfinished_reasoning"),
     "refused": ("I cannot help with that.", "refusal", "refused"),
     "refused without a word": ("", "refusal", "refused"),
+    "stopped by a filter": ("It is dark and", "content_filter", "refused"),
+    "taken by a filter": ("", "content_filter", "refused"),
+    "a filter stopped the reasoning": ("<think>It is dark", "content_filter", "refused"),
     "empty": (" \n", "stop", "unparseable"),
     "nothing behind the reasoning": ("<think>It is dark.</think> ", "stop", "unparseable"),
     "empty of unknown end": ("", None, "unparseable"),

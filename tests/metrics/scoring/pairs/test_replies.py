@@ -166,7 +166,7 @@ def test_neither_image(text: str) -> None:
     ],
 )
 def test_a_reply_that_was_cut_off_prefers_what_its_first_sentence_does(text: str, preferred: str | None) -> None:
-    assert read_preference(text, "length") == preferred
+    assert read_preference(text, "length") == read_preference(text, "content_filter") == preferred
 
 
 @pytest.mark.parametrize("text", ["A cat", "A blurry image", "A first look at the image"])
