@@ -12,7 +12,7 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError, unkno
 from eyechart.evaluators.comparison.causes import Causes, find_causes
 from eyechart.evaluators.comparison.difference import Difference
 from eyechart.evaluators.comparison.differences import corrected, differences
-from eyechart.evaluators.comparison.items import ItemScores, item_scores
+from eyechart.evaluators.comparison.items import ItemScores, item_scores, of_items
 from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
 from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
 from eyechart.evaluators.results.evaluation import AVERAGE
@@ -243,6 +243,12 @@ def _compare_task(
     if changed:
         reason = f"{len(changed)} items, '{changed[0]}' first, have another right answer: the data are not the same"
         return Refused(key.title, (reason,), False)
+    if not len(first.references) == len(second.references) == len(shared):
+        first, second = (
+            of_items(found, run.tasks[key], answers, set(shared))
+            for run, found in ((one, first), (other, second))
+            if (answers := run.answers(key)) is not None
+        )
     return differences((key.task, key.dataset, key.split), first, second, shared, seed)
 
 

@@ -1,8 +1,8 @@
 """What every item gave in a run: the columns of its predictions that its scores are made of."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
 from typing import Any
 
@@ -11,7 +11,10 @@ from eyechart.datasets_scripts.common.pairs.label_pools import MIXED_POOL
 from eyechart.evaluators.results.finished_runs import Answers
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
+from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+from eyechart.metrics.scoring.pairs.pools import check_pairs, rank_pool, split_pools
+from eyechart.metrics.scoring.pairs.preferences import winners
 from eyechart.metrics.scoring.pairs.scores import PairSettings
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
@@ -72,6 +75,22 @@ def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     return found
 
 
+def of_items(found: ItemScores, result: TaskResult, answers: Answers, items: Collection[str]) -> ItemScores:
+    """What a run gave, its images ranked again from some of its pairs; without pairs, what it gave.
+
+    Args:
+        found: Of all items, from `item_scores`.
+        result: The task's result.
+        answers: Its predictions.
+        items: Ids of the pairs.
+    """
+    if not found.ranked:
+        return found
+    main = [row for row in answers.rows(range(len(answers))) if row["pass"] == "main" and row["id"] in items]
+    rows = [row for row in main if (row["pool"] or "") in found.ranked]
+    return replace(found, ranked=_ranked_again(rows, result) if rows else {})
+
+
 def _multiple_choice(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     return ItemScores(_right_texts(rows, "correct"), {"accuracy": _column(rows, "correct")}, clusters=_clusters(rows))
 
@@ -92,10 +111,10 @@ def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     own = [row for row in rows if row["pool"] != MIXED_POOL] or rows
     images = {row["id"]: (row["first_id"], row["second_id"]) for row in own if row["consistent"] is not None}
     values = {"consistency": _column(own, "consistent"), "accuracy_all": _column(own, "correct")}
-    weights, undefined = (
-        result.settings.get(name, getattr(PairSettings, name)) for name in ("pool_weights", "undefined_pools")
-    )
-    pooling = PairSettings(pool_weights=weights, undefined_pools=undefined)
+    # The metric says in its scores how it averaged.
+    stated = {**result.settings, **(result.scores or {})}
+    how = {name: stated[name] for name in ("pool_weights", "undefined_pools") if name in stated}
+    pooling = PairSettings(**how)
     return ItemScores(images, values, images, ranked=_ranked(own, result), pooling=pooling)
 
 
@@ -112,6 +131,24 @@ def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tupl
         for pool, scores in by_pool.items()
         if scores and pool in quality and scores.keys() <= quality[pool].keys()
     }
+
+
+def _ranked_again(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tuple[float, float]]]:
+    """The images' scores from these pairs alone, ranked as the result says, with their quality."""
+    columns = {name: [row[name] for row in rows] for name in ("choice", "consistent", "pool")}
+    first, second, first_quality, second_quality = (
+        [row[side] for row in rows] for side in ("first_id", "second_id", "first_quality", "second_quality")
+    )
+    pairs = check_pairs(first, second, first_quality, second_quality, [pool or "" for pool in columns["pool"]])
+    how = {name: value for name in ("aggregator", "order_seed", "ridge") if (value := (result.scores or {}).get(name))}
+    winner, ranked = winners(columns), {}
+    for name, pool in split_pools(pairs).items():
+        try:
+            scores = rank_pool(pool, winner[list(pool.rows)], **how).tolist()
+        except UndefinedScoreError:
+            scores = [math.nan] * len(pool.image_ids)
+        ranked[name] = dict(zip(pool.image_ids, zip(scores, pool.references.tolist(), strict=True), strict=True))
+    return ranked
 
 
 def _descriptions(rows: Sequence[Row], result: TaskResult) -> ItemScores:

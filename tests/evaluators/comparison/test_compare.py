@@ -309,6 +309,28 @@ def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: st
     assert {key: found[key] for key in scores} == pytest.approx({key: run.scores[key] for key in scores})
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_rankings_of_common_pairs_are_equal_where_the_answers_are(tmp_path: Path) -> None:
+    """The second run has more pairs, which rank its images otherwise."""
+    loaded = load_data(get_task("two_afc/coarse"), is_mini=True)
+    few, many = (
+        evaluator("two_afc/coarse").run(FunctionBackend(by_brightness), loaded, limit=limit) for limit in (100, 160)
+    )
+    folders = [write(tmp_path / name, [run]) for name, run in (("few", few), ("many", many))]
+    assert [one.title for one in compare(*folders).refused] == ["two_afc/coarse on two_afc (test)"]
+    found = {one.key: one for one in compare(*folders, common=True).differences}
+    for key in ("srcc", "plcc"):
+        # The mean over two pools is weighted by their images, as in the result.
+        assert found[key].first == found[key].second == pytest.approx(few.scores[key])
+        assert many.scores[key] != pytest.approx(few.scores[key])
+
+
+def by_brightness(messages: Any) -> str:
+    images = [part["image"] for part in messages[-1]["content"] if part["type"] == "image"]
+    one, other = (np.asarray(image, dtype=float).mean() for image in images)
+    return "The first image." if one > other else "The second image."
+
+
 def test_a_task_of_ones_own(compared: Any) -> None:
     first, second = (choices(marks, task="mmstar", dataset="mmstar", split="val") for marks in ("1100", "1010"))
     (one,) = compared([first], [second]).differences
