@@ -77,9 +77,10 @@ def without_answers(value: Any) -> Any:
 
 
 def without_intervals(value: Any) -> Any:
-    """Scores, overall and by group, without their intervals and what these rest on."""
+    """Scores, overall and by group, without what depends on which questions share an image: intervals, and chance."""
     if isinstance(value, dict):
-        kept = {key: entry for key, entry in value.items() if key != "intervals" and not key.endswith("_ci95")}
+        dependent = ("intervals", "spread_by_chance")
+        kept = {key: entry for key, entry in value.items() if key not in dependent and not key.endswith("_ci95")}
         return {key: without_intervals(entry) for key, entry in kept.items()}
     return value
 
