@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from eyechart.evaluators.comparison.compare import Comparison, ManyRuns
     from eyechart.evaluators.comparison.differences import Difference
+    from eyechart.evaluators.comparison.ranking import RankedRun
 
 _SHOWN = 5
 """Ids shown of items that flipped."""
@@ -78,25 +79,26 @@ def compare(
 
 
 def _say_many(found: "ManyRuns") -> None:
+    from rich import box
     from rich.table import Table
 
     for ranking in found.rankings:
-        table = Table(title=cell(ranking.title), title_justify="left")
-        table.add_column("place", justify="right")
-        table.add_column("run")
-        for name in (ranking.score, *(f"rank {rank + 1}" for rank in range(len(found.runs)))):
-            table.add_column(name, justify="right", no_wrap=True)
+        table = Table(title=cell(ranking.title), title_justify="left", box=box.HORIZONTALS, pad_edge=False)
+        table.add_column("place", justify="right", no_wrap=True)
+        table.add_column("run", overflow="fold")
+        table.add_column(ranking.score, justify="right", no_wrap=True)
+        # In one column, as there is no room for one a run.
+        table.add_column("probability of each rank")
         for run in ranking.runs:
             tied = "=" if sum(other.place == run.place for other in ranking.runs) > 1 else ""
-            chances = ("undefined" if math.isnan(chance) else f"{100 * chance:.0f} %" for chance in run.probabilities)
-            table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score), *chances)
+            table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score), _chances(run))
         console().print(table)
     if found.rankings:
         counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in found.rankings}))
         _say(
             f"place: runs share one unless a paired test tells them apart (p < 0.05, Holm-adjusted over {counts} tests)"
         )
-        _say("rank 1, 2, ...: how often the run has this rank when the items are drawn again")
+        _say("probability of each rank: how often the run has it when the items are drawn again; 0 % is left out")
     for task in found.unranked:
         _say(f"not ranked: {task.title}: {task.reason}")
     for pair in found.pairs:
@@ -112,6 +114,13 @@ def _say_many(found: "ManyRuns") -> None:
             _say(f"not compared: {pair.first} with {pair.second}: {refused.title}: {reasons}")
         if pair.only_in_one:
             _say(f"only in one of {pair.first} and {pair.second}: {', '.join(pair.only_in_one)}")
+
+
+def _chances(run: "RankedRun") -> str:
+    if any(map(math.isnan, run.probabilities)):
+        return "undefined"
+    shown = {rank: f"{100 * chance:.0f} %" for rank, chance in enumerate(run.probabilities, 1)}
+    return ", ".join(f"{rank}: {chance}" for rank, chance in shown.items() if chance != "0 %")
 
 
 def _say_two(found: "Comparison") -> None:
@@ -135,28 +144,23 @@ def _say_two(found: "Comparison") -> None:
 
 
 def _table(found: "Comparison") -> "Table":
-    from rich.table import Table
-
+    from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
     from eyechart.metrics.scores import spec
 
-    title = cell(f"A: {found.first}; B: {found.second}")
-    table = Table(title=title, title_justify="left")
-    for name in ("task", "data", "score"):
-        table.add_column(name, no_wrap=name == "task")
-    for name in ("A", "B", "difference", "95 % interval", "p", "p (Holm)", "flips", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = ("A\nB", "difference\n95 % interval", "p\np (Holm)", "flips", "n")
+    table = scores_table(f"A: {found.first}; B: {found.second}", "score", columns)
+    task = ""
     for one in found.differences:
+        if one.title != task:
+            task = one.title
+            add_heading(table, one.task, f"{one.dataset} ({one.split})")
         flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test in _COUNTING else ""
-        table.add_row(
-            cell(one.task),
-            cell(f"{one.dataset} ({one.split})"),
-            cell(one.score),
-            spec(one.key).shown(one.first),
-            spec(one.key).shown(one.second),
-            _signed(one, one.difference),
-            _interval(one),
-            _p_value(one.p_value),
-            _p_value(one.p_holm),
+        add_scores(
+            table,
+            one.score,
+            f"{spec(one.key).shown(one.first)}\n{spec(one.key).shown(one.second)}",
+            f"{_signed(one, one.difference)}\n{_interval(one)}",
+            f"{_p_value(one.p_value)}\n{_p_value(one.p_holm)}",
             flips,
             f"{one.n:,}",
         )

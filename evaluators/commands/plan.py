@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.evaluators.runs.console import cell, checked, console, print_line
+from eyechart.evaluators.runs.console import checked, console, print_line
 
 if TYPE_CHECKING:
     from eyechart.evaluators.comparison.planning import Plans
@@ -39,22 +39,18 @@ def plan(
         given: Any = {"n": n, "power": power, "allowed": allow or [], "seed": seed}
         return plan_runs(runs, task or [], difference=difference, **given)
 
-    from rich.table import Table
-
+    from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
     from eyechart.metrics.scores import spec
 
     found = checked(work)
-    table = Table(title=f"What a paired test at the 5 % level finds with power {100 * power:g} %", title_justify="left")
-    for name in ("task", "data", "score"):
-        table.add_column(name)
-    for name in ("items", "they show", "difference", "its power", "items for it"):
-        table.add_column(name, justify="right", no_wrap=True)
+    title = f"What a paired test at the 5 % level finds with power {100 * power:g} %"
+    table = scores_table(title, "score", ("items", "they show", "difference", "its power", "items for it"))
     for one in found.plans:
         shown = spec(one.key).shown
-        table.add_row(
-            cell(one.task),
-            cell(f"{one.dataset} ({one.split})"),
-            cell(one.score),
+        add_heading(table, one.task, f"{one.dataset} ({one.split})")
+        add_scores(
+            table,
+            one.score,
             f"{one.at:,}",
             "nothing" if one.detectable is None else shown(one.detectable),
             shown(abs(one.difference)),

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.table import Table
 
 from eyechart.datasets_scripts.official import in_official_terms
@@ -25,6 +24,7 @@ from eyechart.evaluators.results.score_rows import (
 )
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import cell
+from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _WITH_BREAKDOWN = 3
@@ -36,28 +36,20 @@ _ASKED_FOR = (WITHOUT_BLIND, GRADES)
 def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask]) -> Table:
     """Lay out a run: a line with task and data, and below it a line for each score.
 
-    The numbers keep their width, so that on a narrow terminal the names are folded, never a number.
-
     Args:
         evaluations: The tasks that finished.
         failed: Those that did not.
     """
-    table = Table(title=cell(_title(evaluations)), title_justify="left", box=box.HORIZONTALS, pad_edge=False)
-    table.add_column(COLUMNS[0], overflow="fold")
-    for name in COLUMNS[1:]:
-        table.add_column(name.replace(" level", ""), justify="right", no_wrap=True)
+    table = scores_table(_title(evaluations), COLUMNS[0], [name.replace(" level", "") for name in COLUMNS[1:]])
     groups = len(evaluations) <= _WITH_BREAKDOWN
     for evaluation in evaluations:
         data = f"{evaluation.dataset} ({', '.join([evaluation.split, *_extent(evaluation)])})"
-        table.add_row(f"[bold]{cell(evaluation.task)}[/bold] on {cell(data)}")
-        for label, *numbers in _rows(evaluation, groups):
-            table.add_row(*map(cell, (f"  {label}", *numbers)))
-        table.add_section()
+        add_heading(table, evaluation.task, data)
+        for cells in _rows(evaluation, groups):
+            add_scores(table, *cells)
     for failure in failed:
-        reason = next(iter(failure.error.splitlines()), "")
-        table.add_row(
-            f"[bold]{cell(failure.task)}[/bold] on {cell(failure.dataset)}\n[red]failed:[/red] {cell(reason)}"
-        )
+        add_heading(table, failure.task, failure.dataset)
+        table.add_row(f"  [red]failed:[/red] {cell(next(iter(failure.error.splitlines()), ''))}")
     return table
 
 

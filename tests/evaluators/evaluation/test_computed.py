@@ -64,6 +64,8 @@ def test_bad_items_can_be_left_out():
 
 
 def test_progress_is_shown_where_somebody_looks(monkeypatch, capsys):
+    # A run without a terminal, as in other tests, turns all bars off.
+    datasets.enable_progress_bars()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("eyechart.evaluators.evaluation.computed._DELAY", 0)
     with progress_bar("own") as show:

@@ -12,6 +12,7 @@ from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, REFUSAL, STOP
 from tests.evaluators.finished_runs import write
+from tests.evaluators.table_rows import table_rows
 
 QUESTION = {"id": "q", "question": "How is it?", "options": ["Blurry", "Sharp"], "answer": "B"}
 
@@ -162,7 +163,7 @@ def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(descri
     found = describe(Ending(texts), list(texts), max_new_tokens=512)
     shares = {"cut_off": 0.125, "unfinished_reasoning": 0.125, "refused": 0.125, "unparseable": 0.0}
     assert found.scores["outcomes"] == shares
-    labels, values = ([*column.cells] for column in score_table([found], []).columns[2:4])
+    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found], []))), strict=True)
     shown = dict(zip(labels, values, strict=True))
     assert {label: shown[label] for label in shown if label.startswith("texts")} == dict.fromkeys(
         ("texts cut off", "texts of unfinished reasoning alone", "texts refused"), "12.50 %"

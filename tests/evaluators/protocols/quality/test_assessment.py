@@ -23,6 +23,7 @@ from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
 from tests.evaluators.finished_runs import write
+from tests.evaluators.table_rows import table_rows
 
 TASK = "q_bench/assessment"
 WORDS = ("good", "poor", "fine", "bad", "high", "low")
@@ -359,7 +360,7 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
         "its reply is a refusal",
         "its reply gives no number from 1 to 5, or several",
     ]
-    labels, values = ([*column.cells] for column in score_table([found], []).columns[2:4])
+    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found], []))), strict=True)
     shown = dict(zip(labels, values, strict=True))
     assert {label: shown[label] for label in shown if label.startswith("replies")} == {
         "replies cut off before they give a number": "5.00 %",

@@ -1,0 +1,38 @@
+"""How printed tables of scores are laid out, on a terminal of 80 columns as on a wide one.
+
+Each task has a line of its own for its name and data, and below it one line for each score. Numbers keep their width;
+where there is little room, names are folded.
+"""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+
+from eyechart.evaluators.runs.console import cell
+
+
+def scores_table(title: str, names: str, numbers: Sequence[str]) -> Table:
+    """An empty table.
+
+    Args:
+        title: What stands above it.
+        names: Head of the column of names.
+        numbers: Heads of the columns of numbers.
+    """
+    table = Table(title=cell(title), title_justify="left", box=box.HORIZONTALS, pad_edge=False)
+    table.add_column(names, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def add_heading(table: Table, task: str, data: str) -> None:
+    """Begin the scores of a task."""
+    table.add_section()
+    table.add_row(f"[bold]{cell(task)}[/bold] on {cell(data)}")
+
+
+def add_scores(table: Table, name: str, *numbers: str) -> None:
+    """A line with the numbers of a score, below the heading of its task."""
+    table.add_row(*map(cell, (f"  {name}", *numbers)))
