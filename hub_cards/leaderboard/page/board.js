@@ -1,0 +1,105 @@
+// The table of a board: ranks, models, scores, and all main scores on one axis.
+
+import { link, make, named } from "./elements.js";
+import { aboutModel } from "./facets.js";
+import { Axis } from "./forest.js";
+import { SortedTable } from "./table.js";
+
+/**
+ * @param board one of results/boards
+ * @param withParts whether its breakdowns are shown
+ * @param onSort called with a column's name when its heading is pressed
+ */
+export function boardTable(board, withParts, onSort) {
+  const [main, ...others] = board.columns.map((column, place) => ({ ...column, at: place }));
+  const rows = [...board.rows, ...board.references];
+  const hasScores = (column) => rows.some((row) => scoreAt(row, column)[0] !== null);
+  const shownOthers = others.filter((column) => (withParts || !column.part) && hasScores(column));
+  const axis = new Axis(rows.flatMap((row) => scoreAt(row, main)), board.chance, main.scale);
+  const hasJudge = board.rows.some((row) => row.judge);
+  const columns = [
+    { label: "Rank", wide: 3.6, narrow: 2.6 },
+    { name: "model", label: "Model", className: "model", wide: 18, narrow: 7.2 },
+    { ...heading(main), wide: 8, narrow: 6.8 },
+    { label: "Plot", head: axis.head(), className: "plot", takesRest: true, wide: 16, narrow: 5.4 },
+    ...shownOthers.map((column) => ({ ...heading(column), wide: 9, narrow: 8.2 })),
+    ...(hasJudge ? [{ label: "Judge", className: "judge", wide: 9, narrow: 8 }] : []),
+    ...(board.rows.length ? [{ name: "date", label: "Run", key: (row) => Date.parse(row.started), wide: 9.5, narrow: 9 }] : []),
+  ];
+  const entries = [
+    ...board.rows.map((row) => ({ row, isReference: false })),
+    ...board.references.map((row) => ({ row, isReference: true })),
+  ];
+  const makeRow = ({ row, isReference }) => {
+    const cells = [scoreCell(row, main), axis.mark(...scoreAt(row, main)), ...shownOthers.map((column) => scoreCell(row, column))];
+    cells[0].classList.add("main");
+    if (row.interval) cells[0].title = row.interval;
+    if (hasJudge) cells.push(make("td", { className: "judge" }, named(row.judge ?? "")));
+    const first = isReference ? [make("td", { className: "rank" }), paperCell(row, board)] : [rankCell(row), modelCell(row)];
+    if (board.rows.length) cells.push(isReference ? make("td") : runCell(row));
+    return make("tr", { className: isReference ? "reference" : "" }, ...first, ...cells);
+  };
+  const table = new SortedTable(columns, entries, makeRow, onSort);
+  axis.drawOn(table.element);
+  return table;
+}
+
+function heading(column) {
+  const isPlain = column.part || !column.unit;
+  // The space does not break, so that no unit stands on a line of its own.
+  const label = isPlain ? column.label : `${column.label},\u00a0${column.unit}`;
+  return { name: column.name, label, part: column.part, about: column.about, key: (row) => scoreAt(row, column)[0] };
+}
+
+/** `[value, low, high]` of a row in a column; a paper's rows have no intervals. */
+function scoreAt(row, column) {
+  const found = row.values[column.at];
+  return Array.isArray(found) ? found : [found, null, null];
+}
+
+function shown(value, column) {
+  return typeof value === "number" ? (value * column.scale).toFixed(column.digits) : "";
+}
+
+function scoreCell(row, column) {
+  const [value, low, high] = scoreAt(row, column);
+  const cell = make("td", {}, shown(value, column));
+  if (typeof low === "number" && typeof high === "number") {
+    cell.append(make("small", {}, `${shown(low, column)} to ${shown(high, column)}`));
+  }
+  return cell;
+}
+
+/** A model's name with what is known of it. */
+export function modelCell(row) {
+  const name = named(row.model);
+  if (row.model_url) name.replaceChildren(link(row.model, row.model_url));
+  const chips = [row.precomputed && "precomputed", row.unchecked && "not recomputed"].filter(Boolean);
+  const about = make("small", {}, aboutModel(row), ...chips.flatMap((text) => [" ", chip(text)]));
+  return make("th", { scope: "row", className: "model" }, name, about);
+}
+
+/** A caveat of a row; the page's notes say more. */
+function chip(text) {
+  const element = make("span", { className: "chip" }, text);
+  element.setAttribute("aria-describedby", "caveats");
+  return element;
+}
+
+function paperCell(row, board) {
+  // One table is named once, below.
+  const table = make("small", {}, board.sources.length > 1 ? row.table : "", row.notes.length ? " †" : "");
+  return make("th", { scope: "row", className: "model" }, named(row.model), " ", table);
+}
+
+function rankCell(row) {
+  const cell = make("td", { className: "rank" }, String(row.rank));
+  if (row.shared) cell.append(make("span", { className: "tie", title: "shares this rank" }, " ="));
+  return cell;
+}
+
+function runCell(row) {
+  const cell = make("td", { className: "made" }, link(row.started, row.run), " ");
+  if (row.run_url) cell.append(link("more", row.run_url));
+  return cell;
+}
