@@ -16,28 +16,32 @@ export function boardTable(board, withParts, onSort) {
   const hasScores = (column) => rows.some((row) => scoreAt(row, column)[0] !== null);
   const shownOthers = others.filter((column) => (withParts || !column.part) && hasScores(column));
   const axis = new Axis(rows.flatMap((row) => scoreAt(row, main)), board.chance, main.scale);
+  const hasModels = board.rows.length > 0;
   const hasJudge = board.rows.some((row) => row.judge);
   const columns = [
-    { label: "Rank", wide: 3.6, narrow: 2.6 },
+    ...(hasModels ? [{ label: "Rank", wide: 3.6, narrow: 2.5 }] : []),
     { name: "model", label: "Model", className: "model", wide: 18, narrow: 7.2 },
-    { ...heading(main), wide: 8, narrow: 6.8 },
-    { label: "Plot", head: axis.head(), className: "plot", takesRest: true, wide: 16, narrow: 5.4 },
+    { ...heading(main), wide: 8, narrow: 7.4 },
+    { label: "Plot", head: axis.head(), className: "plot", takesRest: true, wide: 16, narrow: 5.2 },
     ...shownOthers.map((column) => ({ ...heading(column), wide: 9, narrow: 8.2 })),
     ...(hasJudge ? [{ label: "Judge", className: "judge", wide: 9, narrow: 8 }] : []),
-    ...(board.rows.length ? [{ name: "date", label: "Run", key: (row) => Date.parse(row.started), wide: 9.5, narrow: 9 }] : []),
+    ...(hasModels ? [{ name: "date", label: "Run", key: (row) => Date.parse(row.started), wide: 9.5, narrow: 9 }] : []),
   ];
   const entries = [
     ...board.rows.map((row) => ({ row, isReference: false })),
     ...board.references.map((row) => ({ row, isReference: true })),
   ];
   const makeRow = ({ row, isReference }) => {
-    const cells = [scoreCell(row, main), axis.mark(...scoreAt(row, main)), ...shownOthers.map((column) => scoreCell(row, column))];
-    cells[0].classList.add("main");
-    if (row.interval) cells[0].title = row.interval;
-    if (hasJudge) cells.push(make("td", { className: "judge" }, named(row.judge ?? "")));
-    const first = isReference ? [make("td", { className: "rank" }), paperCell(row, board)] : [rankCell(row), modelCell(row)];
-    if (board.rows.length) cells.push(isReference ? make("td") : runCell(row));
-    return make("tr", { className: isReference ? "reference" : "" }, ...first, ...cells);
+    const score = scoreCell(row, main);
+    score.classList.add("main");
+    if (row.interval) score.title = row.interval;
+    const element = make("tr", { className: isReference ? "reference" : "" });
+    if (hasModels) element.append(isReference ? make("td") : rankCell(row));
+    element.append(isReference ? paperCell(row, board) : modelCell(row), score, axis.mark(...scoreAt(row, main)));
+    element.append(...shownOthers.map((column) => scoreCell(row, column)));
+    if (hasJudge) element.append(make("td", { className: "judge" }, named(row.judge ?? "")));
+    if (hasModels) element.append(isReference ? make("td") : runCell(row));
+    return element;
   };
   const table = new SortedTable(columns, entries, makeRow, onSort);
   axis.drawOn(table.element);
@@ -72,11 +76,9 @@ function scoreCell(row, column) {
 
 /** A model's name with what is known of it. */
 export function modelCell(row) {
-  const name = named(row.model);
-  if (row.model_url) name.replaceChildren(link(row.model, row.model_url));
   const chips = [row.precomputed && "precomputed", row.unchecked && "not recomputed"].filter(Boolean);
   const about = make("small", {}, aboutModel(row), ...chips.flatMap((text) => [" ", chip(text)]));
-  return make("th", { scope: "row", className: "model" }, name, about);
+  return make("th", { scope: "row", className: "model" }, named(row.model, row.model_url), about);
 }
 
 /** A caveat of a row; the page's notes say more. */
@@ -99,7 +101,7 @@ function rankCell(row) {
 }
 
 function runCell(row) {
-  const cell = make("td", { className: "made" }, link(row.started, row.run), " ");
-  if (row.run_url) cell.append(link("more", row.run_url));
+  const cell = make("td", { className: "made" }, link(row.run, row.started), " ");
+  if (row.run_url) cell.append(link(row.run_url, "more"));
   return cell;
 }

@@ -10,10 +10,10 @@ export function showOverviewText(overview) {
   document.title = "eyechart leaderboard";
   at("title").textContent = "Models against five benchmarks";
   const without = overview.columns.filter((column) => column.chance === null).map((column) => `${column.benchmark} (${column.title})`);
+  const exception = `For ${without.join(" and ")} no chance level is known: there, 0 is a score of 0.`;
   at("about").textContent =
-    "One board stands for each benchmark; its number leads to it. Numbers are above chance: 0 is the chance level, 100 a " +
-    "perfect score. Below each stands its 95 % interval." +
-    (without.length ? ` Not so for ${without.join(" and ")}: no chance level is known, and 0 is a score of 0.` : "");
+    "Each benchmark is shown by one of its boards; a number leads to its board. Numbers are above chance: 0 is the chance " +
+    `level, 100 a perfect score. Below each stands its 95 % interval. ${without.length ? exception : ""}`;
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
   const elsewhere = overview.elsewhere;
   at("legend").textContent = elsewhere
@@ -37,10 +37,10 @@ export function showBoardText(board) {
   at("title").textContent = `${board.benchmark}: ${board.title}`;
   at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
   at("key").replaceChildren(...marks(board));
+  const items = board.items ? `, ${board.items.toLocaleString("en")} items` : "";
   const ranked =
-    `Ranked by ${board.columns[0].label}, ${board.task} on ${board.split}` +
-    `${board.items ? ` (${board.items.toLocaleString("en")} items)` : ""}. Models share a rank (=) unless a paired test of ` +
-    "their answers tells them apart, or their intervals where answers are missing. Below a score stands its interval.";
+    `Ranked by ${board.columns[0].label} (task ${board.task}, split ${board.split}${items}). Models share a rank (=) unless a ` +
+    "paired test of their answers tells them apart, or their intervals where answers are missing. Below a score stands its interval.";
   at("legend").textContent = board.rows.length ? ranked : "";
   showEmpty(board.rows.length);
   at("caveats").hidden = !board.rows.some((row) => row.precomputed || row.unchecked);
@@ -76,7 +76,7 @@ function showSources(board) {
   const notes = board.references.flatMap((row) => row.notes.map((note) => `† ${row.model}, ${row.table}, ${note}`));
   at("sources").replaceChildren(
     ...board.sources.map((source) =>
-      make("p", { className: "note" }, `${source.table}: `, link(source.paper, source.url), `. ${source.notes.join(" ")}`),
+      make("p", { className: "note" }, `${source.table}: `, link(source.url, source.paper), `. ${source.notes.join(" ")}`),
     ),
     ...notes.map((note) => make("p", { className: "note" }, note)),
   );
@@ -97,7 +97,7 @@ function apartTables(board) {
     const summary = make("summary", {}, `${one.table}: ${one.title}${one.unit === "percent" ? ", %" : ""}`);
     const corrected = one.corrections.map((c) => `${c.model}, ${c.column}: printed ${c.printed}. ${c.reason}`);
     const notes = [one.why, ...one.notes, ...corrected].map((note) => make("li", {}, note));
-    const source = make("p", { className: "note" }, link(one.paper, one.url));
+    const source = make("p", { className: "note" }, link(one.url, one.paper));
     const table = framed(apartTable(one), `${one.table}: ${one.title}`);
     return make("details", { open: isOpen }, summary, make("ul", { className: "note notes" }, ...notes), source, table);
   });
