@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from statistics import mode
 from typing import Any
 
-from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow, made_of
 from eyechart.hub_cards.leaderboard.published_tables import paper_tables, reference_rows
@@ -48,10 +47,14 @@ def chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
 
 
 def facets(row: BoardRow) -> dict[str, Any]:
-    """What readers choose models by: their page, size and licence, None where unknown, and when the run began."""
+    """What readers choose models by: their page, size and licence, None where unknown, and when the run began.
+
+    `is_on_hub` stands for an address that the page can make of the name, so that it loads less.
+    """
     links = row.entry.links
     return {
-        "model_url": str(links.model_url) if links.model_url else _hub_url(row.result),
+        "model_url": str(links.model_url) if links.model_url else None,
+        "is_on_hub": not links.model_url and _is_hub_name(row.result.model),
         "parameters": _parameters(row) or links.parameters,
         "license": links.license,
         "started": row.started.astimezone(datetime.UTC).date().isoformat(),
@@ -65,8 +68,6 @@ def _parameters(row: BoardRow) -> int | None:
     return next((value for value in found if type(value) is int and value > 0), None)
 
 
-def _hub_url(result: TaskResult) -> str | None:
-    """The page of a model that was loaded under a name of the Hub; None for folders and for bare names."""
-    if not _HUB_NAME.fullmatch(result.model) or ".." in result.model:
-        return None
-    return f"https://huggingface.co/{result.model}"
+def _is_hub_name(model: str) -> bool:
+    """Whether a model's name can be that of a page on the Hub, as those of folders and bare names cannot."""
+    return _HUB_NAME.fullmatch(model) is not None and ".." not in model

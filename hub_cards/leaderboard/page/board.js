@@ -19,10 +19,10 @@ export function boardTable(board, withParts, onSort) {
   const hasModels = board.rows.length > 0;
   const hasJudge = board.rows.some((row) => row.judge);
   const columns = [
-    ...(hasModels ? [{ label: "Rank", wide: 3.6, narrow: 2.5 }] : []),
-    { name: "model", label: "Model", className: "model", wide: 18, narrow: 7.2 },
-    { ...heading(main), wide: 8, narrow: 7.4 },
-    { label: "Plot", head: axis.head(), className: "plot", takesRest: true, wide: 16, narrow: 5.2 },
+    ...(hasModels ? [{ label: "Rank", className: "rank", wide: 3.6, narrow: 0 }] : []),
+    { name: "model", label: "Model", className: "model", wide: 20, narrow: 7.6 },
+    { ...heading(main), wide: 9, narrow: 7.9 },
+    { label: "Plot", head: axis.head(), className: "plot", takesRest: true, wide: 16, narrow: 7.2 },
     ...shownOthers.map((column) => ({ ...heading(column), wide: 9, narrow: 8.2 })),
     ...(hasJudge ? [{ label: "Judge", className: "judge", wide: 9, narrow: 8 }] : []),
     ...(hasModels ? [{ name: "date", label: "Run", key: (row) => Date.parse(row.started), wide: 9.5, narrow: 9 }] : []),
@@ -36,7 +36,7 @@ export function boardTable(board, withParts, onSort) {
     score.classList.add("main");
     if (row.interval) score.title = row.interval;
     const element = make("tr", { className: isReference ? "reference" : "" });
-    if (hasModels) element.append(isReference ? make("td") : rankCell(row));
+    if (hasModels) element.append(make("td", { className: "rank" }, ...(isReference ? [] : rank(row))));
     element.append(isReference ? paperCell(row, board) : modelCell(row), score, axis.mark(...scoreAt(row, main)));
     element.append(...shownOthers.map((column) => scoreCell(row, column)));
     if (hasJudge) element.append(make("td", { className: "judge" }, named(row.judge ?? "")));
@@ -78,7 +78,10 @@ function scoreCell(row, column) {
 export function modelCell(row) {
   const chips = [row.precomputed && "precomputed", row.unchecked && "not recomputed"].filter(Boolean);
   const about = make("small", {}, aboutModel(row), ...chips.flatMap((text) => [" ", chip(text)]));
-  return make("th", { scope: "row", className: "model" }, named(row.model, row.model_url), about);
+  const address = row.model_url ?? (row.is_on_hub ? `https://huggingface.co/${row.model}` : null);
+  // On narrow screens there is no column of ranks.
+  const place = make("span", { className: "place" }, ...(row.rank ? rank(row) : []));
+  return make("th", { scope: "row", className: "model" }, place, named(row.model, address), about);
 }
 
 /** A caveat of a row; the page's notes say more. */
@@ -94,10 +97,8 @@ function paperCell(row, board) {
   return make("th", { scope: "row", className: "model" }, named(row.model), " ", table);
 }
 
-function rankCell(row) {
-  const cell = make("td", { className: "rank" }, String(row.rank));
-  if (row.shared) cell.append(make("span", { className: "tie", title: "shares this rank" }, " ="));
-  return cell;
+function rank(row) {
+  return row.shared ? [String(row.rank), make("span", { className: "tie", title: "shares this rank" }, " =")] : [String(row.rank)];
 }
 
 function runCell(row) {

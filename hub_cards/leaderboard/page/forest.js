@@ -72,7 +72,7 @@ export class Axis {
 function ticks(low, high) {
   const rough = (high - low) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough);
   const found = [];
   for (let tick = Math.ceil(low / step); tick * step <= high; tick += 1) found.push(Number((tick * step).toPrecision(6)));
   return found;

@@ -14,7 +14,7 @@ const SHADES = 5;
  */
 export function overviewTable(overview, isRaw, onSort) {
   const columns = [
-    { name: "model", label: "Model", className: "model", wide: 18, narrow: 8.5 },
+    { name: "model", label: "Model", className: "model", wide: 22, narrow: 8.5 },
     ...overview.columns.map((column, place) => ({
       name: column.board,
       label: column.benchmark,

@@ -84,7 +84,7 @@ export class SortedTable {
 
   /** A table whose columns have fixed widths, so that rows that come later move nothing. */
   #sized(tag, ...children) {
-    const cols = this.columns.map((column) => widths(make("col", { className: column.takesRest ? "rest" : "" }), [column]));
+    const cols = this.columns.map((column) => widths(make("col", { className: column.takesRest ? "rest" : column.className ?? "" }), [column]));
     return widths(make(tag, { className: "sized" }, make("colgroup", {}, ...cols), ...children), this.columns);
   }
 

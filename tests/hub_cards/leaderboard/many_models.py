@@ -18,8 +18,13 @@ def enlarge(view: dict[str, Any], models: int, rng: random.Random) -> None:
     rows = []
     for place in range(models):
         name = f"organisation-{place % 40:02}/vision-language-{place:03}-instruct"
-        values = [round(rng.uniform(0.1, 0.95), 4) for _ in view["columns"]]
-        about = {"license": "cc-by-nc-4.0", "parameters": 8_292_166_656, "model_url": f"https://huggingface.co/{name}"}
-        scores = [[value, round(value - 0.021, 4), round(value + 0.021, 4)] for value in values]
+        # Of a score in percent, as self-awareness is, the overview says where it ends.
+        ends = [column.get("high", 1.0) for column in view["columns"]]
+        about = {"license": "cc-by-nc-4.0", "parameters": 8_292_166_656}
+        values = [rng.uniform(0.1, 0.95) for _ in ends]
+        scores = [
+            [round(end * bound, 4) for bound in (value, value - 0.021, value + 0.021)]
+            for value, end in zip(values, ends, strict=True)
+        ]
         rows.append({**row, **about, "model": name, key: scores})
     view["rows"] = rows

@@ -49,7 +49,7 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_pat
     assert set(PAGE) <= {path.name for path in built.iterdir()}
     first, second = boards["q_bench/perception"]["rows"]
     assert (first["model"], first["rank"], "shared" in first) == ("org/a", 1, False)
-    assert (second["model"], second["rank"], second["model_url"]) == ("org/b", 2, "https://huggingface.co/org/b")
+    assert (second["model"], second["rank"], second["is_on_hub"]) == ("org/b", 2, True)
     place = [column["name"] for column in boards["q_bench/perception"]["columns"]].index("what.accuracy")
     assert first["values"][place] == [0.6, 0.58, 0.62]
     published = read_results(built / second["run"])

@@ -44,7 +44,7 @@ def test_a_model_stands_once_with_a_cell_for_each_benchmark_that_it_has(tmp_path
         {
             "model": "org/a",
             "cells": [[0.6, 0.58, 0.62], [0.7, 0.68, 0.72], None, None, None],
-            "model_url": "https://huggingface.co/org/a",
+            "is_on_hub": True,
             "parameters": 7,
             "started": "2026-05-01",
         }
