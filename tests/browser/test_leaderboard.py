@@ -229,15 +229,14 @@ def test_precomputed_predictions_and_scores_that_were_not_recomputed_say_so(open
     driver = open_page("#board=mmbench%2Fen", change=change)
     marked = [one.text for one in find(driver, "#table tbody th") if find(one, ".chip")]
     assert len(marked) == 1 and re.fullmatch(r"org-1/model-01\n.* unknown\s+precomputed\s+not recomputed", marked[0])
-    note = driver.find_element(By.ID, find(driver, "#table .chip")[0].get_attribute("aria-describedby"))
-    assert (
-        note.is_displayed() and "is the submitter's claim" in note.text and "could not be computed again" in note.text
-    )
+    notes = [driver.find_element(By.ID, one.get_attribute("aria-describedby")) for one in find(driver, "#table .chip")]
+    assert all(note.is_displayed() for note in notes)
+    assert "is the submitter's claim" in notes[0].text and "cannot be computed again" in notes[1].text
     assert models(driver)[:2] == ["org-0/model-00", "org-1/model-01"]
     screenshot(driver, "page")
     button(driver, "QL-Bench").click()
     settle(driver)
-    assert not find(driver, "#table .chip") and not driver.find_element(By.ID, "caveats").is_displayed()
+    assert not find(driver, "#table .chip") and not any(note.is_displayed() for note in notes)
 
 
 def test_abbreviations_are_explained(open_page):
@@ -574,6 +573,15 @@ def test_the_overview_shows_models_against_five_benchmarks_above_chance(open_pag
     driver.back()
     wait(driver, lambda: driver.title == "eyechart leaderboard")
     assert console_errors(driver) == []
+
+
+def test_models_of_other_boards_alone_are_counted_and_not_called_none(open_page):
+    def change(index, boards):
+        boards[""] |= {"rows": [], "elsewhere": 1}
+
+    driver = open_page("", change=change)
+    assert driver.find_element(By.ID, "legend").text.startswith("1 model has results on other boards only")
+    assert not driver.find_element(By.ID, "empty").is_displayed()
 
 
 def test_models_are_chosen_by_size_licence_and_year(open_page, screenshot):

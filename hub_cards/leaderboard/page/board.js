@@ -84,10 +84,10 @@ export function modelCell(row) {
   return make("th", { scope: "row", className: "model" }, place, named(row.model, address), about);
 }
 
-/** A caveat of a row; the page's notes say more. */
+/** A caveat of a row; the note of the same name below the table says more. */
 function chip(text) {
   const element = make("span", { className: "chip" }, text);
-  element.setAttribute("aria-describedby", "caveats");
+  element.setAttribute("aria-describedby", text.replace(" ", "-"));
   return element;
 }
 

@@ -16,11 +16,10 @@ export function showOverviewText(overview) {
     `level, 100 a perfect score. Below each stands its 95 % interval. ${without.length ? exception : ""}`;
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
   const elsewhere = overview.elsewhere;
-  at("legend").textContent = elsewhere
-    ? `${elsewhere} more model${elsewhere === 1 ? " has" : "s have"} results on other boards only; find them under the benchmarks.`
-    : "";
-  showEmpty(overview.rows.length);
-  at("caveats").hidden = at("settings").hidden = true;
+  const more = `${elsewhere} ${overview.rows.length ? "more " : ""}model${elsewhere === 1 ? " has" : "s have"}`;
+  at("legend").textContent = elsewhere ? `${more} results on other boards only; find them under the benchmarks.` : "";
+  at("empty").hidden = overview.rows.length + elsewhere > 0;
+  at("precomputed").hidden = at("not-recomputed").hidden = at("settings").hidden = true;
   at("sources").replaceChildren();
   at("apart").replaceChildren();
 }
@@ -42,8 +41,9 @@ export function showBoardText(board) {
     `Ranked by ${board.columns[0].label} (task ${board.task}, split ${board.split}${items}). Models share a rank (=) unless a ` +
     "paired test of their answers tells them apart, or their intervals where answers are missing. Below a score stands its interval.";
   at("legend").textContent = board.rows.length ? ranked : "";
-  showEmpty(board.rows.length);
-  at("caveats").hidden = !board.rows.some((row) => row.precomputed || row.unchecked);
+  at("empty").hidden = board.rows.length > 0;
+  at("precomputed").hidden = !board.rows.some((row) => row.precomputed);
+  at("not-recomputed").hidden = !board.rows.some((row) => row.unchecked);
   at("settings").hidden = false;
   showSources(board);
   showSettings(board);
@@ -66,10 +66,6 @@ function marks(board) {
 function papers(board) {
   const names = [...new Set(board.sources.map((source) => source.paper))].join("; ");
   return board.sources.length === 1 ? `${board.sources[0].table} of ${names}` : names;
-}
-
-function showEmpty(models) {
-  at("empty").hidden = models > 0;
 }
 
 function showSources(board) {
