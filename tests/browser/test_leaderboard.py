@@ -465,40 +465,63 @@ def test_narrow_screens_scroll_the_table_and_not_the_page(open_page, screenshot,
     assert console_errors(driver) == []
 
 
-def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot):
-    def contrasts(driver):
-        """Of text to what is behind it, as WCAG 2 computes it, for each kind of text."""
-        script = """
-        const parts = (color) => color.match(/[\\d.]+/g).slice(0, 3).map(Number);
-        const light = (color) => parts(color).map((v) => v / 255)
-          .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-          .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-        const behind = (element) => {
-          const color = getComputedStyle(element).backgroundColor;
-          return /, 0\\)$/.test(color) ? behind(element.parentElement) : color;
-        };
-        const found = {};
-        for (const selector of ["body", "#about", "#status", ".legend", "td.rank", "td.main", "td small",
-            ".reference th", ".name a", ".chip", "#head button", "#head small", ".axis span", ".axis .chance", "#key",
-            ".pills [aria-current]", ".tabs button", "dt", "code"]) {
-          const element = document.querySelector(selector);
-          const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
-          found[selector] = (a + 0.05) / (b + 0.05);
-        }
-        return found;
-        """
-        return driver.execute_script(script)
+READABLE = [
+    "body",
+    "#about",
+    "#status",
+    "td small",
+    ".name a",
+    "th small",
+    "#head button",
+    "#head small",
+    "#key",
+    "code",
+]
+READABLE_ON_BOARDS = [".legend", "td.rank", "td.main", ".reference th", ".chip", ".axis span", ".axis .chance"]
+READABLE_ON_BOARDS += [".pills [aria-current]", ".tabs button", "dt"]
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 800)], ids=["1280", "390"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("hash_", "texts"),
+    [
+        ("", [*READABLE, "td.none", *(f"td.shade-{shade} {part}" for shade in range(6) for part in ("a", "small"))]),
+        ("#board=q_bench%2Fperception&parts=1", [*READABLE, *READABLE_ON_BOARDS]),
+    ],
+    ids=["overview", "board"],
+)
+def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot, hash_, texts, dark, size):
+    # Of text to what is behind it, as WCAG 2 computes it.
+    contrasts = """
+    const parts = (color) => color.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    const light = (color) => parts(color).map((v) => v / 255)
+      .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const behind = (element) => {
+      const color = getComputedStyle(element).backgroundColor;
+      return /, 0\\)$/.test(color) ? behind(element.parentElement) : color;
+    };
+    return arguments[0].map((selector) => {
+      const element = document.querySelector(selector);
+      const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
+      return (a + 0.05) / (b + 0.05);
+    });
+    """
 
     def change(index, boards):
         boards["q_bench/perception"]["rows"][0]["precomputed"] = True
+        for place, row in enumerate(boards[""]["rows"]):
+            # Every shade, and a cell without a result.
+            row["cells"][2:] = [[9.0 * place, 8.5 * place, 9.5 * place], None, row["cells"][4]]
 
-    for dark in (False, True):
-        driver = open_page("#board=q_bench%2Fperception&parts=1", dark=dark, change=change)
-        background = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
-        channels = [int(value) for value in background.strip("rgb()").split(",")]
-        assert all(value < 64 for value in channels) if dark else all(value > 192 for value in channels)
-        assert {selector: value for selector, value in contrasts(driver).items() if value < 4.5} == {}
-        screenshot(driver, "dark" if dark else "light")
+    driver = open_page(hash_, size, dark, change)
+    background = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    channels = [int(value) for value in background.strip("rgb()").split(",")]
+    assert all(value < 64 for value in channels) if dark else all(value > 192 for value in channels)
+    found = zip(texts, driver.execute_script(contrasts, texts), strict=True)
+    assert {selector: value for selector, value in found if value < 4.5} == {}
+    screenshot(driver, "page")
 
 
 def test_hostile_names_stay_text(open_page, console_errors, screenshot):
@@ -674,11 +697,10 @@ def test_an_empty_board_without_comparable_rows_shows_the_papers_table_open(open
 @pytest.mark.parametrize("hash_", ["", "#board=mmbench%2Fen&parts=1", "#board=q_bench%2Fdescription"])
 def test_axe_finds_nothing(open_page, axe, hash_, width, dark):
     def change(index, boards):
-        for place, row in enumerate(boards["mmbench/en"]["rows"]):
-            row["precomputed"] = place == 1
+        boards["mmbench/en"]["rows"][1]["precomputed"] = True
         for place, row in enumerate(boards[""]["rows"]):
             # Every shade, and a cell without a result.
-            row["cells"] = [[0.09 * place, 0.08 * place, 0.1 * place], None, *row["cells"][2:]]
+            row["cells"][2:] = [[9.0 * place, 8.5 * place, 9.5 * place], None, row["cells"][4]]
 
     assert axe(open_page(hash_, (width, 900), dark, change)) == []
 
