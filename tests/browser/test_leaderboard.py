@@ -187,7 +187,7 @@ def test_filters_choose_rows_and_are_counted(open_page):
     assert models(driver) == ["org-1/model-01", "org-1/model-04", "org-1/model-07", "org-1/model-10"]
     assert status.text == "4 of 12 models"
     query.send_keys("nothing of that name")
-    assert models(driver) == [] and "Nothing fits" in driver.find_element(By.ID, "nothing").text
+    assert models(driver) == [] and "No model matches" in driver.find_element(By.ID, "nothing").text
     query.clear()
     query.send_keys("llava")
     assert all("llava" in name.lower() for name in models(driver)) and len(models(driver)) == 3
@@ -438,6 +438,16 @@ def test_everything_can_be_done_by_keyboard(open_page, screenshot):
     assert models(driver) == ["org-2/model-11", "org-1/model-10"]
 
 
+def test_narrow_screens_show_which_board_is_open(open_page):
+    driver = open_page("#board=two_afc%2Ffine_mos", size=(390, 800))
+    seen = """
+    return [...document.querySelectorAll("[aria-current]")].map((one) => one.getBoundingClientRect())
+      .map(({ left, right }) => [left >= 0, right <= innerWidth]);
+    """
+    assert driver.execute_script(seen) == [[True, True], [True, True]]
+    assert driver.execute_script("return scrollY") == 0
+
+
 @pytest.mark.parametrize(("board", "width"), [("two_afc/coarse", 400), ("mmbench/en", 320)])
 def test_narrow_screens_scroll_the_table_and_not_the_page(open_page, screenshot, console_errors, board, width):
     driver = open_page(f"#board={board.replace('/', '%2F')}&parts=1", size=(width, 800))
@@ -586,7 +596,10 @@ def test_the_overview_shows_models_against_five_benchmarks_above_chance(open_pag
     cells = [one.text for one in first.find_elements(By.CSS_SELECTOR, "td")]
     assert cells[0] == "67.8\n64.6 to 71.1" and cells[2] == "80.0\n78.0 to 82.0" and cells[4] == "73.3\n70.7 to 76.0"
     assert [one.get_attribute("class") for one in first.find_elements(By.CSS_SELECTOR, "td")][0::2] == ["shade-4"] * 3
-    assert "and QL-Bench (Single images) no chance level is known" in driver.find_element(By.ID, "about").text
+    assert (
+        "No chance level is known for MMBench (English) and QL-Bench (Single images)"
+        in driver.find_element(By.ID, "about").text
+    )
     driver.find_element(By.ID, "raw").click()
     assert find(driver, "#table tbody td")[0].text == "80.0\n78.0 to 82.0"
     screenshot(driver, "page")

@@ -198,6 +198,11 @@ function showTabs() {
   const own = index.boards.filter((one) => one.benchmark === listed.benchmark);
   at("boards").replaceChildren(...own.map((one) => tab(one.title, one, one === listed, one.models)));
   at("boards").parentElement.hidden = !own.length;
+  for (const list of [at("benchmarks"), at("boards")]) {
+    // On a narrow screen they do not all fit.
+    const current = list.querySelector("[aria-current]");
+    if (current) list.scrollLeft += current.getBoundingClientRect().left - list.getBoundingClientRect().left;
+  }
 }
 
 function open(target) {

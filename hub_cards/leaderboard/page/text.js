@@ -9,11 +9,11 @@ const at = (id) => document.getElementById(id);
 export function showOverviewText(overview) {
   document.title = "eyechart leaderboard";
   at("title").textContent = "Models against five benchmarks";
-  const without = overview.columns.filter((column) => column.chance === null).map((column) => `${column.benchmark} (${column.title})`);
-  const exception = `For ${without.join(" and ")} no chance level is known: there, 0 is a score of 0.`;
+  const without = overview.columns.filter((column, place) => column.chance === null && overview.rows.some((row) => row.cells[place]));
+  const names = without.map((column) => `${column.benchmark} (${column.title})`).join(" and ");
   at("about").textContent =
-    "Each benchmark is shown by one of its boards; a number leads to its board. Numbers are above chance: 0 is the chance " +
-    `level, 100 a perfect score. Below each stands its 95 % interval. ${without.length ? exception : ""}`;
+    "One board stands for each benchmark, and each number leads to it. 0 is the chance level and 100 a perfect score; the 95 % " +
+    `interval stands below.${names && ` No chance level is known for ${names}: there, 0 is a score of 0.`}`;
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
   const elsewhere = overview.elsewhere;
   const more = `${elsewhere} ${overview.rows.length ? "more " : ""}model${elsewhere === 1 ? " has" : "s have"}`;
