@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, UrlConstraints, ValidationError
+from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlConstraints, ValidationError
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
 from eyechart.evaluators.backends.predictions import FROM_FILE
@@ -31,6 +31,7 @@ MAX_UNPACKED_BYTES = 4_000_000_000
 """Nor is one that takes more memory; that of a run of everything takes some hundreds of megabytes."""
 _LONGEST_URL = 500
 _DEEPEST = 10
+_LICENSE = r"^[a-z0-9][a-z0-9.+-]{0,39}$"
 
 
 def _without_user(url: AnyUrl) -> AnyUrl:
@@ -48,7 +49,7 @@ HttpsUrl = Annotated[
 
 
 class Links(BaseModel):
-    """The contents of `links.json`: where a reader finds more. Both are optional."""
+    """The contents of `links.json`: what results do not say of a model, and where a reader finds more. All optional."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,6 +57,10 @@ class Links(BaseModel):
     """The model's page."""
     run_url: HttpsUrl | None = None
     """Where the run is kept, with its predictions."""
+    license: Annotated[str, Field(pattern=_LICENSE)] | None = None
+    """The weights' licence, by its identifier on the Hub, such as "apache-2.0", or "proprietary"."""
+    parameters: Annotated[int, Field(strict=True, gt=0, lt=10**15)] | None = None
+    """How many parameters the model has; that of the results counts where they have it."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,6 @@ def _read_links(path: Path) -> Links:
         where = ".".join(map(str, first["loc"])) or "the file"
         raise DataError(
             f"{where}: {first['msg']}; allowed are model_url and run_url, https addresses of at most {_LONGEST_URL} "
-            "characters",
+            "characters, license, an identifier such as apache-2.0, and parameters, a whole number",
             path=path,
         ) from error

@@ -1,28 +1,28 @@
-"""What the page reads: the list of boards, and for each its columns, ranks, rows and the papers' tables."""
+"""What the page reads: the list of boards, the overview, and each board's columns, ranks, rows and papers' tables."""
 
-import datetime
 import json
-import re
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import interval_notes
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
+from eyechart.hub_cards.leaderboard.overview import overview
+from eyechart.hub_cards.leaderboard.page_rows import chance_level, facets, score_of, without_blanks
 from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.scores import INTERVALS
 
 INDEX = "results/index.json"
+OVERVIEW = "results/overview.json"
 BOARD_FOLDER = "results/boards"
 SCHEMA = 1
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 
 def run_file(entry: Entry) -> str:
@@ -31,7 +31,7 @@ def run_file(entry: Entry) -> str:
 
 
 def write_boards(accepted: Sequence[BoardRow], out: Path) -> list[str]:
-    """Write the list of boards, and a file for each, as a reader wants one at a time.
+    """Write the list of boards, the overview, and a file for each board, as a reader wants one at a time.
 
     Args:
         accepted: What stands on them.
@@ -49,9 +49,12 @@ def write_boards(accepted: Sequence[BoardRow], out: Path) -> list[str]:
         file = f"{BOARD_FOLDER}/{board.name.replace('/', '-')}.json"
         shown = _board(board, rows)
         (out / file).write_text(_json(shown), encoding="ascii")
-        notes += [f"{board.name}, {row['model']}: {note}" for row in shown["rows"] for note in row["test_notes"]]
+        notes += [
+            f"{board.name}, {row['model']}: {note}" for row in shown["rows"] for note in row.get("test_notes", ())
+        ]
         about = {name: getattr(board, name) for name in ("name", "benchmark", "title")}
         listed.append({**about, "models": len(rows), "file": file})
+    (out / OVERVIEW).write_text(_json(overview(by_board)), encoding="ascii")
     index = {"schema": SCHEMA, "eyechart": metadata.version("eyechart"), "boards": listed}
     (out / INDEX).write_text(_json(index), encoding="ascii")
     return notes
@@ -69,6 +72,7 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
         "task": board.task.name,
         "settings": board.settings,
         "items": board.items,
+        "chance": chance_level(board, rows),
         "columns": [_column(column) for column in board.columns],
         "rows": _rows(board, rows),
         "references": [row for table in comparable for row in reference_rows(table, board.name, board.columns)],
@@ -96,36 +100,34 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
         by_judge.setdefault(row.judge, []).append(row)
     ranked: list[tuple[BoardRow, Rank, dict[str, Any]]] = []
     for same in by_judge.values():
-        scores, tests = [_value(board.main, row) for row in same], paired_tests(same)
-        told = [{"tests": tests.n, "test_notes": notes} for notes in tests.notes]
+        scores, tests = [_main(row) for row in same], paired_tests(same)
+        told = [{"tests": tests.n, **({"test_notes": notes} if notes else {})} for notes in tests.notes]
         ranked += zip(same, ranks(scores, board.main, tests.p_values), told, strict=True)
-    ranked.sort(key=lambda one: (one[1].place, -(_value(board.main, one[0])[0] or 0), one[0].result.model))
+    ranked.sort(key=lambda one: (one[1].place, -(_main(one[0])[0] or 0), one[0].result.model))
     return [_row(row, rank) | told for row, rank, told in ranked]
 
 
+def _main(row: BoardRow) -> tuple[float | None, ...]:
+    return row.board.main.of(row.result.scores or {})
+
+
 def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
-    result, links = row.result, row.entry.links
-    return {
-        "model": result.model,
-        "model_url": str(links.model_url) if links.model_url else _hub_url(result),
+    links = row.entry.links
+    found = {
+        "model": row.result.model,
+        **facets(row),
         "run": run_file(row.entry),
         "run_url": str(links.run_url) if links.run_url else None,
         "rank": rank.place,
         "shared": rank.shared,
-        "values": [_value(column, row) for column in row.board.columns],
+        "values": [score_of(column, row) for column in row.board.columns],
         "interval": _interval_note(row),
-        "n": (result.scores or {})[row.board.count],
-        "judge": judge_of(result),
+        "judge": judge_of(row.result),
         "precomputed": row.is_precomputed,
         "unchecked": row.check.unchecked,
         "release": row.check.release,
-        "started": row.started.astimezone(datetime.UTC).isoformat(),
     }
-
-
-def _value(column: Column, row: BoardRow) -> list[float | None]:
-    """The score with its interval, `[value, low, high]`, undefined parts as None."""
-    return [_short(value) for value in column.of(row.result.scores or {})]
+    return without_blanks(found)
 
 
 def _interval_note(row: BoardRow) -> str | None:
@@ -134,18 +136,6 @@ def _interval_note(row: BoardRow) -> str | None:
     scores = with_nan(row.result.scores or {})
     about = {name: found for name, found in scores.get(INTERVALS, {}).items() if name == key}
     return next(iter(interval_notes([("", {**scores, INTERVALS: about})])), None)
-
-
-def _short(value: float | None) -> float | None:
-    """A number with two digits more than any column shows, as a page of many is read over a network."""
-    return None if value is None else round(value, 6)
-
-
-def _hub_url(result: TaskResult) -> str | None:
-    """The page of a model that was loaded under a name of the Hub; None for folders and for bare names."""
-    if not _HUB_NAME.fullmatch(result.model) or ".." in result.model:
-        return None
-    return f"https://huggingface.co/{result.model}"
 
 
 def _source(table: PaperTable) -> dict[str, Any]:

@@ -9,11 +9,11 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** A link to an https address or to a run of this folder; plain text for anything else. */
-export function link(text, address) {
+/** A link to an https address or to a run of this folder; nothing but the children for anything else. */
+export function link(address, ...children) {
   const href = safeAddress(address);
-  if (href === null) return document.createTextNode(text);
-  return make("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, text);
+  const properties = { href, target: "_blank", rel: "noopener noreferrer nofollow" };
+  return href === null ? make("span", {}, ...children) : make("a", properties, ...children);
 }
 
 function safeAddress(address) {
@@ -27,7 +27,9 @@ function safeAddress(address) {
   }
 }
 
-/** A name that others chose: apart from its surroundings, whatever direction its letters run in. */
-export function named(text) {
-  return make("bdi", { className: "name" }, String(text));
+/** A name that others chose: apart from its surroundings, whatever direction its letters run in; an address is its link. */
+export function named(text, address = null) {
+  // Lines break behind a slash rather than within a word.
+  const parts = String(text).split(/(?<=\/)/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+  return make("bdi", { className: "name" }, link(address, ...parts));
 }

@@ -1,21 +1,31 @@
-// The page: benchmarks, boards, filters and the table, all of the files in results/ and of the address.
+// The page: views, filters and tables, all of the files in results/ and of the address.
 
-import { link, make, named } from "./elements.js";
-import { readState, writeState } from "./state.js";
-import { BoardTable } from "./table.js";
+import { boardTable } from "./board.js";
+import { make } from "./elements.js";
+import { FACET_NAMES, facetValues, fitsFacets } from "./facets.js";
+import { showBoardText, showOverviewText } from "./text.js";
+import { overviewTable } from "./overview.js";
+import { MainFrame } from "./scrolling.js";
+import { readState, showOutside, writeState } from "./state.js";
 
 const SCHEMA = 1;
+/** The first view, listed as a board is. */
+const OVERVIEW = { name: "", benchmark: "Overview", title: "", file: "results/overview.json" };
+/** Where rows and settings of the controls are, by the name that they have in the state. */
+const CHOICES = ["judge", ...FACET_NAMES];
+const SWITCHES = ["papers", "parts", "raw"];
 const at = (id) => document.getElementById(id);
+const frame = new MainFrame();
 let index = null;
 let state = readState();
-/** The board whose tabs are shown, as results/index.json lists it. */
+/** The view whose tabs are shown. */
 let listed = null;
-/** The board whose table is shown, with its rows. */
-let board = null;
+/** The view whose table is shown, as read from its file. */
+let shown = null;
 let table = null;
-/** Boards that were read, by name; null while one is on its way. */
+/** Views that were read, by name; null while one is on its way. */
 const loaded = new Map();
-/** Tables already made, by board and by whether breakdowns are shown. */
+/** Tables already made, by view and by what of it is shown. */
 const tables = new Map();
 
 async function start() {
@@ -28,17 +38,20 @@ async function start() {
   }
   at("controls").addEventListener("submit", (event) => event.preventDefault());
   at("query").addEventListener("input", () => change({ q: at("query").value }, false));
-  at("judge").addEventListener("change", () => change({ judge: at("judge").value }, true));
-  for (const name of ["papers", "parts"]) {
-    at(name).addEventListener("change", () => change({ [name]: at(name).checked ? "1" : "0" }, true));
+  for (const name of CHOICES) at(name).addEventListener("change", () => change({ [name]: at(name).value }, true));
+  for (const name of SWITCHES) at(name).addEventListener("change", () => change({ [name]: at(name).checked ? "1" : "0" }, true));
+  for (const jump of document.querySelectorAll("a.jump")) {
+    jump.addEventListener("click", (event) => {
+      // The address holds the state, so that it cannot hold the place as well.
+      event.preventDefault();
+      const target = at(jump.hash.slice(1));
+      target.scrollIntoView();
+      target.focus();
+    });
   }
-  at("skip").addEventListener("click", (event) => {
-    // The address holds the state, so that it cannot hold the place as well.
-    event.preventDefault();
-    at("table").focus();
-  });
   window.addEventListener("popstate", () => {
     state = readState();
+    showOutside();
     show();
   });
   show();
@@ -62,12 +75,13 @@ function change(changes, isStep) {
 }
 
 function show() {
-  const wanted = index.boards.find((one) => one.name === state.board) ?? index.boards[0];
+  const wanted = index.boards.find((one) => one.name === state.board) ?? OVERVIEW;
   if (wanted !== listed) {
+    if (listed) scrollTo(0, 0);
     listed = wanted;
     showTabs();
   }
-  if (loaded.get(listed.name)) showTable(loaded.get(listed.name));
+  if (loaded.get(listed.name)) showView(loaded.get(listed.name));
   else load(listed);
 }
 
@@ -82,7 +96,7 @@ async function load(entry) {
     showProblem(entry.file, error);
     return;
   }
-  // Meanwhile another board may have been opened.
+  // Meanwhile another view may have been opened.
   if (entry === listed) show();
 }
 
@@ -91,30 +105,49 @@ function setBusy(isBusy) {
   at("table").setAttribute("aria-busy", String(isBusy));
 }
 
-function showTable(wanted) {
+function showView(wanted) {
   at("problem").hidden = true;
-  if (wanted !== board) {
-    board = wanted;
-    showBoard();
+  if (wanted !== shown) {
+    shown = wanted;
+    if (listed === OVERVIEW) showOverviewText(shown);
+    else showBoardText(shown);
+    showControls();
   }
-  const found = tableOf(board, state.parts === "1");
+  const found = tableOf();
   if (found !== table) {
     table?.stop();
     table = found;
   }
-  const sort = table.sorts(state.sort) ? state.sort : board.columns[0].name;
+  const first = listed === OVERVIEW ? shown.columns[0].board : shown.columns[0].name;
+  const sort = table.sorts(state.sort) ? state.sort : first;
   const order = ["ascending", "descending"].includes(state.order) ? state.order : table.firstOrder(sort);
-  // An address may name a judge whose results were replaced since.
-  const judge = judgesOf(board).includes(state.judge) ? state.judge : "";
-  const shown = { sort, order, query: state.q, judge, papers: state.papers === "1" };
-  const counts = table.show(shown, setBusy);
+  const counts = table.show(sort, order, chosen(), setBusy);
   // Only now, so that a table is laid out once.
-  if (at("table").firstChild !== table.element) at("table").replaceChildren(table.element);
+  frame.show(table);
   if (at("query").value !== state.q) at("query").value = state.q;
-  at("judge").value = judge;
-  at("papers").checked = shown.papers;
-  at("parts").checked = state.parts === "1";
+  for (const name of SWITCHES) at(name).checked = state[name] === "1";
   showStatus(counts);
+}
+
+/** Whether an entry is one of those that the filters choose. */
+function chosen() {
+  const wanted = state.q.trim().toLowerCase();
+  // An address may name a judge whose results were replaced since, or a licence that no model has.
+  const choices = Object.fromEntries(CHOICES.map((name) => [name, optionsOf(name).includes(state[name]) ? state[name] : ""]));
+  for (const name of CHOICES) at(name).value = choices[name];
+  return ({ row, isReference }) => {
+    if (wanted && !`${row.model}\n${row.judge ?? ""}\n${row.table ?? ""}`.toLowerCase().includes(wanted)) return false;
+    if (isReference) return state.papers === "1";
+    return (!choices.judge || row.judge === choices.judge) && fitsFacets(row, choices);
+  };
+}
+
+function tableOf() {
+  const isOverview = listed === OVERVIEW;
+  const option = state[isOverview ? "raw" : "parts"] === "1";
+  const key = `${listed.name} ${option}`;
+  if (!tables.has(key)) tables.set(key, (isOverview ? overviewTable : boardTable)(shown, option, sortBy));
+  return tables.get(key);
 }
 
 function sortBy(name) {
@@ -124,41 +157,31 @@ function sortBy(name) {
   change({ sort: name, order: heading.getAttribute("aria-sort") === first ? opposite : first }, true);
 }
 
-function tableOf(board, withParts) {
-  const key = `${board.name} ${withParts}`;
-  if (!tables.has(key)) {
-    const columns = board.columns.map((column, place) => ({ ...column, at: place }));
-    tables.set(key, new BoardTable(board, columns.filter((column) => withParts || !column.part), sortBy));
+function showStatus({ models, references }) {
+  const published = `${references} published row${references === 1 ? "" : "s"}`;
+  const counted = `${models} of ${shown.rows.length} model${shown.rows.length === 1 ? "" : "s"}`;
+  at("controls").hidden = !table.entries.length;
+  at("status").textContent = [shown.rows.length && counted, references && published].filter(Boolean).join(", ");
+  at("nothing").hidden = models + references > 0 || !table.entries.length;
+  at("frame").hidden = models + references === 0;
+}
+
+function showControls() {
+  const isOverview = listed === OVERVIEW;
+  at("papers").parentElement.hidden = isOverview || !shown.references.length;
+  at("parts").parentElement.hidden = isOverview || !shown.columns.some((column) => column.part);
+  at("raw").parentElement.hidden = !isOverview || !shown.rows.length;
+  for (const name of CHOICES) {
+    const values = optionsOf(name);
+    at(name).parentElement.hidden = values.length < 2;
+    at(name).replaceChildren(...["", ...values].map((value) => make("option", { value }, value || "any")));
   }
-  return tables.get(key);
 }
 
-function showStatus({ entries, references }) {
-  const models = `${entries} of ${board.rows.length} model${board.rows.length === 1 ? "" : "s"}`;
-  at("status").textContent = references ? `${models}, ${references} rows of papers` : models;
-  at("empty").hidden = entries + references > 0;
-  at("empty").textContent = board.rows.length ? "Nothing fits these filters." : "There is no entry yet.";
-}
-
-function showBoard() {
-  document.title = `${board.benchmark}: ${board.title} · eyechart leaderboard`;
-  at("title").textContent = `${board.benchmark}: ${board.title}`;
-  at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
-  at("papers-label").hidden = !board.references.length;
-  at("parts-label").hidden = !board.columns.some((column) => column.part);
-  at("marks").hidden = !board.rows.some((row) => row.precomputed || row.unchecked || row.test_notes?.length);
-  showJudges();
-  const tests = [...new Set(board.rows.map((row) => row.tests))].filter(Boolean);
-  const adjusted = tests.length ? ` (p < 0.05, Holm-adjusted over ${tests.join(" or ")} test${String(tests) === "1" ? "" : "s"})` : "";
-  at("legend").textContent =
-    `Ranked by ${board.columns[0].label}, ${board.task} on ${board.split}` +
-    `${board.items ? ` (${board.items.toLocaleString("en")} items)` : ""}. Models share a rank (=) unless a paired ` +
-    `test of their answers tells them apart${adjusted}, or their intervals where there are no answers. Below a score stands ` +
-    "its interval; the bar goes from " +
-    "the lowest score of the board to the highest.";
-  showSources();
-  showSettings();
-  at("apart").replaceChildren(...(board.set_apart.length ? apartTables() : []));
+/** What can be chosen among. */
+function optionsOf(name) {
+  if (name !== "judge") return facetValues(name, shown.rows);
+  return shown.judged ? [...new Set(shown.rows.map((row) => row.judge))] : [];
 }
 
 function showTabs() {
@@ -170,10 +193,16 @@ function showTabs() {
     button.addEventListener("click", () => open(target));
     return make("li", {}, button);
   };
-  const first = (name) => index.boards.find((one) => one.benchmark === name);
-  at("benchmarks").replaceChildren(...benchmarks.map((name) => tab(name, first(name), name === listed.benchmark, 0)));
+  const views = [OVERVIEW, ...benchmarks.map((name) => index.boards.find((one) => one.benchmark === name))];
+  at("benchmarks").replaceChildren(...views.map((one) => tab(one.benchmark, one, one.benchmark === listed.benchmark, 0)));
   const own = index.boards.filter((one) => one.benchmark === listed.benchmark);
   at("boards").replaceChildren(...own.map((one) => tab(one.title, one, one === listed, one.models)));
+  at("boards").parentElement.hidden = !own.length;
+  for (const list of [at("benchmarks"), at("boards")]) {
+    // On a narrow screen they do not all fit.
+    const current = list.querySelector("[aria-current]");
+    if (current) list.scrollLeft += current.getBoundingClientRect().left - list.getBoundingClientRect().left;
+  }
 }
 
 function open(target) {
@@ -181,61 +210,6 @@ function open(target) {
   change({ board: target.name, sort: "", order: "", judge: "" }, true);
   // The buttons were made anew: whoever came here by keyboard stays where they were.
   if (inTabs) at(inTabs).querySelector("[aria-current]")?.focus();
-}
-
-/** The judges that can be chosen among. */
-function judgesOf(board) {
-  return board.judged ? [...new Set(board.rows.map((row) => row.judge))] : [];
-}
-
-function showJudges() {
-  const judges = judgesOf(board);
-  at("judge-label").hidden = judges.length < 2;
-  at("judge").replaceChildren(...["", ...judges].map((name) => make("option", { value: name }, name || "all")));
-}
-
-function showSources() {
-  const notes = board.references.flatMap((row) => row.notes.map((note) => `† ${row.model}, ${row.table}, ${note}`));
-  at("sources").replaceChildren(
-    ...board.sources.map((source) =>
-      make("p", { className: "note" }, `${source.table}: `, link(source.paper, source.url), `. ${source.notes.join(" ")}`),
-    ),
-    ...notes.map((note) => make("p", { className: "note" }, note)),
-  );
-}
-
-function showSettings() {
-  const rows = Object.entries(board.settings).flatMap(([name, allowed]) => [
-    make("dt", {}, name),
-    make("dd", {}, allowed.map((value) => JSON.stringify(value)).join(" or ")),
-  ]);
-  at("settings-list").replaceChildren(...rows);
-}
-
-function apartTables() {
-  const details = board.set_apart.map((one) => {
-    const head = make("tr", {}, ...["Model", ...one.columns].map((label) => make("th", { scope: "col" }, make("span", {}, label))));
-    head.firstChild.className = "model";
-    // As many as the paper prints.
-    const printed = one.rows.flatMap((row) => row.slice(1)).map((value) => String(value).split(".")[1] ?? "");
-    const decimals = Math.max(...printed.map((part) => part.length));
-    const rows = one.rows.map(([model, ...values]) =>
-      make(
-        "tr",
-        {},
-        make("th", { scope: "row", className: "model" }, named(model)),
-        ...values.map((value) => make("td", {}, typeof value === "number" ? value.toFixed(decimals) : "")),
-      ),
-    );
-    const scroll = make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: `${one.table}: ${one.title}` });
-    scroll.append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
-    const summary = make("summary", {}, `${one.table}: ${one.title}${one.unit === "percent" ? ", %" : ""}`);
-    const corrected = one.corrections.map((c) => `${c.model}, ${c.column}: printed ${c.printed}. ${c.reason}`);
-    const notes = [one.why, ...one.notes, ...corrected].map((note) => make("li", {}, note));
-    const source = make("p", { className: "note" }, link(one.paper, one.url));
-    return make("details", {}, summary, make("ul", { className: "note notes" }, ...notes), source, scroll);
-  });
-  return [make("h3", {}, "Published tables that are not comparable with this one"), ...details];
 }
 
 start();

@@ -9,7 +9,7 @@ from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import PAGE, Replacement, build
-from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
+from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, result_on
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
 PERCEPTION = board_named("q_bench/perception")
@@ -48,14 +48,14 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_pat
     built = tmp_path / "space"
     assert set(PAGE) <= {path.name for path in built.iterdir()}
     first, second = boards["q_bench/perception"]["rows"]
-    assert (first["model"], first["rank"], first["shared"], first["n"]) == ("org/a", 1, False, 1495)
-    assert (second["model"], second["rank"], second["model_url"]) == ("org/b", 2, "https://huggingface.co/org/b")
+    assert (first["model"], first["rank"], "shared" in first) == ("org/a", 1, False)
+    assert (second["model"], second["rank"], second["is_on_hub"]) == ("org/b", 2, True)
     place = [column["name"] for column in boards["q_bench/perception"]["columns"]].index("what.accuracy")
     assert first["values"][place] == [0.6, 0.58, 0.62]
     published = read_results(built / second["run"])
     assert [task.model for task in published.tasks] == ["org/b"]
     assert sorted(path.name for path in (built / "results").iterdir()) == sorted(
-        ["boards", "index.json", *(row["run"].removeprefix("results/") for row in (first, second))]
+        ["boards", "index.json", "overview.json", *(row["run"].removeprefix("results/") for row in (first, second))]
     )
 
 
@@ -68,7 +68,7 @@ def test_a_row_says_what_the_interval_of_its_main_score_rests_on(folder, space):
     _, boards = space()
     first, second = boards["q_bench/perception"]["rows"]
     assert first["interval"].endswith("from a cluster-robust variance: accuracy (1,169 clusters).")
-    assert second["interval"] is None
+    assert "interval" not in second
 
 
 def test_rows_of_papers_stand_beside_and_private_ones_apart(folder, space):
@@ -140,7 +140,7 @@ def test_precomputed_predictions_are_marked(folder, space):
     outcome, boards = space()
     assert outcome.rejected == []
     for board in (PERCEPTION, *quality[:2]):
-        found = {row["model"]: row["precomputed"] for row in boards[board.name]["rows"]}
+        found = {row["model"]: row.get("precomputed", False) for row in boards[board.name]["rows"]}
         assert found == {"org/file": True, "org/asked": False}
 
 
@@ -175,6 +175,35 @@ def test_links_are_published(folder, space):
     assert (row["model_url"], row["run_url"]) == (given["model_url"], given["run_url"])
 
 
+def test_size_licence_and_date_are_published(folder, space):
+    counted, stated = result_on(PERCEPTION, "org/counted"), result_on(PERCEPTION, "org/stated", 0.4)
+    put(counted["settings"], ("model", "parameters"), 4_300_079_472)
+    hand_in(folder, "counted", [counted])
+    hand_in(folder, "stated", [stated])
+    hand_in(folder, "unknown", [result_on(PERCEPTION, "org/unknown", 0.3)])
+    for name in ("counted", "stated"):
+        (folder / name / "links.json").write_text('{"license": "cc-by-nc-4.0", "parameters": 70}')
+    _, boards = space()
+    found = [
+        (row.get("parameters"), row.get("license"), row["started"]) for row in boards["q_bench/perception"]["rows"]
+    ]
+    assert found == [
+        (4_300_079_472, "cc-by-nc-4.0", "2026-05-01"),
+        (70, "cc-by-nc-4.0", "2026-05-01"),
+        (None, None, "2026-05-01"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "field", [{"license": "<b>free</b>"}, {"license": ""}, {"parameters": 0}, {"parameters": "7B"}]
+)
+def test_a_licence_or_size_that_is_not_one_is_refused(folder, space, field):
+    hand_in(folder, "bad", [result_on(PERCEPTION, "org/bad")])
+    (folder / "bad" / "links.json").write_text(json.dumps(field))
+    outcome, _ = space()
+    assert "identifier such as apache-2.0, and parameters, a whole number" in rejected(outcome)["bad", ""]
+
+
 def test_a_build_can_be_repeated_and_gives_the_same(folder, space, tmp_path):
     hand_in(folder, "a", [result_on(PERCEPTION, "org/a")])
     (tmp_path / "space" / ".git").mkdir(parents=True)
@@ -186,7 +215,7 @@ def test_a_build_can_be_repeated_and_gives_the_same(folder, space, tmp_path):
     shutil.rmtree(folder / "a")
     hand_in(folder, "b", [result_on(PERCEPTION, "org/b")])
     space()
-    assert len(list((tmp_path / "space" / "results").glob("*.json"))) == 2
+    assert len(list((tmp_path / "space" / "results").glob("*.json"))) == 3
 
 
 def test_no_entries_are_an_error(tmp_path):

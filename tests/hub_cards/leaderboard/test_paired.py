@@ -138,7 +138,7 @@ def written_board(rows: list[BoardRow], out: Path) -> list[dict[str, Any]]:
     (out / BOARD_FOLDER).mkdir(parents=True)
     said = write_boards(rows, out)
     found = json.loads((out / BOARD_FOLDER / f"{rows[0].board.name.replace('/', '-')}.json").read_text())
-    rows_of = [(row["model"], note) for row in found["rows"] for note in row["test_notes"]]
+    rows_of = [(row["model"], note) for row in found["rows"] for note in row.get("test_notes", [])]
     assert said == [f"{rows[0].board.name}, {model}: {note}" for model, note in rows_of]
     return found["rows"]
 

@@ -1,0 +1,109 @@
+// The table of a board: ranks, models, scores, and all main scores on one axis.
+
+import { link, make, named } from "./elements.js";
+import { aboutModel } from "./facets.js";
+import { Axis } from "./forest.js";
+import { SortedTable } from "./table.js";
+
+/**
+ * @param board one of results/boards
+ * @param withParts whether its breakdowns are shown
+ * @param onSort called with a column's name when its heading is pressed
+ */
+export function boardTable(board, withParts, onSort) {
+  const [main, ...others] = board.columns.map((column, place) => ({ ...column, at: place }));
+  const rows = [...board.rows, ...board.references];
+  const hasScores = (column) => rows.some((row) => scoreAt(row, column)[0] !== null);
+  const shownOthers = others.filter((column) => (withParts || !column.part) && hasScores(column));
+  const axis = new Axis(rows.flatMap((row) => scoreAt(row, main)), board.chance, main.scale);
+  const hasModels = board.rows.length > 0;
+  const hasJudge = board.rows.some((row) => row.judge);
+  const columns = [
+    ...(hasModels ? [{ label: "Rank", className: "rank", wide: 3.6, narrow: 0 }] : []),
+    { name: "model", label: "Model", className: "model", wide: 20, narrow: 7.6 },
+    { ...heading(main), wide: 9, narrow: 7.9 },
+    { label: "Plot", head: axis.head(), className: "plot", takesRest: true, wide: 16, narrow: 7.2 },
+    ...shownOthers.map((column) => ({ ...heading(column), wide: 9, narrow: 8.2 })),
+    ...(hasJudge ? [{ label: "Judge", className: "judge", wide: 9, narrow: 8 }] : []),
+    ...(hasModels ? [{ name: "date", label: "Run", key: (row) => Date.parse(row.started), wide: 9.5, narrow: 9 }] : []),
+  ];
+  const entries = [
+    ...board.rows.map((row) => ({ row, isReference: false })),
+    ...board.references.map((row) => ({ row, isReference: true })),
+  ];
+  const makeRow = ({ row, isReference }) => {
+    const score = scoreCell(row, main);
+    score.classList.add("main");
+    if (row.interval) score.title = row.interval;
+    const element = make("tr", { className: isReference ? "reference" : "" });
+    if (hasModels) element.append(make("td", { className: "rank" }, ...(isReference ? [] : rank(row))));
+    element.append(isReference ? paperCell(row, board) : modelCell(row), score, axis.mark(...scoreAt(row, main)));
+    element.append(...shownOthers.map((column) => scoreCell(row, column)));
+    if (hasJudge) element.append(make("td", { className: "judge" }, named(row.judge ?? "")));
+    if (hasModels) element.append(isReference ? make("td") : runCell(row));
+    return element;
+  };
+  const table = new SortedTable(columns, entries, makeRow, onSort);
+  axis.drawOn(table.element);
+  return table;
+}
+
+function heading(column) {
+  const isPlain = column.part || !column.unit;
+  // The space does not break, so that no unit stands on a line of its own.
+  const label = isPlain ? column.label : `${column.label},\u00a0${column.unit}`;
+  return { name: column.name, label, part: column.part, about: column.about, key: (row) => scoreAt(row, column)[0] };
+}
+
+/** `[value, low, high]` of a row in a column; a paper's rows have no intervals. */
+function scoreAt(row, column) {
+  const found = row.values[column.at];
+  return Array.isArray(found) ? found : [found, null, null];
+}
+
+function shown(value, column) {
+  return typeof value === "number" ? (value * column.scale).toFixed(column.digits) : "";
+}
+
+function scoreCell(row, column) {
+  const [value, low, high] = scoreAt(row, column);
+  const cell = make("td", {}, shown(value, column));
+  if (typeof low === "number" && typeof high === "number") {
+    cell.append(make("small", {}, `${shown(low, column)} to ${shown(high, column)}`));
+  }
+  return cell;
+}
+
+/** A model's name with what is known of it. */
+export function modelCell(row) {
+  const chips = [row.precomputed && "precomputed", row.unchecked && "not recomputed"].filter(Boolean);
+  const about = make("small", {}, aboutModel(row), ...chips.flatMap((text) => [" ", chip(text)]));
+  const address = row.model_url ?? (row.is_on_hub ? `https://huggingface.co/${row.model}` : null);
+  // On narrow screens there is no column of ranks.
+  const place = make("span", { className: "place" }, ...(row.rank ? rank(row) : []));
+  const notes = (row.test_notes ?? []).map((text) => make("small", { className: "note" }, text));
+  return make("th", { scope: "row", className: "model" }, place, named(row.model, address), about, ...notes);
+}
+
+/** A caveat of a row; the note of the same name below the table says more. */
+function chip(text) {
+  const element = make("span", { className: "chip" }, text);
+  element.setAttribute("aria-describedby", text.replace(" ", "-"));
+  return element;
+}
+
+function paperCell(row, board) {
+  // One table is named once, below.
+  const table = make("small", {}, board.sources.length > 1 ? row.table : "", row.notes.length ? " †" : "");
+  return make("th", { scope: "row", className: "model" }, named(row.model), " ", table);
+}
+
+function rank(row) {
+  return row.shared ? [String(row.rank), make("span", { className: "tie", title: "shares this rank" }, " =")] : [String(row.rank)];
+}
+
+function runCell(row) {
+  const cell = make("td", { className: "made" }, link(row.run, row.started), " ");
+  if (row.run_url) cell.append(link(row.run_url, "more"));
+  return cell;
+}

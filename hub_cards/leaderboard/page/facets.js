@@ -1,0 +1,39 @@
+// What readers choose models by besides their scores: size, licence and the year of the run.
+
+const UNKNOWN = "unknown";
+const SIZES = [
+  [3e9, "up to 3 B"],
+  [1e10, "3 to 10 B"],
+  [4e10, "10 to 40 B"],
+  [Infinity, "over 40 B"],
+];
+
+/** The value of a row by each facet. */
+const FACETS = {
+  size: (row) => (row.parameters ? SIZES.find(([most]) => row.parameters <= most)[1] : UNKNOWN),
+  license: (row) => row.license ?? UNKNOWN,
+  year: (row) => row.started.slice(0, 4),
+};
+export const FACET_NAMES = Object.keys(FACETS);
+
+/** The values that rows have by a facet, in order, "unknown" last. */
+export function facetValues(name, rows) {
+  const found = new Set(rows.map(FACETS[name]));
+  const ordered = name === "size" ? SIZES.map(([, label]) => label) : [...found].filter((value) => value !== UNKNOWN).sort();
+  return [...ordered, UNKNOWN].filter((value) => found.has(value));
+}
+
+/** Whether a row has the chosen value by each facet; an empty choice takes all. */
+export function fitsFacets(row, chosen) {
+  return FACET_NAMES.every((name) => !chosen[name] || FACETS[name](row) === chosen[name]);
+}
+
+/** Size and licence of a model as text. */
+export function aboutModel({ parameters, license }) {
+  if (!parameters && !license) return "size and licence unknown";
+  return `${parameters ? size(parameters) : "size unknown"} · ${license ?? "licence unknown"}`;
+}
+
+function size(parameters) {
+  return parameters < 1e9 ? `${Math.ceil(parameters / 1e6)} M` : `${(parameters / 1e9).toFixed(1)} B`;
+}

@@ -1,0 +1,79 @@
+// One axis for all models of a board: a dot with its interval in each row, and the chance level as a line through all.
+
+import { make } from "./elements.js";
+
+export class Axis {
+  /**
+   * @param values all scores and bounds that have a place on it
+   * @param chance the chance level, null where that is not known
+   * @param scale what values are multiplied with to be shown
+   */
+  constructor(values, chance, scale) {
+    const known = [...values, chance].filter((value) => typeof value === "number");
+    const [low, high] = [Math.min(...known), Math.max(...known)];
+    // Room for half a dot, and for labels of ticks near the ends.
+    const room = 0.06 * (high - low) || 0.05 / scale;
+    [this.low, this.high] = [low - room, high + room];
+    this.scale = scale;
+    this.chance = chance;
+    this.ticks = ticks(this.low * scale, this.high * scale);
+  }
+
+  /** The labels of the ticks. */
+  head() {
+    const label = (text, value, className) => {
+      const element = make("span", { className }, text);
+      element.style.left = this.#place(value);
+      return element;
+    };
+    // At an edge they would stand in the next column.
+    const inside = this.ticks.filter((tick) => Math.abs(this.#share(tick / this.scale) - 0.5) < 0.45);
+    const axis = make("div", { className: "axis" }, ...inside.map((tick) => label(String(tick), tick / this.scale, "")));
+    if (typeof this.chance === "number") {
+      axis.append(label("chance", this.chance, this.#share(this.chance) < 0.15 ? "chance at-start" : "chance"));
+    }
+    return axis;
+  }
+
+  /** Ticks and chance level as a background, the same in each row, so that they are lines. */
+  drawOn(table) {
+    const line = (value, color, width) =>
+      `linear-gradient(${color}, ${color}) ${this.#place(value)} 0 / ${width}px 100% no-repeat`;
+    const chance = typeof this.chance === "number" ? [line(this.chance, "var(--chance)", 2)] : [];
+    const grid = this.ticks.map((tick) => line(tick / this.scale, "var(--line)", 1));
+    table.style.setProperty("--axis", [...chance, ...grid].join(", "));
+  }
+
+  /** What stands in a row; nothing for a score that is undefined. */
+  mark(value, low, high) {
+    const cell = make("td", { className: "plot" });
+    if (typeof value !== "number") return cell;
+    const mark = make("div", { className: "forest" });
+    mark.setAttribute("aria-hidden", "true");
+    mark.style.setProperty("--value", this.#place(value));
+    if (typeof low === "number" && typeof high === "number") {
+      mark.style.setProperty("--low", this.#place(low));
+      mark.style.setProperty("--width", `${(100 * (high - low)) / (this.high - this.low)}%`);
+    }
+    cell.append(mark);
+    return cell;
+  }
+
+  #share(value) {
+    return (value - this.low) / (this.high - this.low);
+  }
+
+  #place(value) {
+    return `${(100 * this.#share(value)).toFixed(2)}%`;
+  }
+}
+
+/** Three to six round numbers between two. */
+function ticks(low, high) {
+  const rough = (high - low) / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough);
+  const found = [];
+  for (let tick = Math.ceil(low / step); tick * step <= high; tick += 1) found.push(Number((tick * step).toPrecision(6)));
+  return found;
+}

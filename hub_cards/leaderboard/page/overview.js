@@ -1,0 +1,46 @@
+// The first view: every model against the benchmarks, in shaded cells that lead to the boards.
+
+import { make } from "./elements.js";
+import { modelCell } from "./board.js";
+import { addressOf } from "./state.js";
+import { SortedTable } from "./table.js";
+
+const SHADES = 5;
+
+/**
+ * @param overview results/overview.json
+ * @param isRaw whether scores are shown as on the boards, instead of above chance
+ * @param onSort called with a column's name when its heading is pressed
+ */
+export function overviewTable(overview, isRaw, onSort) {
+  const columns = [
+    { name: "model", label: "Model", className: "model", wide: 22, narrow: 8.5 },
+    ...overview.columns.map((column, place) => ({
+      name: column.board,
+      label: column.benchmark,
+      part: column.title,
+      key: (row) => row.cells[place]?.[0],
+      wide: 9,
+      narrow: 5.6,
+    })),
+  ];
+  const makeRow = ({ row }) =>
+    make("tr", {}, modelCell(row), ...overview.columns.map((column, place) => cell(row.cells[place], column, isRaw)));
+  return new SortedTable(columns, overview.rows.map((row) => ({ row, isReference: false })), makeRow, onSort);
+}
+
+/** The share of the way from the chance level to a perfect score, in percent; a score without such a level from 0. */
+function aboveChance(value, { chance, high }) {
+  const zero = chance ?? 0;
+  return (100 * (value - zero)) / (high - zero);
+}
+
+function cell(score, column, isRaw) {
+  if (!score) return make("td", { className: "none", ariaLabel: "no result" }, "–");
+  const number = (value) => (isRaw ? value * column.scale : aboveChance(value, column)).toFixed(1).replace("-", "\u2212");
+  const [value, low, high] = score;
+  const shade = Math.min(SHADES, Math.max(0, Math.ceil((SHADES * aboveChance(value, column)) / 100)));
+  const found = make("td", { className: `shade-${shade}` }, make("a", { href: addressOf({ board: column.board }) }, number(value)));
+  if (typeof low === "number" && typeof high === "number") found.append(make("small", {}, `${number(low)} to ${number(high)}`));
+  return found;
+}

@@ -1,0 +1,120 @@
+// What stands around a table: its title, what it is about, the meaning of its marks, and where it comes from.
+
+import { link, make, named } from "./elements.js";
+import { framed } from "./scrolling.js";
+
+const at = (id) => document.getElementById(id);
+
+/** @param overview results/overview.json */
+export function showOverviewText(overview) {
+  document.title = "eyechart leaderboard";
+  at("title").textContent = "Models against five benchmarks";
+  const without = overview.columns.filter((column, place) => column.chance === null && overview.rows.some((row) => row.cells[place]));
+  const names = without.map((column) => `${column.benchmark} (${column.title})`).join(" and ");
+  at("about").textContent =
+    "One board stands for each benchmark, and each number leads to it. 0 is the chance level and 100 a perfect score; the 95 % " +
+    `interval stands below.${names && ` No chance level is known for ${names}: there, 0 is a score of 0.`}`;
+  at("key").replaceChildren(...(overview.rows.length ? shades() : []));
+  const elsewhere = overview.elsewhere;
+  const more = `${elsewhere} ${overview.rows.length ? "more " : ""}model${elsewhere === 1 ? " has" : "s have"}`;
+  at("legend").textContent = elsewhere ? `${more} results on other boards only; find them under the benchmarks.` : "";
+  at("empty").hidden = overview.rows.length + elsewhere > 0;
+  at("precomputed").hidden = at("not-recomputed").hidden = at("settings").hidden = true;
+  at("sources").replaceChildren();
+  at("apart").replaceChildren();
+}
+
+function shades() {
+  const swatch = (place, label) => make("span", {}, make("span", { className: `swatch shade-${place}` }), label);
+  const labels = ["at or below chance", "to 20", "to 40", "to 60", "to 80", "to 100"];
+  return labels.map((label, place) => swatch(place, label));
+}
+
+/** @param board one of results/boards */
+export function showBoardText(board) {
+  document.title = `${board.benchmark}: ${board.title} · eyechart leaderboard`;
+  at("title").textContent = `${board.benchmark}: ${board.title}`;
+  at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
+  at("key").replaceChildren(...marks(board));
+  const items = board.items ? `, ${board.items.toLocaleString("en")} items` : "";
+  const tests = [...new Set(board.rows.map((row) => row.tests))].filter(Boolean);
+  const adjusted = tests.length ? ` (p < 0.05, Holm-adjusted over ${tests.join(" or ")} test${String(tests) === "1" ? "" : "s"})` : "";
+  const ranked =
+    `Ranked by ${board.columns[0].label} (task ${board.task}, split ${board.split}${items}). Models share a rank (=) unless a ` +
+    `paired test of their answers tells them apart${adjusted}, or their intervals where answers are missing. Below a score stands its interval.`;
+  at("legend").textContent = board.rows.length ? ranked : "";
+  at("empty").hidden = board.rows.length > 0;
+  at("precomputed").hidden = !board.rows.some((row) => row.precomputed);
+  at("not-recomputed").hidden = !board.rows.some((row) => row.unchecked);
+  at("settings").hidden = false;
+  showSources(board);
+  showSettings(board);
+  at("apart").replaceChildren(...(board.set_apart.length ? apartTables(board) : []));
+}
+
+function marks(board) {
+  const [main] = board.columns;
+  const mark = (className, label) => make("span", {}, make("span", { className: `sample ${className}` }), label);
+  const found = [];
+  if (board.rows.length) found.push(mark("of-model", "score with its 95 % interval"));
+  if (board.references.length) found.push(mark("of-paper", `published in ${papers(board)}, without interval`));
+  if (found.length && typeof board.chance === "number") {
+    const chance = (board.chance * main.scale).toFixed(main.digits);
+    found.push(mark("of-chance", `chance level, ${chance}${main.unit ? `\u00a0${main.unit}` : ""}`));
+  }
+  return found;
+}
+
+function papers(board) {
+  const names = [...new Set(board.sources.map((source) => source.paper))].join("; ");
+  return board.sources.length === 1 ? `${board.sources[0].table} of ${names}` : names;
+}
+
+function showSources(board) {
+  const notes = board.references.flatMap((row) => row.notes.map((note) => `† ${row.model}, ${row.table}, ${note}`));
+  at("sources").replaceChildren(
+    ...board.sources.map((source) =>
+      make("p", { className: "note" }, `${source.table}: `, link(source.url, source.paper), `. ${source.notes.join(" ")}`),
+    ),
+    ...notes.map((note) => make("p", { className: "note" }, note)),
+  );
+}
+
+function showSettings(board) {
+  const rows = Object.entries(board.settings).flatMap(([name, allowed]) => [
+    make("dt", {}, name),
+    make("dd", {}, allowed.map((value) => JSON.stringify(value)).join(" or ")),
+  ]);
+  at("settings-list").replaceChildren(...rows);
+}
+
+/** Papers' tables on other data; open where there is nothing else to see. */
+function apartTables(board) {
+  const isOpen = !board.rows.length && !board.references.length;
+  const details = board.set_apart.map((one) => {
+    const summary = make("summary", {}, `${one.table}: ${one.title}${one.unit === "percent" ? ", %" : ""}`);
+    const corrected = one.corrections.map((c) => `${c.model}, ${c.column}: printed ${c.printed}. ${c.reason}`);
+    const notes = [one.why, ...one.notes, ...corrected].map((note) => make("li", {}, note));
+    const source = make("p", { className: "note" }, link(one.url, one.paper));
+    const table = framed(apartTable(one), `${one.table}: ${one.title}`);
+    return make("details", { open: isOpen }, summary, make("ul", { className: "note notes" }, ...notes), source, table);
+  });
+  return [make("h3", {}, "Published tables that are not comparable with this board"), ...details];
+}
+
+function apartTable(one) {
+  const head = make("tr", {}, ...["Model", ...one.columns].map((label) => make("th", { scope: "col" }, label)));
+  head.firstChild.className = "model";
+  // As many as the paper prints.
+  const printed = one.rows.flatMap((row) => row.slice(1)).map((value) => String(value).split(".")[1] ?? "");
+  const decimals = Math.max(...printed.map((part) => part.length));
+  const rows = one.rows.map(([model, ...values]) =>
+    make(
+      "tr",
+      {},
+      make("th", { scope: "row", className: "model" }, named(model)),
+      ...values.map((value) => make("td", {}, typeof value === "number" ? value.toFixed(decimals) : "")),
+    ),
+  );
+  return make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
+}

@@ -1,0 +1,73 @@
+"""What the page says of one result, on its board and in the overview."""
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from statistics import mode
+from typing import Any
+
+from eyechart.hub_cards.leaderboard.boards.board import Board, Column
+from eyechart.hub_cards.leaderboard.entries import BoardRow, made_of
+from eyechart.hub_cards.leaderboard.published_tables import paper_tables, reference_rows
+from eyechart.metrics.score_spec import value_at
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+
+
+def without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row says, without what is unknown, empty or false: the page takes that for granted, and loads less."""
+    return {name: value for name, value in row.items() if value is not None and value is not False and value != ""}
+
+
+def score_of(column: Column, row: BoardRow) -> list[float | None]:
+    """The score with its interval, `[value, low, high]`, undefined parts as None.
+
+    With the digits that are shown and no more, as a page of many models is read over a network.
+    """
+    digits = column.digits + (2 if column.scale == 100 else 0)
+    return [None if value is None else round(value, digits) for value in column.of(row.result.scores or {})]
+
+
+def chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
+    """What random answers give by the board's headline, None where that is not known.
+
+    That of its entries, which answer the same questions; on a board without entries that of the paper.
+    """
+    found = [board.main.score.chance_level(row.result.scores or {}) for row in rows]
+    known = [value for value in found if value is not None]
+    if known:
+        # Of entries that were recomputed no other value is possible; one that was not may say anything.
+        return round(mode(known), 6)
+    if isinstance(board.main.score.chance, float):
+        return board.main.score.chance
+    tables = [table for table in paper_tables() if not table.set_apart and board.name in (table.board, *table.parts)]
+    published = [row for table in tables for row in reference_rows(table, board.name, board.columns)]
+    guesses = [row["values"][0] for row in published if row["model"].lower() == "random guess"]
+    return next((value for value in guesses if value is not None), None)
+
+
+def facets(row: BoardRow) -> dict[str, Any]:
+    """What readers choose models by: their page, size and licence, None where unknown, and when the run began.
+
+    `is_on_hub` stands for an address that the page can make of the name, so that it loads less.
+    """
+    links = row.entry.links
+    return {
+        "model_url": str(links.model_url) if links.model_url else None,
+        "is_on_hub": not links.model_url and _is_hub_name(row.result.model),
+        "parameters": _parameters(row) or links.parameters,
+        "license": links.license,
+        "started": row.started.astimezone(datetime.UTC).date().isoformat(),
+    }
+
+
+def _parameters(row: BoardRow) -> int | None:
+    """As counted when the model was loaded; None for those of servers and files."""
+    parts = made_of(row.entry.run.results.tasks, row.result)
+    found = [value_at(one.settings, "model.parameters") for one in parts]
+    return next((value for value in found if type(value) is int and value > 0), None)
+
+
+def _is_hub_name(model: str) -> bool:
+    """Whether a model's name can be that of a page on the Hub, as those of folders and bare names cannot."""
+    return _HUB_NAME.fullmatch(model) is not None and ".." not in model

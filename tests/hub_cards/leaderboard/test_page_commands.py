@@ -1,0 +1,50 @@
+"""The commands that the page shows under "Add a model"."""
+
+import html
+import json
+import re
+import shlex
+import subprocess
+import sys
+from importlib import resources
+
+import typer
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.suites import list_suites
+from eyechart.evaluators.tasks import get_task
+from eyechart.hub_cards.leaderboard.boards import BOARDS
+from eyechart.hub_cards.leaderboard.entries import Links
+from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
+
+PAGE = (resources.files("eyechart.hub_cards") / "leaderboard" / "page" / "index.html").read_text(encoding="utf-8")
+CODE = [html.unescape(one) for one in re.findall(r"<code>(.*?)</code>", PAGE)]
+RUN, BUILD, SERVE = (shlex.split(html.unescape(one)) for one in re.findall(r"<pre.*?><code>(.*?)</code></pre>", PAGE))
+
+
+def test_the_first_command_runs_a_task_that_has_a_board():
+    assert RUN[:2] == ["eyechart", "run"]
+    command = typer.main.get_command(app).commands["run"]
+    # Refuses arguments and options that there are not.
+    given = command.make_context("run", RUN[2:]).params
+    assert given["model"] == "OWNER/MODEL"
+    tasks = given["tasks"]
+    assert {get_task(name).name for name in tasks} <= {board.task.name for board in BOARDS} and tasks
+    (suite,) = re.findall(r"--suite (\w+)", " ".join(CODE))
+    assert suite in list_suites()
+
+
+def test_the_second_command_checks_what_the_first_wrote_and_the_third_shows_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entry = RUN[RUN.index("--out") + 1]
+    path = hand_in(tmp_path, entry, [result_on(board_named("mmbench/en"), "OWNER/MODEL")])
+    (links,) = [one for one in CODE if one.startswith("{")]
+    path.with_name("links.json").write_text(links.replace("\N{HORIZONTAL ELLIPSIS}", "example.org/"))
+    assert set(json.loads(links)) == set(Links.model_fields)
+    assert BUILD[0] == "eyechart"
+    done = CliRunner().invoke(app, BUILD[1:])
+    assert done.exit_code == 0 and "1 accepted" in done.output, done.output
+    assert SERVE[:2] == ["python", "-m"] and (tmp_path / SERVE[SERVE.index("--directory") + 1] / "index.html").is_file()
+    # The server's own parser takes the arguments; --help ends it before it serves.
+    subprocess.run([sys.executable, *SERVE[1:], "--help"], check=True, capture_output=True)
