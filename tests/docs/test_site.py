@@ -1,4 +1,4 @@
-"""The documentation site: it builds without a warning, its notebooks run, and its pages ask no other host for anything."""
+"""The documentation site builds without a warning, its notebooks run, and its pages ask no other host for anything."""
 
 import os
 import re
