@@ -8,17 +8,21 @@ import copy
 import csv
 import json
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import openpyxl
 import torch
+from PIL import Image
 from transformers import AutoModelForImageTextToText, AutoProcessor
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.answer_files.aes_bench import aes_bench_answer_file
 from eyechart.evaluators.cli import app
 from tests.evaluators.backends import architectures, dual_encoders
 from tests.evaluators.tasks.own_data import write_pairs, write_photos, write_questions
@@ -34,6 +38,7 @@ RELEASES = {
     "agiqa": "agiqa3k",
     "images": "kadis700k",
     "tsv": "mmbench",
+    "MMBench": "mmbench",
     "release": "aesbench",
 }
 """Folders in `path/to`, and the data sets whose releases they are."""
@@ -62,6 +67,9 @@ def build(folder: Path) -> None:
     _models(releases)
     _runs()
     _predictions(releases)
+    _answer_file(releases)
+    _regressor()
+    _seed_bench()
     write_questions(folder)
     write_photos(folder)
     write_pairs(folder)
@@ -88,7 +96,7 @@ def _models(folder: Path) -> None:
 
 
 def _runs() -> None:
-    """Runs of both models, of the first one without the images, and on private questions."""
+    """Runs of both models, of the first one without the images, on private questions, and of descriptions."""
     Path("small.yaml").write_text(SUITE, encoding="utf-8")
     models = {"mine": ("path/to/checkpoint", "me/model"), "theirs": ("path/to/other", "them/model")}
     for run, (model, name) in models.items():
@@ -97,6 +105,8 @@ def _runs() -> None:
     task = ("run", "q_bench/perception", "--model", "path/to/checkpoint", "--data-dir", "path/to/LLVisionQA")
     invoke(*task, "--blind", "--out", "blind")
     invoke(*task, "--split", "test", "--out", "eyechart_runs/private")
+    task = ("run", "q_bench/description", "--model", "path/to/checkpoint", "--data-dir", "path/to/LLDescribe")
+    invoke(*task, "--limit", "12", "--out", "eyechart_runs/described")
 
 
 def _predictions(releases: Path) -> None:
@@ -130,6 +140,31 @@ def _predictions(releases: Path) -> None:
         written.writerows((row["id"], row["description"], place % 7) for place, row in enumerate(texts))
 
 
+def _answer_file(releases: Path) -> None:
+    """What `eyechart submit` makes for AesBench."""
+    rows = load_dataset("aesbench", "empathy", split="test", data_dir=releases / "AesBench", images="skip")
+    ((name, content),) = aes_bench_answer_file("AesE", rows, ["A"] * len(rows)).items()
+    Path(name).write_bytes(content)
+
+
+def _regressor() -> None:
+    """What `eyechart text-to-score train` makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in _bert():
+            part.save_pretrained(folder)
+        invoke("text-to-score", "train", "pairs.csv", "--model", folder, "--epochs", "1", "--out", "regressor")
+
+
+def _seed_bench() -> None:
+    """A table with the columns of SEED-Bench's Parquet files, without those of its videos."""
+    words = ("red", "green", "blue", "black")
+    row: dict[str, Any] = {"answer": "A", **{f"choice_{at}": word for at, word in zip("abcd", words, strict=True)}}
+    row |= {"data_type": "image", "question": "Which colour is it?", "question_id": "101669"}
+    features = datasets.Features({**dict.fromkeys(row, datasets.Value("string")), "image": [datasets.Image()]})
+    row["image"] = [Image.new("RGB", (32, 32), "red")]
+    datasets.Dataset.from_list([row], features=features).to_parquet("seed.parquet")
+
+
 def fill_cache(cache: Path) -> None:
     """Put small models into an offline cache of the Hub, under the names that pages use."""
     makers: dict[str, Callable[[], Any]] = {
@@ -151,7 +186,7 @@ def fill_cache(cache: Path) -> None:
 def _clip() -> tuple[Any, ...]:
     from transformers import CLIPProcessor
 
-    words = architectures.tokenizer({})
+    words = dual_encoders.tokenizer()
     model, images = dual_encoders.clip(words)
     return model, CLIPProcessor(images, words)
 
