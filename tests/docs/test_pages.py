@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -69,6 +70,9 @@ def test_a_command_alone_does_what_the_page_says(
         os.rename(f"eyechart_runs/{OWN_RUNS[words[0]]}", "eyechart_runs/mine")
     if words[0] == "text-to-score" and words[1] in ("train", "validate"):
         words += ["--epochs", "1"]
+        shutil.rmtree("regressor")
+    if words[0] == "store":
+        invoke(["run", "q_bench/perception", "--model", "path/to/checkpoint", "--mini", "--limit", "2"])
     if words[0] == "publish":
         request.getfixturevalue("hub").make("me/model", {"README.md": b"# A model"})
     invoke(smaller(words))
@@ -101,7 +105,10 @@ def test_every_option_exists(line: Line) -> None:
 
 @pytest.mark.parametrize("block", PYTHON, ids=str)
 def test_a_python_block_runs_alone(block: Block, at_hand: Callable[[str], str]) -> None:
-    exec(compile(at_hand(block.text), str(block), "exec"), {"__name__": "__main__"})
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(at_hand(block.text), str(block), "exec"), names)
+    # What evaluate's suites give.
+    assert all(result["is_mini"] and result["task_name"].startswith("mini:") for result in names.get("results", ()))
 
 
 def test_lines_of_json_are_json() -> None:
