@@ -29,7 +29,7 @@ def page(name: str) -> str:
 
 
 def blocks(text: str) -> list[str]:
-    return re.findall(r"^```text\n(.*?)\n```$", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```none\n(.*?)\n```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def tasks_of(paper: str) -> list[Task]:
