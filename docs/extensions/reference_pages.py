@@ -21,7 +21,17 @@ def commands() -> str:
     made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     # The first heading and its list of options; the page has a heading of its own.
     text = made.partition("\n")[2].replace("```console\n$ ", "```text\n").replace("&#x27;", "'").replace("&quot;", '"')
-    return re.sub(r"^\* (`-.*?`)", r"- \1", text, flags=re.MULTILINE)
+    # Lists of commands have only the first words of each; a link says more.
+    parent, is_list, linked = "eyechart", False, []
+    for line in text.splitlines():
+        if line.startswith("## "):
+            parent = line.strip("# `")
+        if line.startswith("**"):
+            is_list = line == "**Commands**:"
+        if is_list and (name := re.match(r"\* `(.+?)`: ", line)):
+            line = f"* [`{name[1]}`](#{parent.replace(' ', '-')}-{name[1]})"
+        linked.append(line)
+    return "\n".join(linked) + "\n"
 
 
 def settings() -> str:

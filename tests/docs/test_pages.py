@@ -56,7 +56,7 @@ def smaller(words: list[str]) -> list[str]:
         return words
     if not files and "--data-dir" not in words and "--mini" not in words:
         words = [*words, "--mini"]
-    return words if {"--limit", "--sample"} & set(words) else [*words, "--limit", "24"]
+    return words if {"--limit", "--sample"} & set(words) else [*words, "--limit", "8"]
 
 
 @pytest.mark.parametrize("line", RUN, ids=str)
