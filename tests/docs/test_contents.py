@@ -1,6 +1,7 @@
 """Tables and links of README and the site agree with the code."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import datasets
@@ -103,6 +104,22 @@ def test_every_link_leads_to_a_file(path: Path) -> None:
         if not link.startswith(("https://", "http://", "mailto:")) and path.parent.name != "generated":
             target = (path.parent / link).resolve()
             assert target.exists() or target.parent.name in made, link
+
+
+def test_the_citation_file_holds_what_the_page_on_citing_says() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for key in ("version", "license", "keywords"):
+        assert cited[key] == project[key]
+    page = shown("citing.md")
+    assert f"version = {{{project['version']}}}" in page and len(cited["references"]) == 5
+    plain = " ".join(re.sub(r"[{}]", "", page).split())
+    for paper in cited["references"]:
+        authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+        assert paper["title"] in plain and authors in plain and paper["url"] in page
+        (identifier,) = paper["identifiers"]
+        assert f"[{identifier['value']}]({paper['url']})" in page
+        assert identifier["value"].removeprefix("arXiv:") in README
 
 
 def test_every_page_stands_in_a_tree() -> None:
