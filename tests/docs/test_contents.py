@@ -17,6 +17,7 @@ from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.runs.suite_file import read_suite
 from eyechart.evaluators.tasks import TASKS, find_tasks
+from eyechart.metrics import list_metrics
 from tests.docs.pages import ROOT, blocks, pages
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -81,13 +82,15 @@ def test_every_setting_exists() -> None:
 
 
 def test_every_data_set_is_listed_with_its_configurations_and_splits() -> None:
-    rows = [line for line in shown("reference/data_sets.md").splitlines() if "](data_sets/" in line]
+    rows = [line for line in shown("reference/data_sets.md").splitlines() if "hub_cards/datasets/" in line]
     listed = {}
     for row in rows:
         names, configs, splits, *_ = row.strip("| ").split(" | ")
         for name in re.findall(r"`(\w+)`", names):
             listed[name] = (re.findall(r"`(\w+)`", configs), re.findall(r"`(\w+)\*?`", splits))
     assert set(listed) == set(DATASETS)
+    metrics = re.findall(r"\]\(\.\./\.\./metrics/(\w+)/README\.md\)", shown("reference/metrics.md"))
+    assert sorted(metrics) == list_metrics()
     for name, (configs, splits) in listed.items():
         assert tuple(configs) == DATASETS[name].configs
         known = load_builder(name).SPLITS
