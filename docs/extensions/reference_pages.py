@@ -93,7 +93,14 @@ def write(folder: Path) -> None:
             path.write_text(text, encoding="utf-8")
 
 
+def _link_cards(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """In a checkout, links to cards lead to the cards; in the site, to the pages that are made of them."""
+    text = re.sub(r"\]\(\.\./\.\./hub_cards/datasets/(\w+)\.md", r"](data_sets/\1.md", source[0])
+    source[0] = re.sub(r"\]\(\.\./\.\./metrics/(\w+)/README\.md", r"](metrics/\1.md", text)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Make the pages before Sphinx looks for them."""
     app.connect("builder-inited", lambda app: write(Path(app.srcdir) / "reference"))
+    app.connect("source-read", _link_cards)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,7 @@
 """Tables and links of README and the site agree with the code."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import datasets
@@ -16,6 +17,7 @@ from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.runs.suite_file import read_suite
 from eyechart.evaluators.tasks import TASKS, find_tasks
+from eyechart.metrics import list_metrics
 from tests.docs.pages import ROOT, blocks, pages
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -80,13 +82,15 @@ def test_every_setting_exists() -> None:
 
 
 def test_every_data_set_is_listed_with_its_configurations_and_splits() -> None:
-    rows = [line for line in shown("reference/data_sets.md").splitlines() if "](data_sets/" in line]
+    rows = [line for line in shown("reference/data_sets.md").splitlines() if "hub_cards/datasets/" in line]
     listed = {}
     for row in rows:
         names, configs, splits, *_ = row.strip("| ").split(" | ")
         for name in re.findall(r"`(\w+)`", names):
             listed[name] = (re.findall(r"`(\w+)`", configs), re.findall(r"`(\w+)\*?`", splits))
     assert set(listed) == set(DATASETS)
+    metrics = re.findall(r"\]\(\.\./\.\./metrics/(\w+)/README\.md\)", shown("reference/metrics.md"))
+    assert sorted(metrics) == list_metrics()
     for name, (configs, splits) in listed.items():
         assert tuple(configs) == DATASETS[name].configs
         known = load_builder(name).SPLITS
@@ -103,6 +107,22 @@ def test_every_link_leads_to_a_file(path: Path) -> None:
         if not link.startswith(("https://", "http://", "mailto:")) and path.parent.name != "generated":
             target = (path.parent / link).resolve()
             assert target.exists() or target.parent.name in made, link
+
+
+def test_the_citation_file_holds_what_the_page_on_citing_says() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for key in ("version", "license", "keywords"):
+        assert cited[key] == project[key]
+    page = shown("citing.md")
+    assert f"version = {{{project['version']}}}" in page and len(cited["references"]) == 5
+    plain = " ".join(re.sub(r"[{}]", "", page).split())
+    for paper in cited["references"]:
+        authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+        assert paper["title"] in plain and authors in plain and paper["url"] in page
+        (identifier,) = paper["identifiers"]
+        assert f"[{identifier['value']}]({paper['url']})" in page
+        assert identifier["value"].removeprefix("arXiv:") in README
 
 
 def test_every_page_stands_in_a_tree() -> None:

@@ -15,17 +15,14 @@ from typer.testing import CliRunner
 from eyechart.evaluators.cli import app
 from tests.docs.pages import Block, Line, blocks, commands
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore:.*inflated by the fit",
-        "ignore:.*maximum likelihood",
-        "ignore:.*left out of the mean",
-        "ignore:.*undefined",
-        "ignore:`is_gradient_checkpointing`:FutureWarning",
-        "ignore:.*holds synthetic items:eyechart.datasets_scripts.common.errors.MiniDataWarning",
-    ),
-]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*inflated by the fit",
+    "ignore:.*maximum likelihood",
+    "ignore:.*left out of the mean",
+    "ignore:.*undefined",
+    "ignore:`is_gradient_checkpointing`:FutureWarning",
+    "ignore:.*holds synthetic items:eyechart.datasets_scripts.common.errors.MiniDataWarning",
+)
 PYTHON = [block for block in blocks("python") if not block.not_run]
 SHELL = list({line.words: line for block in blocks("shell") for line in commands(block)}.values())
 """Each command once, wherever it stands."""
@@ -59,6 +56,7 @@ def smaller(words: list[str]) -> list[str]:
     return words if {"--limit", "--sample"} & set(words) else [*words, "--limit", "8"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", RUN, ids=str)
 def test_a_command_alone_does_what_the_page_says(
     line: Line, at_hand: Callable[[str], str], request: pytest.FixtureRequest
@@ -103,6 +101,7 @@ def test_every_option_exists(line: Line) -> None:
             assert f"{option} " in shown or f"{option}," in shown, option
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", PYTHON, ids=str)
 def test_a_python_block_runs_alone(block: Block, at_hand: Callable[[str], str]) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
