@@ -57,6 +57,8 @@ def test_the_wheel_holds_the_files_of_the_tree_and_no_others(wheel):
     tracked = {name for name in _tracked() if name.split("/")[0] in FOLDERS}
     assert packed == tracked
     assert all(".dist-info/" in name for name in others)
+    # Type checkers read the annotations: `eyechart` is a namespace, so each of its packages says so itself.
+    assert {f"{folder}/py.typed" for folder in FOLDERS} <= packed
     for part in ("README.md", ".safetensors", ".jinja", "choice_accuracy.py", "llvisionqa.py", "llvisionqa.md", ".txt"):
         assert any(name.endswith(part) for name in packed), part
 

@@ -213,19 +213,15 @@ def overhead() -> None:
     from eyechart.evaluators.backends.local.rendering import Prompt
     from eyechart.evaluators.backends.stored import StoredBackend
     from eyechart.evaluators.requests.store import ResponseStore
-    from eyechart.evaluators.requests.types import OutputType, Response
+    from eyechart.evaluators.requests.types import Backend, OutputType, Response
 
-    class Free:
+    class Free(Backend):
         """A model that costs nothing."""
 
-        needs_images, billed_per_request, name = True, False, "free"
+        name = "free"
 
         def check(self, output_type: OutputType) -> None:
             pass
-
-        def for_data(self, subset: str) -> Any:
-            """Itself."""
-            return self
 
         def identity(self) -> dict[str, Any]:
             return {"model": "free"}

@@ -92,7 +92,7 @@ class Fit:
 
 
 def logistic4(x: FloatArray, b1: float, b2: float, b3: float, b4: float) -> FloatArray:
-    """The 4-parameter logistic of VQEG: b2 + (b1 - b2) / (1 + exp(-(x - b3) / |b4|)).
+    """The 4-parameter logistic of VQEG: `b2 + (b1 - b2) / (1 + exp(-(x - b3) / |b4|))`.
 
     Examples:
         >>> float(logistic4(np.array(0.0), 1.0, 0.0, 0.0, 1.0))

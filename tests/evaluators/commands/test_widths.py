@@ -99,16 +99,18 @@ def test_every_number_stands_with_its_name(runs: list[Path], tmp_path: Path, wid
             assert line.rstrip().endswith(numbers[-1]) and all(number in line for number in numbers), (label, line)
 
     (one,) = compare(two[0], two[1], allowed=["shuffle_seed"]).differences
-    first, second, *_ = line_of(shown["compare"].partition("q_bench/perception on")[2], one.score)
+    first, second, *_ = line_of(shown["compare"].partition("q_bench/perception")[2], one.score)
     assert spec(one.key).shown(one.first) in first and f"{one.p_value:.4f}" in first and f"{one.n:,}" in first
     assert spec(one.key).shown(one.second) in second and f"{one.p_holm:.4f}" in second
     low, high = (f"{100 * end:+.2f}" for end in one.interval)
     assert f"{low} to {high}" in second
-    (line, *_) = line_of(shown["plan"].partition("q_bench/perception on")[2], one.score)
+    (line, *_) = line_of(shown["plan"].partition("q_bench/perception")[2], one.score)
     assert " 5.00 % " in line and line.split()[-1].replace(",", "").isdigit()
 
     for task, after in zip(TASKS, [*TASKS[1:], None], strict=True):
         part = shown["tasks"].partition(f" {task.name} ")[2]
-        words = " ".join(re.sub(r"[│└─]", " ", part if after is None else part.partition(f" {after.name} ")[0]).split())
+        words = " ".join(
+            re.sub(r"[│└─┴┘]", " ", part if after is None else part.partition(f" {after.name} ")[0]).split()
+        )
         assert task.description in words and words.endswith(f"; {task.metric}")
         assert all(name in words for name in (*task.data.datasets, *task.data.splits))

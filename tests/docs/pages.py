@@ -1,0 +1,76 @@
+"""Blocks of README and the site: what a reader may copy."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_FENCE = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<text>.*?)^(?P=fence) *$", re.DOTALL | re.MULTILINE)
+_NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\n*\Z")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: str
+    """Its path in the repository."""
+    line: int
+    kind: str
+    """The word behind the fence, such as python or shell."""
+    text: str
+    not_run: str
+    """Why it cannot be run in a test; "" where it can."""
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command of a block."""
+
+    block: Block
+    number: int
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.block.page}:{self.number}"
+
+
+def pages() -> list[Path]:
+    """README and the pages that are written by hand, not the cards, which have tests of their own."""
+    made = {ROOT / "docs" / "reference" / name for name in ("generated", "metrics", "data_sets")}
+    found = [path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts and path.parent not in made]
+    return [ROOT / "README.md", *sorted(found)]
+
+
+def blocks(*kinds: str) -> list[Block]:
+    """All blocks of these kinds."""
+    found = []
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        for match in _FENCE.finditer(text):
+            if match["kind"].strip() in kinds:
+                reason = _NOT_RUN.search(text[: match.start()])
+                line = text.count("\n", 0, match.start()) + 1
+                name = path.relative_to(ROOT).as_posix()
+                kind = match["kind"].strip()
+                found.append(Block(name, line, kind, match["text"], reason[1] if reason else ""))
+    return found
+
+
+def commands(block: Block) -> Iterator[Line]:
+    """The commands of a shell block; one that is continued behind a backslash is one."""
+    number, text = block.line + 1, ""
+    for place, line in enumerate(block.text.splitlines(), number):
+        if not text:
+            number = place
+        text += line.removesuffix("\\") if line.endswith("\\") else line
+        if not line.endswith("\\"):
+            words = shlex.split(text, comments=True)
+            if words:
+                yield Line(block, number, tuple(words))
+            text = ""

@@ -1,0 +1,134 @@
+"""Tables and links of README and the site agree with the code."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import datasets
+import pytest
+import yaml
+from PIL import Image
+
+from eyechart.datasets_scripts import DATASETS, load_builder
+from eyechart.evaluators import list_tasks
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.evaluator import Evaluator
+from eyechart.evaluators.protocols.protocol import setting_fields
+from eyechart.evaluators.runs.suite_file import read_suite
+from eyechart.evaluators.tasks import TASKS, find_tasks
+from eyechart.metrics import list_metrics
+from tests.docs.pages import ROOT, blocks, pages
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXTS = {path: path.read_text(encoding="utf-8") for path in pages()}
+
+
+def shown(name: str) -> str:
+    return TEXTS[ROOT / "docs" / name]
+
+
+def yaml_of(name: str) -> dict[str, str]:
+    """The YAML blocks of a page by the name within."""
+    found = [block.text for block in blocks("yaml") if block.page == f"docs/{name}"]
+    return {yaml.safe_load(text)["name"]: text for text in found}
+
+
+def test_readme_is_a_front_page() -> None:
+    assert len(README.splitlines()) <= 120
+
+
+def test_the_suite_file_can_be_run(tmp_path: Path) -> None:
+    text = yaml_of("tutorial/own_model.md")["nightly"]
+    (tmp_path / "path" / "to" / "LLVisionQA").mkdir(parents=True)
+    path = tmp_path / "nightly.yaml"
+    path.write_text(text, encoding="utf-8")
+    suite, plan = read_suite(path)
+    assert suite.name == "nightly"
+    assert [planned.task.name for planned in plan] == ["q_bench/perception", "mmbench/en"]
+
+
+def test_the_task_file_runs_on_a_table_like_the_one_on_the_hub(tmp_path: Path) -> None:
+    text = yaml_of("tutorial/own_benchmark.md")["seed_bench"]
+    assert len(text.splitlines()) <= 15 and "path: lmms-lab/SEED-Bench, split: test" in text
+    # The columns of SEED-Bench's Parquet files, without those of its videos.
+    words = ("red", "green", "blue", "black")
+    row = {"answer": "A", **{f"choice_{letter}": word for letter, word in zip("abcd", words, strict=True)}}
+    row |= {"data_type": "image", "question": "Which colour is it?", "question_id": "101669"}
+    row["image"] = [Image.new("RGB", (32, 32), "red")]
+    features = datasets.Features({**dict.fromkeys(row, datasets.Value("string")), "image": [datasets.Image()]})
+    datasets.Dataset.from_list([row], features=features).to_parquet(tmp_path / "seed.parquet")
+    path = tmp_path / "seed_bench.yaml"
+    path.write_text(text.replace("path: lmms-lab/SEED-Bench", "path: seed.parquet"), encoding="utf-8")
+    (task,) = find_tasks(str(path))
+    found = Evaluator(task).run(FunctionBackend(lambda messages: "A. red"), load_data(task))
+    assert found.scores["accuracy"] == 1.0 and set(found.scores["by_data_type"]) == {"image"}
+
+
+def test_every_task_is_listed() -> None:
+    listed: list[str] = []
+    table = README[README.index("| task | what is asked |") :].partition("\n\n")[0]
+    for row in re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE):
+        first, *others = re.findall(r"`([^`]+)`", row)
+        paper = first.partition("/")[0]
+        listed += [first, *(paper + other for other in others)]
+    assert listed == list_tasks()
+
+
+def test_every_setting_exists() -> None:
+    known = {name for task in TASKS for name in setting_fields(type(task.protocol))}
+    named = {name for text in TEXTS.values() for name in re.findall(r"--set ([a-z_]+)=", text)}
+    assert len(named) > 12 and named <= known
+
+
+def test_every_data_set_is_listed_with_its_configurations_and_splits() -> None:
+    rows = [line for line in shown("reference/data_sets.md").splitlines() if "hub_cards/datasets/" in line]
+    listed = {}
+    for row in rows:
+        names, configs, splits, *_ = row.strip("| ").split(" | ")
+        for name in re.findall(r"`(\w+)`", names):
+            listed[name] = (re.findall(r"`(\w+)`", configs), re.findall(r"`(\w+)\*?`", splits))
+    assert set(listed) == set(DATASETS)
+    metrics = re.findall(r"\]\(\.\./\.\./metrics/(\w+)/README\.md\)", shown("reference/metrics.md"))
+    assert sorted(metrics) == list_metrics()
+    for name, (configs, splits) in listed.items():
+        assert tuple(configs) == DATASETS[name].configs
+        known = load_builder(name).SPLITS
+        assert all(any(split.startswith(start) for start in splits) for split in known)
+        assert all(any(split.startswith(start) for split in known) for start in splits)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_file(path: Path) -> None:
+    made = {"generated", "metrics", "data_sets"}
+    # Formulae and code hold brackets, too.
+    text = re.sub(r"`[^`\n]*`|\$[^$\n]*\$", "", re.sub(r"^```.*?^```", "", TEXTS[path], flags=re.DOTALL | re.MULTILINE))
+    for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not link.startswith(("https://", "http://", "mailto:")) and path.parent.name != "generated":
+            target = (path.parent / link).resolve()
+            assert target.exists() or target.parent.name in made, link
+
+
+def test_the_citation_file_holds_what_the_page_on_citing_says() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for key in ("version", "license", "keywords"):
+        assert cited[key] == project[key]
+    page = shown("citing.md")
+    assert f"version = {{{project['version']}}}" in page and len(cited["references"]) == 5
+    plain = " ".join(re.sub(r"[{}]", "", page).split())
+    for paper in cited["references"]:
+        authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+        assert paper["title"] in plain and authors in plain and paper["url"] in page
+        (identifier,) = paper["identifiers"]
+        assert f"[{identifier['value']}]({paper['url']})" in page
+        assert identifier["value"].removeprefix("arXiv:") in README
+
+
+def test_every_page_stands_in_a_tree() -> None:
+    listed = set()
+    for path, text in TEXTS.items():
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
+            listed |= {(path.parent / f"{line}.md").resolve() for line in tree.split() if not line.startswith(":")}
+    docs = {path for path in TEXTS if path.name != "README.md"} - {ROOT / "docs" / "index.md"}
+    assert docs - listed == set()

@@ -1,0 +1,116 @@
+"""What README and the site show is what happens: each block and each command alone, in a folder as a reader has it."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from tests.docs.pages import Block, Line, blocks, commands
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*inflated by the fit",
+    "ignore:.*maximum likelihood",
+    "ignore:.*left out of the mean",
+    "ignore:.*undefined",
+    "ignore:`is_gradient_checkpointing`:FutureWarning",
+    "ignore:.*holds synthetic items:eyechart.datasets_scripts.common.errors.MiniDataWarning",
+)
+PYTHON = [block for block in blocks("python") if not block.not_run]
+SHELL = list({line.words: line for block in blocks("shell") for line in commands(block)}.values())
+"""Each command once, wherever it stands."""
+RUN = [line for line in SHELL if not line.block.not_run and line.words[0] == "eyechart"]
+GROUPS = ("leaderboard", "store", "text-to-score")
+OTHERS = {"pip", "pytest", "sphinx-build", "torchrun", "accelerate", "python"}
+"""Programs of others, which pages show with a reason why they are not run."""
+OWN_RUNS = {"submit": "private", "text-to-score": "described"}
+"""Commands for which `eyechart_runs/mine` is another run: of private questions, and of descriptions."""
+
+
+def test_pages_show_something() -> None:
+    assert len(PYTHON) >= 10 and len(RUN) >= 50
+
+
+def invoke(words: tuple[str, ...] | list[str]) -> None:
+    done = CliRunner().invoke(app, list(words), env={"COLUMNS": "120"})
+    assert done.exit_code == 0, done.output if done.exception is None else f"{done.output}\n{done.exception!r}"
+
+
+def smaller(words: list[str]) -> list[str]:
+    """A run on a few items, and on synthetic data where the page's data would be downloaded."""
+    if words[0] != "run":
+        return words
+    files = [word for word in words[1:] if word.endswith((".yaml", ".py"))]
+    if "--suite" in words and files:
+        # The page's own file says how much.
+        return words
+    if not files and "--data-dir" not in words and "--mini" not in words:
+        words = [*words, "--mini"]
+    return words if {"--limit", "--sample"} & set(words) else [*words, "--limit", "8"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", RUN, ids=str)
+def test_a_command_alone_does_what_the_page_says(
+    line: Line, at_hand: Callable[[str], str], request: pytest.FixtureRequest
+) -> None:
+    words = [at_hand(word) for word in line.words[1:]]
+    _write_files(line.block.page)
+    if words[0] in OWN_RUNS:
+        shutil.rmtree("eyechart_runs/mine")
+        os.rename(f"eyechart_runs/{OWN_RUNS[words[0]]}", "eyechart_runs/mine")
+    if words[0] == "text-to-score" and words[1] in ("train", "validate"):
+        words += ["--epochs", "1"]
+        shutil.rmtree("regressor")
+    if words[0] == "store":
+        invoke(["run", "q_bench/perception", "--model", "path/to/checkpoint", "--mini", "--limit", "2"])
+    if words[0] == "publish":
+        request.getfixturevalue("hub").make("me/model", {"README.md": b"# A model"})
+    invoke(smaller(words))
+
+
+def _write_files(page: str) -> None:
+    """The YAML files that the page itself shows; a table like the one on the Hub stands in for it."""
+    for block in blocks("yaml"):
+        if block.page == page:
+            name = yaml.safe_load(block.text)["name"]
+            Path(f"{name}.yaml").write_text(block.text.replace("lmms-lab/SEED-Bench", "seed.parquet"))
+
+
+@pytest.mark.parametrize("line", SHELL, ids=str)
+def test_every_option_exists(line: Line) -> None:
+    program, *words = line.words
+    if program != "eyechart":
+        assert program in OTHERS and (line.block.not_run or program == "pip")
+        if "eyechart.evaluators.cli" not in words:
+            return
+        words = words[words.index("eyechart.evaluators.cli") + 1 :]
+    if words[0].startswith("--"):
+        return
+    command = words[:2] if words[0] in GROUPS else words[:1]
+    shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).output
+    for option in words[len(command) :]:
+        if re.fullmatch(r"--[a-z-]+", option):
+            assert f"{option} " in shown or f"{option}," in shown, option
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", PYTHON, ids=str)
+def test_a_python_block_runs_alone(block: Block, at_hand: Callable[[str], str]) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(at_hand(block.text), str(block), "exec"), names)
+    # What evaluate's suites give.
+    assert all(result["is_mini"] and result["task_name"].startswith("mini:") for result in names.get("results", ()))
+
+
+def test_lines_of_json_are_json() -> None:
+    shown = [line for block in blocks("json") for line in block.text.splitlines()]
+    for line in shown:
+        json.loads(line)

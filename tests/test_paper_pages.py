@@ -1,0 +1,147 @@
+"""The pages on the papers show what is sent to a model, which settings differ, and the numbers that are recomputed."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eyechart.datasets_scripts.official import official_counts
+from eyechart.evaluators.evaluation.preview import example_requests
+from eyechart.evaluators.protocols.protocol import DEFAULT
+from eyechart.evaluators.tasks import TASKS
+from eyechart.evaluators.tasks.task import Task
+from eyechart.hub_cards.leaderboard.published_tables import paper_tables
+from eyechart.metrics.scoring.judging.prompts import list_templates
+from tests.evaluators.tasks.test_q_bench_assessment import PUBLISHED
+
+ROOT = Path(__file__).resolve().parents[1]
+PAPERS = sorted({task.name.partition("/")[0] for task in TASKS})
+IMAGES = {"CSIQ": 30, "KADID-10k": 81, "MM21": 129, "CLIVE": 100, "KonIQ-10k": 160, "SPAQ": 160}
+"""2AFC, Table I: images of the six databases of the first average, then those of the second."""
+UNSEEN = {"KADIS-700k": 100, "SQAD": 100, "Mixed": 200}
+
+
+@cache
+def page(name: str) -> str:
+    return (ROOT / "docs" / "papers" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def blocks(text: str) -> list[str]:
+    return re.findall(r"^```none\n(.*?)\n```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def tasks_of(paper: str) -> list[Task]:
+    return [task for task in TASKS if task.name.startswith(f"{paper}/")]
+
+
+def words(task: Task, setting: str) -> tuple[Any, ...]:
+    """What a prompt is made of, so that tasks which ask in the same words need one example."""
+    name, _, value = setting.partition(" (")[0].partition("=")
+    prompts = task.protocol.prompts
+    others = [getattr(task.protocol, f"{way}_prompt", None) for way in ("blind", "open")]
+    return (name, value, prompts.get(value) if name == "prompt" else (prompts[DEFAULT], *others))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_prompt_is_on_its_page_as_it_is_sent(paper):
+    shown = blocks(page(paper)) + blocks(page("prompts"))
+    seen = set()
+    for task in tasks_of(paper):
+        for setting, text in example_requests(task).items():
+            if words(task, setting) not in seen:
+                assert text in shown, f"{task.name}, {setting}"
+            seen.add(words(task, setting))
+
+
+def template(name: str) -> str:
+    """A judge's template without its comments."""
+    path = ROOT / "metrics" / "scoring" / "judging" / "templates" / f"{name}.txt"
+    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    return "\n".join(line for line in lines if not line.startswith("# "))
+
+
+def test_no_page_shows_a_prompt_that_is_not_sent():
+    sent = {text for task in TASKS for text in example_requests(task).values()}
+    sent |= {template(name) for name in list_templates()}
+    for paper in PAPERS:
+        prompts = page(paper).partition("\n## Prompts\n")[2].partition("\n## ")[0]
+        assert blocks(prompts) and set(blocks(prompts)) <= sent, paper
+    assert set(blocks(page("prompts"))) <= sent
+
+
+def test_every_prompt_of_a_judge_is_shown():
+    assert {template(name) for name in list_templates()} <= set(blocks(page("prompts")))
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_what_a_paper_did_otherwise_is_on_its_page(task):
+    text = page(task.name.partition("/")[0])
+    assert f"`{task.name}`" in text and "--as-published" in text
+    for one in task.published:
+        option = "--data-option" if one.of_data else "--set"
+        assert f"`{option} {one.name}={one.value}`" in text, one.name
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_pages_say_how_many_items_there_are(task):
+    text = page(task.name.partition("/")[0])
+    for dataset in task.data.default_datasets:
+        for split in task.data.splits:
+            for count in official_counts(dataset, task.data.config, split)[:1]:
+                assert f"{count:,}" in text, f"{dataset}, {split}"
+
+
+def test_published_numbers_are_those_that_are_recomputed():
+    names = {"idefics": "IDEFICS-Instruct", "llava_v1.5": "LLaVA-v1.5", "qwen-vl": "Qwen-VL"}
+    names["instructblip_t5"] = "InstructBLIP-T5 (high/low)"
+    databases = {"agi": "AGIQA-3K", "livec": "LIVE-itw", "cgi": "CGIQA-6K"}
+    rows = dict(re.findall(r"^\| (.+? on .+?) \| .+? \| (\d\.\d+/\d\.\d+)", page("q_bench"), flags=re.MULTILINE))
+    assert rows == {f"{names[model]} on {databases[name]}": scores for model, name, scores in PUBLISHED}
+
+
+def published(board: str, table: str, model: str) -> dict[str, float]:
+    """A row of a paper's table, by the labels of its columns."""
+    found = next(one for one in paper_tables() if (one.board, one.table) == (board, table))
+    (row,) = [one for one in found.rows if one.model == model]
+    return dict(zip([column.label for column in found.columns], row.values, strict=True))
+
+
+def mean(values: dict[str, float], weights: dict[str, int]) -> float:
+    return sum(values[name] * weight for name, weight in weights.items()) / sum(weights.values())
+
+
+def last_cells(paper: str) -> dict[str, str]:
+    """The last cell of each row of the page's tables of numbers, by the first one."""
+    numbers = page(paper).partition("\n## Numbers of the paper\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in numbers.splitlines() if line.startswith("| ")]
+    return {first: last for first, *_, last in rows}
+
+
+def test_averages_of_2afc_are_computed_from_its_rows():
+    cells = last_cells("two_afc")
+    for model in ("IDEFICS-Instruct", "GPT-4V"):
+        row = published("two_afc/coarse", "Table II", model)
+        rho = {name.removesuffix(" correlation"): value for name, value in row.items() if name.endswith(" correlation")}
+        assert cells[f"{model}, six databases"] == f"{mean(rho, IMAGES):.3f}"
+        assert cells[f"{model}, KADIS-700k, SQAD and mixed"] == f"{mean(rho, UNSEEN):.3f}"
+
+
+def test_other_recomputed_numbers():
+    assert last_cells("q_bench")["Table 3: score of 27.48, 54.74 and 17.78 % zeros, ones and twos"] == (
+        f"{0.5474 + 2 * 0.1778:.2f}"
+    )
+    right, refused = last_cells("ql_bench")["right answers, of 98.905 % answered with accuracy 69.546 %"], 10
+    # 628 of 913 questions are answered right and 10 refused rightly.
+    assert (right, last_cells("ql_bench")["right refusals"]) == (f"{100 * 628 / 913:.3f}", f"{100 * refused / 913:.3f}")
+    sources = {"NIs": 1246, "AIs": 802, "AGIs": 752}
+    guess = mean(published("aes_bench/perception", "Table 2", "Random guess"), sources)
+    cells = last_cells("aes_bench")
+    assert cells["Table 2, random guess overall, from its three image sources"] == f"{guess:.2f}"
+    overall = cells["Table 5, overall of GPT-4V from relevance 1.385, precision 1.151, completeness 1.366"]
+    assert overall == f"{(1.385 + 1.151 + 1.366) / 3:.3f}"
+    # The first dev file of MMBench: questions by their numbers of options and of passes.
+    questions = {(4, 4): 938, (4, 3): 53, (3, 3): 96, (2, 2): 89}
+    level = sum(options**-passes * number for (options, passes), number in questions.items()) / 1176
+    assert last_cells("mmbench")["chance level of CircularEval"] == f"{100 * level:.2f} %"
