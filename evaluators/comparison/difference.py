@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.metrics.scoring.statistics.intervals import KINDS, Interval
 
+_BEYOND = ", and Student's t where all resamples agree on the sign"
+
 TESTS: Mapping[str, str] = {
     "McNemar, exact": "McNemar's exact test",
     "clustered": "t test over clusters, never below McNemar's p",
     "dyadic": "t test robust to shared images, never below McNemar's p",
-    "paired bootstrap": "paired bootstrap",
-    "paired bootstrap over images": "paired bootstrap over images",
-    "paired bootstrap over pools": "paired bootstrap over pools",
+    "paired bootstrap": "paired bootstrap" + _BEYOND,
+    "paired bootstrap over images": "paired bootstrap over images" + _BEYOND,
+    "paired bootstrap over pools": "paired bootstrap over pools" + _BEYOND,
     "Williams": "Williams' test",
 }
 """Tests of a difference, in words."""

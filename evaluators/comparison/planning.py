@@ -19,8 +19,12 @@ from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys,
 from eyechart.metrics.scores import ScoreSpec, Unit
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_variance
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.power import POWER, PairedDesign
 from eyechart.metrics.scoring.statistics.shares import clustered_variance
+
+# Rounding leaves less than this as the variance of equal replicates.
+_EQUAL = 1e-20
 
 
 @dataclass(frozen=True)
@@ -219,9 +223,14 @@ def _design(
         replicates = score_replicates(score.key, items, shared, rng)
         deviations = replicates[0] - replicates[1] if len(items) == 2 else replicates[0] * math.sqrt(2)
         units = shared_clusters(items, shared).n_clusters if score.unit is Unit.POINTS else n
-        return PairedDesign(n, units, float(np.nanvar(deviations)) * n)
+        variance = float(np.nanvar(deviations))
+        if variance < _EQUAL:
+            raise DataError("the score differs by the same in all resamples, which says nothing of how it varies")
+        return PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
     right = [np.array([one.values[score.key][item] for item in shared], dtype=np.float64) for one in items]
     if len(right) == 2:
+        if abs(difference) > 1:
+            raise DataError(f"no two shares differ by {abs(difference):g}; the largest --difference is 1")
         values, discordant = right[0] - right[1], float(np.mean(right[0] != right[1]))
     else:
         values, share = right[0], float(right[0].mean())

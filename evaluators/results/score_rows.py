@@ -33,11 +33,11 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
 
 
 def labels_at_chance(scores: Mapping[str, Any]) -> list[str]:
-    """The scores that are no better than random answers: those whose 95 % interval holds the chance level."""
+    """The scores that are no better than random answers: their 95 % interval holds the chance level, or is below it."""
     found = []
     for spec in _shown_specs(scores, is_group=False):
         bounds, chance = spec.bounds(scores), spec.chance_level(scores)
-        if bounds and chance is not None and spec.higher_is_better and bounds[0] <= chance <= bounds[1]:
+        if bounds and chance is not None and spec.higher_is_better and bounds[0] <= chance:
             found.append(spec.label)
     return found
 

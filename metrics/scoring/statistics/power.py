@@ -19,7 +19,7 @@ from eyechart.metrics.scoring.errors import InputError
 POWER = 0.8
 LEVEL = 0.05
 _MOST_ITEMS = 10_000_000
-# Standard deviations that no test misses; SciPy's noncentral t is nan much further out.
+# Standard deviations that no test misses.
 _CERTAIN = 10.0
 
 
@@ -33,6 +33,7 @@ class PairedDesign:
         variance: Of one item's difference, for a mean; n times that of the whole score's, for a correlation.
         discordant: Share of the items on which one of the two is right alone, for shares; nan for other scores.
         design_effect: Variance of the mean difference, divided by that of independent items.
+        least_units: Number of units below which the scores are not tested.
     """
 
     n: int
@@ -40,6 +41,7 @@ class PairedDesign:
     variance: float
     discordant: float = math.nan
     design_effect: float = 1.0
+    least_units: int = 2
 
     @property
     def is_exact(self) -> bool:
@@ -65,7 +67,9 @@ class PairedDesign:
         """
         if self.is_exact:
             return mcnemar_power(difference, max(self.discordant, abs(difference)), n)
-        units = max(2.0, self.units * n / self.n)
+        units = self.units * n / self.n
+        if units < self.least_units:
+            return 0.0
         variance = self.variance
         if self.discordant == self.discordant:
             # Of differences -1, 0 and 1 with this mean.
@@ -76,7 +80,9 @@ class PairedDesign:
         found = 1.0
         if deviation and abs(difference) / deviation < _CERTAIN:
             bound, shift = student_t.ppf(1 - LEVEL / 2, units - 1), abs(difference) / deviation
-            found = float(nct.sf(bound, units - 1, shift) + nct.cdf(-bound, units - 1, shift))
+            # The other side counts next to nothing at large shifts, where SciPy's cdf is nan now and then.
+            other = np.nan_to_num(nct.cdf(-bound, units - 1, shift))
+            found = float(nct.sf(bound, units - 1, shift) + other)
         if self.discordant == self.discordant:
             # Whoever compares runs takes the larger of both p-values.
             return min(found, mcnemar_power(difference, max(self.discordant, abs(difference)), n))

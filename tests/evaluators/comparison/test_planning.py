@@ -111,6 +111,32 @@ def test_equal_runs_show_nothing(tmp_path: Path) -> None:
     assert (plan.difference, plan.needed, plan.detectable) == (0.0, None, None)
 
 
+def test_correlations_of_few_items_have_no_test(tmp_path: Path) -> None:
+    """As in a comparison, which resamples no fewer than 20 items."""
+    rng, human = np.random.default_rng(0), np.arange(100.0)
+    runs = [
+        qualities(np.column_stack([human + rng.normal(0, noise, 100), np.zeros(100)]).tolist(), human.tolist())
+        for noise in (5, 500)
+    ]
+    both = folders(tmp_path, *runs)
+    (plan,) = plan_runs(both).plans
+    assert plan.needed == 20 and plan.power > 0.99
+    (few,) = plan_runs(both, n=19).plans
+    assert (few.power, few.detectable) == (0.0, None)
+
+
+def test_a_score_that_never_varies_gives_no_plan(tmp_path: Path) -> None:
+    alike = [descriptions([[[score, score]] * 3] * 30) for score in (2, 1)]
+    with pytest.raises(DataError, match="the score differs by the same in all resamples"):
+        plan_runs(folders(tmp_path, *alike))
+
+
+def test_no_two_shares_differ_by_more_than_1(tmp_path: Path) -> None:
+    both = folders(tmp_path, choices(FIRST), choices(SECOND))
+    with pytest.raises(DataError, match=r"no two shares differ by 1.5; the largest --difference is 1"):
+        plan_runs(both, difference=-1.5)
+
+
 def test_runs_without_single_items_cannot_be_planned(tmp_path: Path) -> None:
     (folder,) = folders(tmp_path, choices("1100"))
     (folder / "predictions.parquet").unlink()

@@ -56,6 +56,18 @@ def test_p_values_are_adjusted_over_all_pairs(three: list[Path]) -> None:
     assert [(pair.first, pair.second) for pair in found.pairs] == [("good", "also"), ("good", "poor"), ("also", "poor")]
 
 
+def test_correlations_of_many_runs_are_told_apart(tmp_path: Path) -> None:
+    """Eight runs are 28 pairs: p-values that the number of resamples bounds at 0.002 would leave no difference."""
+    rng, human = np.random.default_rng(4), np.arange(300.0)
+    noise = {f"m{place}": 20 * 2**place for place in range(8)}
+    runs = {
+        name: qualities(np.column_stack([human + rng.normal(0, own, 300), np.zeros(300)]).tolist(), human, model=name)
+        for name, own in noise.items()
+    }
+    (ranking,) = compare_many(folders(tmp_path, runs)).rankings
+    assert [(run.run, run.place) for run in ranking.runs[:4]] == [("m0", 1), ("m1", 2), ("m2", 3), ("m3", 4)]
+
+
 def test_places_are_adjusted_over_the_pairs_of_their_ranking(tmp_path: Path) -> None:
     """Seven items apart: p = 2 / 2^7, below 0.05 over the three pairs of a ranking, above it over all six tests."""
     runs = {"a": "1" * 7 + "0" * 13, "b": "0" * 20, "c": "0" * 20}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eyechart.evaluators.results.score_rows import interval_notes
+from eyechart.evaluators.results.score_rows import interval_notes, labels_at_chance
 
 CLUSTERED = "95 % Wilson score interval at the effective number of items, from a cluster-robust variance"
 DYADIC = "95 % Wilson score interval at the effective number of pairs, from a variance that is robust to shared images"
@@ -87,3 +87,12 @@ def test_judged_texts_name_what_was_resampled(name: str, words: str, units: str)
 
 def test_results_of_earlier_versions_say_nothing() -> None:
     assert interval_notes([("", {"accuracy": 0.5, "accuracy_ci95": [0.25, 0.75], "n": 40})]) == []
+
+
+@pytest.mark.parametrize(
+    ("interval", "labels"),
+    [([0.51, 0.7], []), ([0.4, 0.6], ["accuracy"]), ([0.1, 0.3], ["accuracy"]), ([float("nan")] * 2, []), (None, [])],
+)
+def test_scores_at_chance_and_below(interval: list[float] | None, labels: list[str]) -> None:
+    scores = {"accuracy": 0.5, "accuracy_ci95": interval, "random_guess": 0.5, "n": 40}
+    assert labels_at_chance(scores) == labels

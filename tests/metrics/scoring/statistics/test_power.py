@@ -41,6 +41,16 @@ def test_by_hand() -> None:
     assert mcnemar_power(1.0, 1.0, 5) == 0.0 and mcnemar_power(0.0, 0.0, 100) == 0.0
 
 
+@pytest.mark.parametrize("n", [3, 20, 51, 100, 300])
+def test_the_power_of_correlations_grows_with_the_difference(n: int) -> None:
+    """At every difference, also where SciPy's noncentral t is nan on the side that counts next to nothing."""
+    design = PairedDesign(n=n, units=n, variance=float(n))
+    found = [design.power(difference, n) for difference in np.arange(0, 12, 0.02)]
+    assert np.all(np.diff(found) > -1e-9) and found[0] == pytest.approx(0.05) and found[-1] > 0.94
+    least = design.detectable(n)
+    assert least is None or design.power(least, n) == pytest.approx(0.8, abs=1e-5)
+
+
 def test_the_power_of_clusters_is_that_of_simulated_runs() -> None:
     """Three questions an image, of which a model has its own gain; 400 images are planned from what 100 show."""
     rng = np.random.default_rng(2)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, pearsonr, spearmanr
+from scipy.stats import t as student_t
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_plcc_columns, bootstrap_srcc_columns
@@ -13,6 +14,7 @@ from eyechart.metrics.scoring.statistics.significance import (
     bootstrap_srcc_difference,
     holm,
     mcnemar,
+    paired_bootstrap,
     williams,
     williams_from_correlations,
 )
@@ -116,10 +118,22 @@ def test_the_bootstrap_finds_a_difference_and_none() -> None:
     y = rng.normal(size=300)
     good, bad = y + 0.3 * rng.normal(size=300), y + 2 * rng.normal(size=300)
     found = bootstrap_srcc_difference(good, bad, y, np.random.default_rng(0))
-    assert found.p_value == pytest.approx(2 / 1001)
+    assert found.p_value < 1e-12
     assert found.interval[0] < found.difference < found.interval[1]
     same = bootstrap_srcc_difference(good, good, y, np.random.default_rng(0))
     assert (same.difference, same.p_value) == (0.0, 1.0) and np.isnan(same.interval).all()
+
+
+def test_the_bootstrap_beyond_what_its_resamples_resolve() -> None:
+    """Where all replicates lie on one side, the p-value is Student's of their mean and deviation, if smaller."""
+    normal = np.random.default_rng(14).normal(size=1000)
+    centred = (normal - normal.mean()) / normal.std()
+    found = [paired_bootstrap(shift, centred + shift, n=40).p_value for shift in (-6.0, 6.0)]
+    assert found[0] == found[1] == pytest.approx(2 * student_t.sf(6.0, 39))
+    assert paired_bootstrap(50.0, np.arange(1.0, 101.0), n=40).p_value == pytest.approx(2 / 101)
+    # A replicate on the other side, or replicates that are all equal, leave it to counting.
+    assert paired_bootstrap(6.0, np.append(centred + 6.0, -0.1), n=40).p_value == pytest.approx(4 / 1002)
+    assert paired_bootstrap(1.0, np.ones(1000), n=40).p_value == pytest.approx(2 / 1001)
 
 
 def test_holm_against_a_hand_computation() -> None:
