@@ -13,6 +13,8 @@ import pytest
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
+from tests.browser.axe import violations
+
 Browser = Callable[..., Chrome]
 
 
@@ -65,6 +67,14 @@ def console_errors() -> Callable[[Chrome], list[str]]:
 
 def _console_errors(driver: Chrome) -> list[str]:
     return [entry["message"] for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+@pytest.fixture
+def axe() -> Callable[[Chrome], list[str]]:
+    """What axe-core finds wrong in the page that a browser shows."""
+    if not Path(os.environ.get("EYECHART_AXE", "")).is_file():
+        pytest.skip("EYECHART_AXE names no axe.min.js: npm pack axe-core, unpack it, and name package/axe.min.js")
+    return violations
 
 
 @pytest.fixture

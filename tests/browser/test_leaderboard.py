@@ -434,6 +434,12 @@ def test_dark_mode_is_dark_and_both_are_readable(open_page, screenshot):
         screenshot(driver, "dark" if dark else "light")
 
 
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("board", ["q_bench/perception", "q_bench/description"])
+def test_axe_finds_nothing(open_page, axe, board, dark):
+    assert axe(open_page(f"#board={board}", dark=dark)) == []
+
+
 def test_hostile_names_stay_text(open_page, console_errors, screenshot):
     def change(index, boards):
         rows = boards["q_bench/perception"]["rows"]
