@@ -18,12 +18,11 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tests say of one task."""
+    """What the tests say of the headlines of some tasks."""
 
-    title: str
-    score: str
-    """Label of the headline; "" if the task was not compared."""
     text: str
+    tasks: list[str]
+    """Those of which they say the same."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +66,21 @@ def compare_runs(runs: Sequence[Run]) -> RunDifferences:
         )
         for a, b, one in found
     ]
-    verdicts = [verdict for key in merged_keys(runs) if (verdict := _verdict(key, runs, named)) is not None]
+    by_text: dict[str, list[str]] = {}
+    for key in merged_keys(runs):
+        text = _verdict(key, runs, named)
+        if text:
+            by_text.setdefault(text, []).append(heading(key))
+    # Differences first.
+    verdicts = sorted((Verdict(*item) for item in by_text.items()), key=lambda one: " above " not in one.text)
     return RunDifferences(verdicts, rows, sum(not math.isnan(one.p_value) for _, _, one in found))
 
 
-def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, Comparison]]) -> Verdict | None:
+def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, Comparison]]) -> str:
+    """What the tests of a task's headline say; "" if there is nothing to be said."""
     headline = next((found for run in runs if key in run.tasks and (found := run.tasks[key].headline_spec())), None)
     if headline is None:
-        return None
+        return ""
     place = (key.task, key.dataset, key.split, headline.key)
     tests = [
         (first, second, one)
@@ -96,7 +102,7 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, 
             apart.append(f"{above} above {below} (p {_p_value(one.p_holm)})")
     parts = ["; ".join(apart) or "No difference shown"] if tests else []
     parts += [f"Not compared: {'; '.join(reasons)}"] if reasons else []
-    return Verdict(heading(key), headline.label, ". ".join(parts)) if parts else None
+    return ". ".join(parts)
 
 
 def _cells(one: Difference) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ TEXT_POINTS = 8.5
 _COLOURS = ("#2f7fc1", "#d9722b", "#2a9d6f", "#b0579a", "#8f8f8f", "#c9a227", "#5b5fc7", "#c0392b")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 2, 1, 2)))
-_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo", "----")
+_HATCHES = ("", "//", "\\\\", "xx", "--", "||", "++", "/")
 _LEGEND_LENGTH = 38
 _LABEL_LENGTH = 20
 """Letters in a line of a label."""

@@ -1,5 +1,6 @@
 """Single answers, as the report shows them: what was read from each stands in the predictions."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +41,7 @@ _LONGEST = 4_000
 """Letters of a text that are shown; fewer where there are very many texts."""
 _SHORTER = (1_000, 400, 200, 100, 50)
 _TEXT_BUDGET = 3_000_000
-"""Letters of all samples, so that a page of 10,000 samples stays below 5 MB."""
+"""Bytes of all samples, so that a page of 10,000 samples stays below 5 MB."""
 _SHARED = ("question", "options", "answer", "reference", "images")
 """What a run's sample leaves out where the first run's sample of the same question has the same."""
 
@@ -147,7 +148,7 @@ def _shorten(rows: Sequence[dict[str, Any]]) -> int:
     """Cut texts until all fit the page; returns the letters that are left of each."""
     longest = _LONGEST
     for shorter in _SHORTER:
-        if sum(_letters(row) for row in rows) <= _TEXT_BUDGET:
+        if len(json.dumps(rows, ensure_ascii=False).encode(errors="replace")) <= _TEXT_BUDGET:
             break
         longest = shorter
         for row in rows:
@@ -155,11 +156,6 @@ def _shorten(rows: Sequence[dict[str, Any]]) -> int:
                 if len(row.get(name, "")) > longest:
                     row[name] = f"{row[name][:longest]}\N{HORIZONTAL ELLIPSIS}"
     return longest
-
-
-def _letters(row: Mapping[str, Any]) -> int:
-    """About as many as the row has on the page."""
-    return sum(len(name) + 5 + len(value if isinstance(value, str) else str(value)) for name, value in row.items())
 
 
 def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -129,10 +129,13 @@ def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
 def _lines(
     make: Callable[[TaskResult], Iterator[str]], runs: Sequence[Run], results: Sequence[TaskResult | None]
 ) -> list[str]:
-    """What is to be said of the results, each line once, with its run where there are several."""
+    """What is to be said of the results, each line once, with its runs where it is not of all."""
     found = [(run.label, result) for run, result in zip(runs, results, strict=True) if result is not None]
-    lead = "{}: " if len(runs) > 1 else ""
-    return list(dict.fromkeys(lead.format(label) + line for label, result in found for line in make(result)))
+    lines: dict[str, list[str]] = {}
+    for label, result in found:
+        for line in dict.fromkeys(make(result)):
+            lines.setdefault(line, []).append(label)
+    return [line if len(of) == len(found) == len(runs) else f"{', '.join(of)}: {line}" for line, of in lines.items()]
 
 
 def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:

@@ -10,6 +10,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.differences import compare_runs
 from eyechart.evaluators.report.samples import collect_samples
+from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import PERCEPTION, choice
 
@@ -29,12 +30,32 @@ def three(make_run):
 def test_tests_say_which_runs_differ(three):
     found = compare_runs(read_runs(three))
     (verdict,) = found.verdicts
-    assert (verdict.title, verdict.score) == ("Q-Bench A1 Perception (LLVisionQA, dev)", "accuracy")
+    assert verdict.tasks == ["Q-Bench A1 Perception (LLVisionQA, dev)"]
     assert verdict.text == "good above poor (p < 0.0001); fair above poor (p < 0.0001)"
     assert found.count == 3
     row = found.rows[1]
     assert row.pair == "good \N{MINUS SIGN} poor"
     assert row.cells[:3] == ("90.00 %", "25.00 %", "+65.00 %") and row.cells[-2:] == ("26 / 0", "40")
+
+
+def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
+    def both(right, name):
+        first = answers(right, name)
+        others = ("q_bench/perception_pairs", "llvisionqa_pairs"), ("mine", "mine")
+        return [first, *(dataclasses.replace(first, task=task, dataset=dataset) for task, dataset in others)]
+
+    good, poor = both(36, "good"), both(36, "poor")
+    poor[2] = dataclasses.replace(answers(10, "poor"), task="mine", dataset="mine")
+    found = compare_runs(read_runs([make_run(*good), make_run(*poor, name="poor")]))
+    assert [verdict.text for verdict in found.verdicts] == ["good above poor (p < 0.0001)", "No difference shown"]
+    assert [len(verdict.tasks) for verdict in found.verdicts] == [1, 2]
+
+
+def test_caveats_of_all_runs_are_said_once(make_run):
+    one = dataclasses.replace(PERCEPTION, caveats=["Both."])
+    other = dataclasses.replace(PERCEPTION, model="other", caveats=["Both.", "One."])
+    (summary,) = summarise(read_runs([make_run(one), make_run(other, name="other")]))
+    assert summary.caveats[0] == "Both." and "other: One." in summary.caveats
 
 
 def test_runs_under_other_settings_are_not_compared(make_run):
