@@ -28,7 +28,7 @@ def report(
         typer.Option(
             min=0,
             metavar="N",
-            help="Show at most N samples of each task, wrong and unmatched ones first.",
+            help="Show at most N samples of each task, wrong and unparsed ones first.",
         ),
     ] = SAMPLES,
     files: Annotated[

@@ -33,7 +33,7 @@ def write_report(
         out: Folder for `report.html` and `report_files`, created if absent; by default that of the run, and for
             several runs `eyechart_report` in the current folder. A report that is there is replaced: its page, and
             those files in `report_files` that it wrote itself, which a list among them names.
-        samples: The most that are shown of each task, wrong and unmatched ones first; of several runs, those on which
+        samples: The most that are shown of each task, wrong and unparsed ones first; of several runs, those on which
             they disagree. Images and long texts are left out where the page would grow beyond 5 MB.
         files: Whether to write figures as SVG, PDF and PNG, and tables as CSV, Markdown and LaTeX, into `report_files`.
         names: What to call each run, in their order; their models' names if empty.

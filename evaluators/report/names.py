@@ -35,14 +35,12 @@ _DATA = {
     "llvisionqa_pairs": "LLVisionQA, pairs",
     "lldescribe": "LLDescribe",
     "llsavisionqa": "LLSAVisionQA",
-    "mmbench": "MMBench",
-    "aesbench": "AesBench",
-    "two_afc": "2AFC",
     "csiq": "CSIQ",
     "kadis700k": "KADIS-700k",
     "mm21": "MM21",
     "sqad": "SQAD",
 }
+_ONLY = ("mmbench", "aesbench", "two_afc")
 
 
 class Paper(NamedTuple):
@@ -77,14 +75,15 @@ def task_title(task: str) -> str:
 
 
 def data_title(key: TaskKey) -> str:
-    """The data that a result is of.
+    """The data that a result is of; the split alone where a paper has one data set, which has its name.
 
     Examples:
         >>> data_title(TaskKey("q_bench/assessment", "koniq10k", "test"))
         'KonIQ-10k, test'
     """
     repeat = f", no. {key.repeat + 1}" if key.repeat else ""
-    return f"{_DATA.get(key.dataset, key.dataset)}, {key.split}{repeat}"
+    named = "" if key.dataset in _ONLY else f"{_DATA.get(key.dataset, key.dataset)}, "
+    return f"{named}{key.split}{repeat}"
 
 
 def heading(key: TaskKey) -> str:

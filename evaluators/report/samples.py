@@ -25,17 +25,17 @@ STEPS = {
     "declared": "declared answer",
     "judge": "judge",
     "random": "random choice",
-    CUT_OFF: "unmatched: cut off",
-    UNFINISHED_REASONING: "unmatched: unfinished reasoning",
-    REFUSED: "unmatched: refused",
-    UNPARSEABLE: "unmatched",
+    CUT_OFF: "not parsed: cut off",
+    UNFINISHED_REASONING: "not parsed: unfinished reasoning",
+    REFUSED: "not parsed: refused",
+    UNPARSEABLE: "not parsed",
     LOWEST_LOSS: "option of the lowest loss",
     SCORED: "scored as a number",
     TEXT: "judged as a text",
     UNSCORED: "not judged: the reference is private",
 }
 """How the report says by which step an answer was read."""
-RULE = "wrong and unmatched ones first, then the others, each in the order of the data"
+RULE = "wrong and unparsed ones first, then the others, each in the order of the data"
 RULE_OF_SEVERAL = f"those on which the runs disagree first, then {RULE}"
 _LONGEST = 4_000
 """Letters of a text that are shown; fewer where there are very many texts."""

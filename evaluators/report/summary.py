@@ -152,9 +152,9 @@ def _caveats(result: TaskResult) -> Iterator[str]:
     if result.scores is None and not result.caveats:
         yield "There is no score."
     if not result.complete:
-        yield "The scores were made of less than was to be asked."
+        yield "The scores are incomplete: not all items were asked."
     if not result.settings:
-        yield "The results hold no settings, so nothing tells how these scores came about."
+        yield "The results hold no settings, so it is unknown how these scores were made."
     if (result.scores or {}).get("judge") == LEXICAL:
         yield f"Judged by `{LEXICAL}`, which compares words; not comparable with published scores."
     if result.left_out:
