@@ -20,8 +20,6 @@ from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import DIMENSIONS, QUALITY, headline, spec
 
-_ALL = "all items"
-
 
 def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
     """All charts that the results of some runs give, in the order of the runs' tasks."""
@@ -220,7 +218,10 @@ def _dots(
         (),
         *((f"by_{group}", value) for group, values in groups.items() for value in values),
     ]
-    labels = [_ALL, *(DATABASES.get(value, value) for values in groups.values() for value in values)]
+    labels = [
+        "average" if key.dataset == AVERAGE else "all items",
+        *(DATABASES.get(value, value) for values in groups.values() for value in values),
+    ]
     factor = 100 if score.unit is Unit.FRACTION else 1
     name = score.key.split(".")
     series = [

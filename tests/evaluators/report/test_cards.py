@@ -81,7 +81,7 @@ def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
     mini = dataclasses.replace(PERCEPTION, settings=MINI)
     page = read_page(write_report([make_run(mini)], files=False))
     found = [text for text in page.texts if "ynthetic" in text]
-    assert found == [f"{SYNTHETIC}: these scores are not comparable with published results."]
+    assert found == [f"{SYNTHETIC}: these scores are not comparable with published results. A run that names a"]
     both = [mini, evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})]
     page = read_page(write_report([make_run(*both, name="both")], files=False))
     assert page.holds(f"{SYNTHETIC} in A1 Perception: these scores")

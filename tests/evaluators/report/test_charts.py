@@ -108,7 +108,7 @@ def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
     assert radar.unit == "SRCC"
     note = "As Q-Bench, Fig. 14, which shows the mean of SRCC and PLCC. The bold ring is no correlation."
     assert radar.note == note
-    assert dots.labels == ("all items", *radar.labels)
+    assert dots.labels == ("average", *radar.labels)
     assert dots.series[0].values == pytest.approx((0.3, *radar.series[0].values), nan_ok=True)
     # An average has no intervals of its databases; these have.
     assert dots.series[0].intervals == (None, None, (0.5, 0.6), None, None)
