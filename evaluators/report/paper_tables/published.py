@@ -46,7 +46,7 @@ def published_rows(
 
 def source_of(table: PublishedTable, key: TaskKey) -> str:
     """Where its rows are from, and whether they are on other data."""
-    other = "" if table.split == key.split else f" ({table.split}; the runs are on {key.split})"
+    other = "" if table.split == key.split else f" (split: {table.split}; the runs are on {key.split})"
     return f"Published values: {table.paper}, {table.table}{other}."
 
 
