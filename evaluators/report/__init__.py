@@ -1,10 +1,11 @@
 """Reports on finished runs: a page, figures, and tables in the papers' columns.
 
 A report starts from `results.json` and `predictions.parquet` alone; images come from the data that the settings name,
-where these are still there. No score is computed anew.
+where these are still there. No score is computed anew; several runs are tested against each other.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
@@ -23,6 +24,7 @@ def write_report(
     *,
     samples: int = SAMPLES,
     files: bool = True,
+    names: Sequence[str] = (),
 ) -> Path:
     """Write the report of one run, or of several side by side.
 
@@ -31,40 +33,59 @@ def write_report(
         out: Folder for `report.html` and `report_files`, created if absent; by default that of the run, and for
             several runs `eyechart_report` in the current folder. A report that is there is replaced: its page, and
             those files in `report_files` that it wrote itself, which a list among them names.
-        samples: The most that are shown of each task of each run, wrong and unmatched ones first.
-        files: Whether to write figures as SVG and PNG, and tables as CSV, Markdown and LaTeX, into `report_files`.
+        samples: The most that are shown of each task, wrong and unparsed ones first; of several runs, those on which
+            they disagree. Images and long texts are left out where the page would grow beyond 5 MB.
+        files: Whether to write figures as SVG, PDF and PNG, and tables as CSV, Markdown and LaTeX, into `report_files`.
+        names: What to call each run, in their order; their models' names if empty.
 
     Returns:
         The path of the page.
 
     Raises:
-        UsageError: A run is given twice, `samples` is negative, or the folder cannot be written.
+        UsageError: A run is given twice, `samples` is negative, `names` does not fit, or the folder cannot be written.
         OutputError: The disk is full.
         MissingFileError: A folder has no results.
         BadResultsError: A file of a run cannot be read.
     """
+    from eyechart.evaluators.report.cards import cards
+    from eyechart.evaluators.report.differences import compare_runs
     from eyechart.evaluators.report.drawing import draw
-    from eyechart.evaluators.report.page import Figure, render
+    from eyechart.evaluators.report.names import heading
+    from eyechart.evaluators.report.page import render
     from eyechart.evaluators.report.paper_tables import paper_tables
     from eyechart.evaluators.report.samples import collect_samples
+    from eyechart.evaluators.report.sections import Figure, paper_parts
+    from eyechart.evaluators.report.summary import summarise
     from eyechart.evaluators.report.svg import inline_svg
     from eyechart.evaluators.report.table_formats import WRITERS
-    from eyechart.evaluators.report.task_charts import task_charts
-    from eyechart.evaluators.results.finished_runs import read_runs
+    from eyechart.evaluators.report.task_charts import charts_of
+    from eyechart.evaluators.results.finished_runs import merged_keys, read_runs
 
     if samples < 0:
         raise UsageError(f"samples is {samples}; it must be 0 or more")
     runs = read_runs(folders)
+    if names:
+        if len(names) != len(runs) or len(set(names)) < len(names):
+            given = ", ".join(map(repr, names))
+            raise UsageError(f"the names are {given}; give {len(runs)} different ones, one for each run in their order")
+        runs = [replace(run, label=name) for run, name in zip(runs, names, strict=True)]
     tables = paper_tables(runs)
     contents: dict[str, bytes] = {}
-    figures = []
-    for number, chart in enumerate(task_charts(runs)):
-        drawing = draw(chart, png=files)
-        contents[f"{chart.key}.svg"], contents[f"{chart.key}.png"] = drawing.svg.encode(), drawing.png
-        figures.append(Figure(chart, inline_svg(drawing.svg, f"figure-{number}", chart.title, chart.description)))
+    figures: list[Figure] = []
+    for key in merged_keys(runs):
+        for chart in charts_of(key, runs):
+            drawing = draw(chart, files=files)
+            for ending, content in (("svg", drawing.svg.encode()), ("pdf", drawing.pdf), ("png", drawing.png)):
+                contents[f"{chart.key}.{ending}"] = content
+            title = f"{heading(key)}: {chart.title}"
+            figures.append(
+                Figure(key, chart, inline_svg(drawing.svg, f"figure-{len(figures)}", title, chart.description))
+            )
     for table in tables:
         contents |= {f"{table.key}.{ending}": write(table).encode() for ending, write in WRITERS.items()}
-    page = render(runs, figures, tables, collect_samples(runs, samples))
+    parts = paper_parts(summarise(runs), figures, tables)
+    tests = compare_runs(runs) if len(runs) > 1 else None
+    page = render(runs, cards(runs), parts, tests, collect_samples(runs, samples))
     target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
     try:
         write_files(target, page, contents if files else {})

@@ -24,12 +24,13 @@ def reliability(key: TaskKey, scored: Scored) -> Chart | None:
     return Chart(
         key=key.file_name("reliability"),
         kind="lines",
-        title=f"{key.title}: reliability",
+        title="reliability",
         labels=tuple(f"{centre:.0f}" for centre in centres),
         series=(*series, Series(_PERFECT, centres, is_bound=True)),
         unit="accuracy, in %",
         note=f"{_lines(found)} Bins without items have no point. Each label is the middle of a bin.",
         label_axis="confidence, in %",
+        is_extra=True,
     )
 
 
@@ -53,7 +54,7 @@ def risk_coverage(key: TaskKey, scored: Scored) -> Chart | None:
     return Chart(
         key=key.file_name("risk_coverage"),
         kind="lines",
-        title=f"{key.title}: risk and coverage",
+        title="risk and coverage",
         labels=tuple(f"{100 * place:.0f}" for place in places),
         series=tuple(series),
         unit="error rate, in %",
@@ -64,6 +65,7 @@ def risk_coverage(key: TaskKey, scored: Scored) -> Chart | None:
             )
         ),
         label_axis="items answered, in %",
+        is_extra=True,
     )
 
 

@@ -10,7 +10,10 @@ from eyechart.evaluators.results.results_file import RESULTS_FILE
 _SCATTERED = 500
 """Points of a scatter that are drawn; more would only be a blot, and make a page slow."""
 _LABELLED = 40
-"""Labels of bars and radars that can be read; drawing thousands would take minutes."""
+"""Labels that can be read; drawing thousands would take minutes."""
+CHANCE = "chance level"
+WHISKERS = "Whiskers are 95 % intervals."
+_SHAPES = {"dots": "Dot plot", "radar": "Radar chart", "bars": "Bar chart", "lines": "Line chart"}
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,9 @@ class Chart:
 
     key: str
     """File name without ending, unique in a report."""
-    kind: Literal["radar", "bars", "lines"]
+    kind: Literal["dots", "radar", "bars", "lines"]
     title: str
+    """What it shows, without the task."""
     labels: tuple[str, ...]
     series: tuple[Series, ...]
     unit: str
@@ -45,12 +49,17 @@ class Chart:
     """Range of the axis of values; None is that of the values."""
     label_axis: str = ""
     """What the labels are, for the axis of lines."""
+    chance: tuple[float, ...] = ()
+    """Chance level of each label, nan where it has none; empty where none has."""
+    breaks: tuple[int, ...] = ()
+    """Places of labels before which a group begins; dots leave a gap there."""
+    is_extra: bool = False
+    """Whether the page folds it."""
 
     @property
     def description(self) -> str:
         """The chart in words."""
-        shape = {"radar": "Radar chart", "bars": "Bar chart", "lines": "Line chart"}[self.kind]
-        parts = [f"{shape} of {self.unit}."]
+        parts = [f"{_SHAPES[self.kind]} of {self.unit}."]
         for series in self.series:
             values = zip(self.labels, series.values, strict=True)
             parts.append(f"{series.name}: {', '.join(f'{label} {shown(value)}' for label, value in values)}.")
@@ -59,13 +68,17 @@ class Chart:
     @property
     def columns(self) -> list[str]:
         """Head of the table of its numbers."""
-        return [self.label_axis or "", *(series.name for series in self.series)]
+        return [self.label_axis or "", *(series.name for series in self.series), *([CHANCE] if self.chance else [])]
 
     @property
     def rows(self) -> list[list[str]]:
         """The table of its numbers."""
         return [
-            [label, *(_with_interval(series, place) for series in self.series)]
+            [
+                label,
+                *(_with_interval(series, place) for series in self.series),
+                *(shown(level) for level in self.chance[place : place + 1]),
+            ]
             for place, label in enumerate(self.labels)
         ]
 
@@ -85,6 +98,8 @@ class Scatter:
     curve: tuple[tuple[float, float], ...] = ()
     """Points of the logistic; empty where there is no fit."""
     note: str = ""
+    is_extra: bool = False
+    """Whether the page folds it."""
     kind: Literal["scatter"] = field(default="scatter", init=False)
 
     @property
@@ -115,6 +130,7 @@ def readable(chart: Chart) -> Chart:
     return replace(
         chart,
         labels=chart.labels[:_LABELLED],
+        chance=chart.chance[:_LABELLED],
         series=tuple(
             replace(one, values=one.values[:_LABELLED], intervals=one.intervals[:_LABELLED]) for one in chart.series
         ),

@@ -42,11 +42,12 @@ def choice_distribution(key: TaskKey, scored: Scored) -> Chart | None:
     return Chart(
         key=key.file_name("choices"),
         kind="bars",
-        title=f"{key.title}: choice distribution",
+        title="choice distribution",
         labels=tuple(letters),
         series=tuple(series),
         unit="share of replies, in %",
         note=f"As MMBench, Fig. 4. Over {over}.",
+        is_extra=True,
     )
 
 
@@ -71,11 +72,12 @@ def agreement_with_people(key: TaskKey, scored: Scored) -> Chart | None:
     return Chart(
         key=key.file_name("agreement"),
         kind="bars",
-        title=f"{key.title}: agreement with people on the choices",
+        title="agreement with people on the choices",
         labels=tuple(_READ.values()),
         series=tuple(series),
         unit="same choice, in % of replies",
         note=f"As MMBench, Fig. 5, which shows the first group. Of {of} replies that people read. Whiskers are 95 % "
         "intervals.",
         limits=(0, 100),
+        is_extra=True,
     )

@@ -9,16 +9,19 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.evaluators.report.charts import Chart, Scatter
-from eyechart.evaluators.report.paper_tables import PaperTable
+from eyechart.evaluators.report.cards import Card
+from eyechart.evaluators.report.differences import RunDifferences
+from eyechart.evaluators.report.names import heading
+from eyechart.evaluators.report.paper_tables.ranking import ranks
 from eyechart.evaluators.report.samples import STEPS, Samples
-from eyechart.evaluators.report.summary import failures_of, left_out_of, settings_of, summarise, versions_of
+from eyechart.evaluators.report.sections import PaperPart, caption_of, title_of
+from eyechart.evaluators.report.summary import failures_of, left_out_of, settings_of, versions_of
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import Run
 from eyechart.metrics.scoring.choices.replies import UNREAD
@@ -30,57 +33,52 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _IN_SCRIPTS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A chart and its drawing."""
-
-    chart: Chart | Scatter
-    svg: str
-    """Markup from `inline_svg`."""
-
-
-def render(runs: Sequence[Run], figures: Sequence[Figure], tables: Sequence[PaperTable], samples: Samples) -> str:
+def render(
+    runs: Sequence[Run],
+    head: Sequence[Card],
+    parts: Sequence[PaperPart],
+    tests: RunDifferences | None,
+    samples: Samples,
+) -> str:
     """Make the page.
 
     Args:
         runs: What it is about.
-        figures: Drawn charts.
-        tables: The papers' tables.
+        head: One card a paper.
+        parts: What is shown of each task.
+        tests: Whether the runs differ; None for one run.
         samples: Single answers.
     """
     from markupsafe import Markup
 
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    summary = summarise(runs)
-    mini = {task.title for task in summary if task.is_mini}
-    several = len(runs) > 1
     data = {
         "runs": [run.label for run in runs],
-        "tasks": [key.title for key in samples.keys],
+        "tasks": [heading(key) for key in samples.keys],
         "steps": STEPS,
         "unmatched": UNREAD,
         "images": samples.images,
         "samples": samples.rows,
     }
     return _template().render(
-        title=f"eyechart: {' and '.join(run.label for run in runs)}",
+        title=" and ".join(run.label for run in runs) if len(runs) < 3 else f"{len(runs)} runs compared",
         runs=[
-            {
-                "label": run.label,
-                "started": run.results.environment.get("started", "at an unknown time"),
-                "is_mini": any(key.title in mini for key in run.tasks),
-            }
+            {"label": run.label, "started": _date(str(run.results.environment.get("started", "an unknown time")))}
             for run in runs
         ],
-        several=several,
-        width=2 + len(runs) if several else 5,
-        any_mini=bool(mini),
+        several=len(runs) > 1,
+        width=2 + len(runs) if len(runs) > 1 else 5,
+        synthetic=_synthetic(parts),
         failures=failures_of(runs),
-        summary=summary,
+        cards=head,
+        parts=parts,
+        tests=tests if tests is not None and tests.verdicts else None,
+        caption_of=caption_of,
+        title_of=title_of,
+        ranks=ranks,
         # Drawn by matplotlib, which escapes every text.
-        figures=[{"chart": figure.chart, "svg": Markup(figure.svg)} for figure in figures],
-        tables=tables,
+        markup=Markup,
         sample_notes=samples.notes,
         samples=Markup(_as_script(data)),
         versions=versions_of(runs),
@@ -91,6 +89,27 @@ def render(runs: Sequence[Run], figures: Sequence[Figure], tables: Sequence[Pape
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
+
+
+def _synthetic(parts: Sequence[PaperPart]) -> str:
+    """Which scores are of synthetic demo data: "all", or the tasks; "" if none is."""
+    found = [(task, summary.is_mini) for part in parts for task in part.tasks for summary in task.summaries]
+    if found and all(is_mini for _, is_mini in found):
+        return "all"
+    return ", ".join(dict.fromkeys(task.title for task, is_mini in found if is_mini))
+
+
+def _date(started: str) -> str:
+    """A time without its seconds, as they say nothing here.
+
+    Examples:
+        >>> _date("2026-11-22T20:06:52+00:00")
+        '2026-11-22, 20:06 UTC'
+    """
+    try:
+        return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d, %H:%M} UTC"
+    except ValueError:
+        return started
 
 
 @cache

@@ -34,10 +34,10 @@ def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None
     pairs.sort()
     drawn = [pairs[index] for index in evenly_spread(len(pairs))]
     note = "" if len(drawn) == len(pairs) else f"Drawn are {len(drawn)} of {len(pairs):,} images, evenly by prediction."
-    label = "" if place is None else f", {run.label}"
+    label = "" if place is None else f": {run.label}"
     return Scatter(
         key=key.file_name("scatter" if place is None else f"scatter_run_{place + 1}"),
-        title=f"{key.title}{label}: predicted against human quality",
+        title=f"predicted against human quality{label}",
         predicted=tuple(predicted for predicted, _ in drawn),
         human=tuple(human for _, human in drawn),
         total=len(pairs),

@@ -1,10 +1,12 @@
 """Single answers, as the report shows them: what was read from each stands in the predictions."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.evaluators.report.thumbnails import Album, add_images
+from eyechart.evaluators.report.names import heading
+from eyechart.evaluators.report.thumbnails import BUDGET, Album, add_images
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.predictions import JUDGED_DIMENSIONS
 from eyechart.metrics.scoring.choices.replies import (
@@ -34,8 +36,15 @@ STEPS = {
     UNSCORED: "not judged: the reference is private",
 }
 """How the report says by which step an answer was read."""
-RULE = "wrong and unmatched ones first, then the others, each in the order of the data"
+RULE = "wrong and unparsed ones first, then the others, each in the order of the data"
+RULE_OF_SEVERAL = f"those on which the runs disagree first, then {RULE}"
 _LONGEST = 4_000
+"""Letters of a text that are shown; fewer where there are very many texts."""
+_SHORTER = (1_000, 400, 200, 100, 50)
+_TEXT_BUDGET = 3_000_000
+"""Bytes of all samples, so that a page of 10,000 samples stays below 5 MB."""
+_SHARED = ("question", "options", "answer", "reference", "images")
+"""What a run's sample leaves out where the first run's sample of the same question has the same."""
 
 
 @dataclass(frozen=True)
@@ -56,37 +65,98 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
     """Choose samples and find their images.
 
     Args:
-        runs: The runs.
-        limit: The most for each task of each run; wrong and unmatched ones first.
+        runs: The runs. A question is shown with the answers of all that have it.
+        limit: The most questions for each task.
     """
     album, notes, rows = Album(), [], []
     keys = merged_keys(runs)
+    rule = RULE_OF_SEVERAL if len(runs) > 1 else RULE
     for number, key in enumerate(keys):
-        reasons: dict[str, None] = {}
-        for place, run in enumerate(runs):
-            result, answers = run.tasks.get(key), run.answers(key)
-            if result is None or answers is None or not limit:
-                continue
-            samples = read_samples(answers.rows(range(len(answers))))
-            chosen = sorted(samples, key=lambda sample: not _comes_first(sample))[:limit]
-            if len(chosen) < len(samples):
-                label = f" of {run.label}" if len(runs) > 1 else ""
-                notes.append(f"{key.title}: {len(chosen):,} of {len(samples):,} answers{label} are shown, {RULE}.")
-            images, reason = add_images(album, key, result, [sample["id"] for sample in chosen])
-            if reason:
-                reasons[reason] = None
-            for sample in chosen:
+        by_question = _by_question(key, runs) if limit else {}
+        chosen = sorted(by_question.values(), key=_rank)[:limit]
+        if len(chosen) < len(by_question):
+            notes.append(f"{heading(key)}: {len(chosen):,} of {len(by_question):,} answers are shown, {rule}.")
+        # Each task has its share, and what those before it left.
+        album.room += BUDGET // len(keys)
+        images, reason = _images(album, key, runs, list(dict.fromkeys(of_run[0][1]["id"] for of_run in chosen)))
+        if reason and chosen:
+            notes.append(f"{heading(key)}: no images, as {reason}.")
+        for of_run in chosen:
+            disagree = {"disagree": True} if _disagree(of_run) else {}
+            first: dict[str, Any] = {}
+            for place, sample in of_run:
                 places = images.get(sample["id"], [])
                 # Images in the order in which the pass showed them.
                 shown = places[::-1] if sample["pass"] == "reversed" else places
-                rows.append({"run": place, "task": number, **sample, **({"images": shown} if shown else {})})
-        notes += [f"{key.title}: no images, as {reason}." for reason in reasons]
+                row = {**sample, **({"images": shown} if shown else {})}
+                own = {name: value for name, value in row.items() if name not in _SHARED or first.get(name) != value}
+                rows.append({"run": place, "task": number, **own, **disagree})
+                first = first or row
+    if album.left_out:
+        notes.append(
+            f"{album.left_out:,} images are left out to keep the page small; each task's first samples have theirs."
+        )
+    longest = _shorten(rows)
+    if longest < _LONGEST:
+        notes.append(f"Texts are cut after {longest} characters to keep the page small; predictions.parquet has all.")
     notes += [
         f"{run.label}: no samples, as there are no predictions in {run.folder.name or run.folder}."
         for run in runs
         if run.predictions is None
     ]
     return Samples(rows, keys, album.uris, notes)
+
+
+def _by_question(key: TaskKey, runs: Sequence[Run]) -> dict[tuple[str, str], list[tuple[int, dict[str, Any]]]]:
+    """The samples of each question and pass, each with the place of its run."""
+    found: dict[tuple[str, str], list[tuple[int, dict[str, Any]]]] = {}
+    for place, run in enumerate(runs):
+        answers = run.answers(key) if key in run.tasks else None
+        for sample in [] if answers is None else read_samples(answers.rows(range(len(answers)))):
+            found.setdefault((sample["id"], sample["pass"]), []).append((place, sample))
+    return found
+
+
+def _rank(of_run: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[bool, bool]:
+    return not _disagree(of_run), not any(_comes_first(sample) for _, sample in of_run)
+
+
+def _disagree(of_run: Sequence[tuple[int, Mapping[str, Any]]]) -> bool:
+    """Whether runs chose other options, whatever letters these had, or one is right and another wrong."""
+    return len({(_chosen(sample), sample.get("correct")) for _, sample in of_run}) > 1
+
+
+def _chosen(sample: Mapping[str, Any]) -> str | None:
+    choice, options = sample.get("choice"), sample.get("options") or []
+    place = ord(choice) - ord("A") if choice and len(choice) == 1 else -1
+    return str(options[place]) if 0 <= place < len(options) else choice
+
+
+def _images(
+    album: Album, key: TaskKey, runs: Sequence[Run], ids: Sequence[str]
+) -> tuple[dict[str, list[int | None]], str]:
+    """The images of some items, from the data of the first run that still has them."""
+    reason = ""
+    for run in runs:
+        if key in run.tasks:
+            images, reason = add_images(album, key, run.tasks[key], ids)
+            if images:
+                return images, ""
+    return {}, reason
+
+
+def _shorten(rows: Sequence[dict[str, Any]]) -> int:
+    """Cut texts until all fit the page; returns the letters that are left of each."""
+    longest = _LONGEST
+    for shorter in _SHORTER:
+        if len(json.dumps(rows, ensure_ascii=False).encode(errors="replace")) <= _TEXT_BUDGET:
+            break
+        longest = shorter
+        for row in rows:
+            for name in ("question", "text", "reasoning", "reference", "error"):
+                if len(row.get(name, "")) > longest:
+                    row[name] = f"{row[name][:longest]}\N{HORIZONTAL ELLIPSIS}"
+    return longest
 
 
 def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -5,9 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.sources import MINI
 
 Scored = list[tuple[str, TaskResult]]
 """The results of one task that have scores, each with the label of its run."""
+
+
+def is_mini(result: TaskResult) -> bool:
+    """Whether a result is of synthetic demo data."""
+    data = result.settings.get("data")
+    return isinstance(data, dict) and bool(data.get("is_mini") or data.get("source") == MINI)
 
 
 def group_values(scored: Scored) -> dict[str, list[str]]:
@@ -20,6 +27,12 @@ def group_values(scored: Scored) -> dict[str, list[str]]:
     return {group: list(values) for group, values in found.items()}
 
 
+def parts_at(scored: Scored, path: Sequence[str]) -> Mapping[str, Any]:
+    """The scores of a part, such as `("by_question_type", "what")`, in the first result that has it."""
+    found = (_value(result.scores, path) for _, result in scored)
+    return next((part for part in found if isinstance(part, Mapping)), {})
+
+
 def number(scores: Mapping[str, Any] | None, *path: str) -> float:
     """A score by the names on the way to it; nan where it is absent or undefined."""
     value = _value(scores, path)
@@ -30,6 +43,16 @@ def interval(scores: Mapping[str, Any] | None, *path: str) -> tuple[float, float
     """A 95 % interval, likewise; None where it is absent or undefined."""
     ends = _value(scores, path)
     return None if ends is None or None in ends else (float(ends[0]), float(ends[1]))
+
+
+def level_of(level: Any, factor: float) -> float:
+    """A chance level on the scale of a chart; nan where it is not known."""
+    return factor * float(level) if isinstance(level, int | float) else math.nan
+
+
+def times(factor: float, ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    """An interval on the scale of a chart."""
+    return None if ends is None else (factor * ends[0], factor * ends[1])
 
 
 def _value(scores: Mapping[str, Any] | None, path: Sequence[str]) -> Any:

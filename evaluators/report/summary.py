@@ -1,14 +1,15 @@
 """What the report says in tables: scores side by side, settings, versions, and what was left out."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eyechart.evaluators.report.names import data_title, heading
+from eyechart.evaluators.report.scores import is_mini
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.results.score_rows import SPREAD_NOTE, interval_notes, repeat_rows, score_rows
-from eyechart.evaluators.results.sources import MINI
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _LEFT_OUT = 50
@@ -36,10 +37,18 @@ class ScoreRow:
 class TaskSummary:
     """The scores of one task, and what is to be known of them."""
 
-    title: str
+    key: TaskKey
     is_mini: bool
     rows: list[ScoreRow]
     caveats: list[str]
+    """What changes how the scores are to be read."""
+    notes: list[str]
+    """What the intervals rest on, and warnings."""
+
+    @property
+    def data(self) -> str:
+        """What the scores are of."""
+        return data_title(self.key)
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ def summarise(runs: Sequence[Run]) -> list[TaskSummary]:
 def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[SettingRow]]]:
     """The settings of each task, by its title, side by side."""
     return [
-        (key.title, _side_by_side([run.tasks[key].settings if key in run.tasks else None for run in runs]))
+        (heading(key), _side_by_side([run.tasks[key].settings if key in run.tasks else None for run in runs]))
         for key in merged_keys(runs)
     ]
 
@@ -79,7 +88,7 @@ def left_out_of(runs: Sequence[Run]) -> list[LeftOutItems]:
             if items:
                 label = f", {run.label}" if len(runs) > 1 else ""
                 shown = [(item.id, item.reason) for item in items[:_LEFT_OUT]]
-                found.append(LeftOutItems(key.title + label, len(items), shown))
+                found.append(LeftOutItems(heading(key) + label, len(items), shown))
     return found
 
 
@@ -112,13 +121,21 @@ def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
         levels = list(dict.fromkeys(cells[3] for cells in found if cells[3]))
         values = [(value, between, n) for _, value, between, _, n in found]
         rows.append(ScoreRow(label, " / ".join(levels), values))
-    caveats = []
-    for run, result in zip(runs, results, strict=True):
-        if result is not None:
-            lead = f"{run.label}: " if len(runs) > 1 else ""
-            caveats += [f"{lead}{line}" for line in _caveats(result)]
-    is_mini = any(result is not None and _is_mini(result) for result in results)
-    return TaskSummary(key.title, is_mini, rows, list(dict.fromkeys(caveats)))
+    caveats, notes = (_lines(make, runs, results) for make in (_caveats, _notes))
+    of_mini = any(result is not None and is_mini(result) for result in results)
+    return TaskSummary(key, of_mini, rows, caveats, notes)
+
+
+def _lines(
+    make: Callable[[TaskResult], Iterator[str]], runs: Sequence[Run], results: Sequence[TaskResult | None]
+) -> list[str]:
+    """What is to be said of the results, each line once, with its runs where it is not of all."""
+    found = [(run.label, result) for run, result in zip(runs, results, strict=True) if result is not None]
+    lines: dict[str, list[str]] = {}
+    for label, result in found:
+        for line in dict.fromkeys(make(result)):
+            lines.setdefault(line, []).append(label)
+    return [line if len(of) == len(found) == len(runs) else f"{', '.join(of)}: {line}" for line, of in lines.items()]
 
 
 def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:
@@ -135,14 +152,17 @@ def _caveats(result: TaskResult) -> Iterator[str]:
     if result.scores is None and not result.caveats:
         yield "There is no score."
     if not result.complete:
-        yield "The scores were made of less than was to be asked."
+        yield "The scores are incomplete: not all items were asked."
     if not result.settings:
-        yield "The results hold no settings, so nothing tells how these scores came about."
+        yield "The results hold no settings, so it is unknown how these scores were made."
     if (result.scores or {}).get("judge") == LEXICAL:
         yield f"Judged by `{LEXICAL}`, which compares words; not comparable with published scores."
     if result.left_out:
         count = len(result.left_out)
         yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
+
+
+def _notes(result: TaskResult) -> Iterator[str]:
     repeats = with_nan(result.diagnostics.get("repeats", {}))
     yield from interval_notes([("", with_nan(result.scores or {})), ("", repeats.get("choices", {}))])
     if repeats:
@@ -150,11 +170,6 @@ def _caveats(result: TaskResult) -> Iterator[str]:
     yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
     if len(result.warnings) > _WARNINGS:
         yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in the results."
-
-
-def _is_mini(result: TaskResult) -> bool:
-    data = result.settings.get("data")
-    return isinstance(data, dict) and bool(data.get("is_mini") or data.get("source") == MINI)
 
 
 def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from eyechart.evaluators.report.paper_tables import PaperTable
+from eyechart.evaluators.report.paper_tables.ranking import BEST, SECOND, ranks
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -22,6 +23,7 @@ _LATEX = {
     "\N{LEFT RIGHT ARROW}": r"$\leftrightarrow$",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
 }
+_COMMANDS = {BEST: r"\textbf", SECOND: r"\underline"}
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
 _NUMBER = r"[+-]?\d+(?:\.\d+)?%?"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:/(?:{_NUMBER}|\N{{EN DASH}}))?")
@@ -39,7 +41,7 @@ def to_csv(table: PaperTable) -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([map(_no_formula, row) for row in (table.columns, *table.rows)])
+    writer.writerows([map(_no_formula, row) for row in (table.columns, *table.all_rows)])
     return text.getvalue()
 
 
@@ -54,30 +56,37 @@ def to_markdown(table: PaperTable) -> str:
         |---|---|
         | \<b\>\|x | 50.00% |
     """
-    lines = [_markdown_row(table.columns), "|" + "---|" * len(table.columns), *map(_markdown_row, table.rows)]
-    note = f"\n{_markdown(table.note)}\n" if table.note else ""
-    return f"**{_markdown(table.title)}**\n\n" + "\n".join(lines) + f"\n{note}"
+    lines = [_markdown_row(table.columns), "|" + "---|" * len(table.columns), *map(_markdown_row, table.all_rows)]
+    note = "".join(f"\n{_markdown(text)}\n" for text in (table.note, table.source) if text)
+    return f"**{_markdown(table.whole_title)}**\n\n" + "\n".join(lines) + f"\n{note}"
 
 
 def to_latex(table: PaperTable) -> str:
-    r"""A LaTeX `table` with a `tabular` of the package booktabs.
+    r"""A LaTeX `table` with a `tabular` of the package booktabs; the best values are bold, the second best underlined.
 
     Examples:
-        >>> "50.00\\%" in to_latex(PaperTable("t", "T", ("Model", "Overall"), (("a_b", "50.00%"),)))
-        True
+        >>> rows = (("a_b", "50.00%"), ("c", "40.00%"))
+        >>> latex = to_latex(PaperTable("t", "T", ("Model", "Overall"), rows))
+        >>> r"a\_b & \textbf{50.00\%} \\" in latex, r"\underline{40.00\%}" in latex
+        (True, True)
     """
-    rows = [f"    {_latex_row(row)}" for row in table.rows]
-    note = f" {_latex(table.note)}" if table.note else ""
+    marks = ranks(table)
+    rows = [_latex_cells(table, place, marks) for place in range(len(table.all_rows))]
+    own, published = rows[: len(table.rows)], rows[len(table.rows) :]
+    notes = "".join(f" {_latex(text)}" for text in (table.note, table.source) if text)
+    scores = len(table.columns) - table.labels
+    across = f"{'c' * (scores - table.published_columns)}|{'c' * table.published_columns}"
     return "\n".join(
         [
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{_latex(table.title)}.{note}}}",
-            rf"  \begin{{tabular}}{{{'l' * table.labels}{'c' * (len(table.columns) - table.labels)}}}",
+            rf"  \caption{{{_latex(table.whole_title)}.{notes}}}",
+            rf"  \begin{{tabular}}{{{'l' * table.labels}{across if table.published_columns else 'c' * scores}}}",
             r"    \toprule",
-            f"    {_latex_row(table.columns)}",
+            rf"    {' & '.join(map(_latex, table.columns))} \\",
             r"    \midrule",
-            *rows,
+            *own,
+            *([r"    \midrule", *published] if published else []),
             r"    \bottomrule",
             r"  \end{tabular}",
             r"\end{table}",
@@ -111,5 +120,13 @@ def _latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
 
 
-def _latex_row(cells: tuple[str, ...]) -> str:
-    return rf"{' & '.join(map(_latex, cells))} \\"
+def _latex_cells(table: PaperTable, row: int, marks: Mapping[tuple[int, int, int], str]) -> str:
+    cells = []
+    for column, cell in enumerate(table.all_rows[row]):
+        parts = cell.split("/") if column >= table.labels else [cell]
+        cells.append("/".join(_marked(part, marks.get((row, column, place))) for place, part in enumerate(parts)))
+    return rf"    {' & '.join(cells)} \\"
+
+
+def _marked(text: str, mark: str | None) -> str:
+    return rf"{_COMMANDS[mark]}{{{_latex(text)}}}" if mark else _latex(text)

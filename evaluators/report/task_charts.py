@@ -1,50 +1,64 @@
 """Which charts the results of a task give."""
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
 from eyechart.evaluators.report.calibration_charts import reliability, risk_coverage
-from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, readable
+from eyechart.evaluators.report.charts import WHISKERS, Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
+from eyechart.evaluators.report.pair_charts import convergence, pair_correlations, pair_shares
 from eyechart.evaluators.report.quality import quality_scatter
-from eyechart.evaluators.report.scores import Scored, group_values, interval, number
+from eyechart.evaluators.report.scores import Scored, group_values, interval, level_of, number, parts_at, times
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
-from eyechart.metrics.scores import DIMENSIONS, PAIRS, QUALITY, headline, spec, specs_of
-
-_BOUND = "upper bound"
-_LIMIT = "limit of the scores"
+from eyechart.evaluators.tasks.q_bench import DATABASES
+from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.scores import DIMENSIONS, QUALITY, headline, spec
 
 
 def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
-    """All charts that the results of some runs give.
+    """All charts that the results of some runs give, in the order of the runs' tasks."""
+    for key in merged_keys(runs):
+        yield from charts_of(key, runs)
+
+
+def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
+    """All charts that the results of a task give, those that the page folds last.
 
     Args:
-        runs: To be compared side by side; a task that only some have is drawn for these.
+        key: The task.
+        runs: To be compared side by side; those without the task are left out.
     """
-    for key in merged_keys(runs):
-        scored = [(run.label, run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
-        for make in _MAKERS:
-            chart = make(key, scored) if scored else None
-            if chart is not None and finite(chart.series):
-                yield readable(chart)
-        for place, run in enumerate(runs):
-            scatter = quality_scatter(run, key, place if len(runs) > 1 else None)
-            if scatter is not None:
-                yield scatter
+    scored = [(run.label, _with_databases(run, key)) for run in runs if key in run.tasks and run.tasks[key].scores]
+    if not scored:
+        return
+    charts = [chart for make in _MAKERS if (chart := make(key, scored)) is not None and finite(chart.series)]
+    yield from (readable(chart) for chart in sorted(charts, key=lambda chart: chart.is_extra))
+    for place, run in enumerate(runs):
+        scatter = quality_scatter(run, key, place if len(runs) > 1 else None)
+        if scatter is not None:
+            yield scatter
+
+
+def accuracy_by_group(key: TaskKey, scored: Scored) -> Chart | None:
+    """Accuracy of all items and of each group, against its chance level."""
+    if "accuracy" not in (scored[0][1].scores or {}):
+        return None
+    # Whether a reply was explicit is nothing about the question.
+    groups = {name: values for name, values in group_values(scored).items() if name != "response"}
+    return _dots(key, "accuracy", "accuracy by group", groups, spec("accuracy"), scored)
 
 
 def accuracy_above_chance(key: TaskKey, scored: Scored) -> Chart | None:
     """Accuracy minus chance level by each group, in percentage points: Q-Bench, Fig. 9."""
     groups = group_values(scored)
-    # Whether a reply was explicit is nothing about the question.
     found = [(group, value) for group, values in groups.items() for value in values if group != "response"]
-    if not found or "accuracy" not in (scored[0][1].scores or {}):
+    if len(found) < 3 or "accuracy" not in (scored[0][1].scores or {}):
         return None
 
     def above(result: TaskResult, path: tuple[str, str]) -> float:
@@ -65,20 +79,10 @@ def accuracy_above_chance(key: TaskKey, scored: Scored) -> Chart | None:
 def headline_by_group(key: TaskKey, scored: Scored) -> Chart | None:
     """The headline by each group, for a task of one's own that has no other chart of it."""
     score = scored[0][1].headline_spec()
-    found = [(group, value) for group, values in group_values(scored).items() for value in values]
-    if known_task(key.task) is not None or score is None or score.key == "accuracy" or not found:
+    groups = group_values(scored)
+    if known_task(key.task) is not None or score is None or score.key == "accuracy" or not groups:
         return None
-    paths = [(f"by_{group}", value, *score.key.split(".")) for group, value in found]
-    series = [Series(label, tuple(number(result.scores, *path) for path in paths)) for label, result in scored]
-    return Chart(
-        key=key.file_name("groups"),
-        kind="bars",
-        title=f"{key.title}: {score.label} by group",
-        labels=tuple(value for _, value in found),
-        series=tuple(series),
-        unit=score.label,
-        limits=(score.low, score.high),
-    )
+    return _dots(key, "groups", f"{score.label} by group", groups, score, scored)
 
 
 def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
@@ -99,26 +103,33 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
     ]
     return Chart(
         key=key.file_name("dimensions"),
-        kind="bars",
-        title=f"{key.title}: dimensions of descriptions",
+        kind="dots",
+        title="dimensions of descriptions",
         labels=tuple(names),
         series=tuple(series),
         unit=f"mean score, {score.low:g} to {score.high:g}",
-        note=f"{figure}Judged by {', '.join(judges)}. Whiskers are 95 % intervals.",
+        note=f"{figure}Judged by {', '.join(judges)}. {WHISKERS}",
         limits=(score.low, score.high),
     )
 
 
-def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
-    """The headline on each database: as Q-Bench, Fig. 14, which has the mean of SRCC and PLCC."""
+def correlation_by_database(key: TaskKey, scored: Scored) -> Chart | None:
+    """The headline on each database and on average."""
     if key.dataset != AVERAGE:
         return None
-    names, score = group_values(scored).get("database", []), headline(QUALITY)
+    return _dots(key, "databases", "SRCC by database", _databases(scored), headline(QUALITY), scored)
+
+
+def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
+    """The headline on each database: as Q-Bench, Fig. 14, which has the mean of SRCC and PLCC."""
+    names, score = _databases(scored).get("database", []), headline(QUALITY)
+    if key.dataset != AVERAGE or len(names) < 3:
+        return None
     paths = [("by_database", name, score.key) for name in names]
     return _radar(
         key,
         "over databases",
-        names,
+        [DATABASES.get(name, name) for name in names],
         [Series(label, tuple(number(result.scores, *path) for path in paths)) for label, result in scored],
         score.label,
         "no correlation",
@@ -127,11 +138,27 @@ def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
     )
 
 
+def circular_by_ability(key: TaskKey, scored: Scored) -> Chart | None:
+    """CircularEval accuracy of all questions and of each ability, against its chance level."""
+    if known_task(key.task) is None or "circular_accuracy" not in (scored[0][1].scores or {}):
+        return None
+    groups = group_values(scored)
+    name = "l2_category" if "l2_category" in groups else "category"
+    return _dots(
+        key,
+        "abilities",
+        "CircularEval by ability",
+        {name: groups[name]} if name in groups else {},
+        spec("circular_accuracy"),
+        scored,
+    )
+
+
 def second_level_abilities(key: TaskKey, scored: Scored) -> Chart | None:
     """CircularEval accuracy of each L-2 ability: MMBench, Tables 3 and 8."""
     there = group_values(scored).get("l2_category", [])
     names = [name for name in L2_CODES if name in there]
-    if not names:
+    if len(names) < 3:
         return None
     paths = [("by_l2_category", name, "circular_accuracy") for name in names]
     series = [Series(label, tuple(100 * number(result.scores, *path) for path in paths)) for label, result in scored]
@@ -155,7 +182,7 @@ def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
     return Chart(
         key=key.file_name("self_awareness"),
         kind="bars",
-        title=f"{key.title}: self-awareness",
+        title="self-awareness",
         labels=(*names, "total"),
         series=tuple(series),
         unit="share of questions, in %",
@@ -163,75 +190,78 @@ def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
     )
 
 
-def pair_scores(key: TaskKey, scored: Scored) -> Chart | None:
-    """Accuracy, consistency and which place is preferred, and correlation: 2AFC, Table II and Sec. III-B."""
-    if "consistency" not in (scored[0][1].scores or {}):
-        return None
-    specs = [*(one for one in specs_of(PAIRS) if one.counts == ("n_pairs",)), spec("plcc_fitted", PAIRS)]
-    series = [
-        Series(
-            label,
-            tuple(number(result.scores, one.key) for one in specs),
-            tuple(interval(result.scores, one.interval or "") for one in specs),
-        )
-        for label, result in scored
-    ]
-    values = finite(series)
-    return Chart(
-        key=key.file_name("measures"),
-        kind="bars",
-        title=f"{key.title}: accuracy, consistency, position bias, correlation",
-        labels=tuple(one.label for one in specs),
-        series=tuple(series),
-        unit="share of pairs, or correlation",
-        note="Without position bias, the first and the second image are preferred equally often. Whiskers are 95 % "
-        "intervals, where there are any.",
-        limits=(min([0.0, *values]) * 1.1, 1),
-    )
-
-
-def convergence(key: TaskKey, scored: Scored) -> Chart | None:
-    """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 3."""
-    curves = [
-        (label, result.diagnostics["convergence"]) for label, result in scored if "convergence" in result.diagnostics
-    ]
-    if not curves:
-        return None
-    measure = "plcc_fitted" if _is_defined(curves, "plcc_fitted") else "srcc"
-    rounds = max((curve["curve"] for _, curve in curves), key=len)
-    series = [Series(label, _along(curve["curve"], measure, len(rounds))) for label, curve in curves]
-    for name, values in (
-        (_BOUND, lambda curve: _along(curve["upper_bound"], measure, len(rounds))),
-        (_LIMIT, lambda curve: (number(curve.get("limit"), measure),) * len(rounds)),
-    ):
-        series += _bounds(name, [(label, values(curve)) for label, curve in curves])
-    return Chart(
-        key=key.file_name("convergence"),
-        kind="lines",
-        title=f"{key.title}: convergence",
-        labels=tuple(f"{point.get('rounds')}" for point in rounds),
-        series=tuple(series),
-        unit="correlation \N{GREEK SMALL LETTER RHO} (PLCC after the fit)" if measure == "plcc_fitted" else "SRCC",
-        note="As 2AFC, Fig. 3. The upper bound is what the same pairs would give if all were answered as people rated "
-        "them.",
-        label_axis="rounds",
-    )
-
-
 _MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
-    accuracy_above_chance,
+    accuracy_by_group,
     headline_by_group,
     description_dimensions,
+    correlation_by_database,
+    circular_by_ability,
+    right_answers_and_refusals,
+    pair_shares,
+    pair_correlations,
+    accuracy_above_chance,
     over_databases,
     second_level_abilities,
     choice_distribution,
     agreement_with_people,
-    right_answers_and_refusals,
-    pair_scores,
     convergence,
     reliability,
     risk_coverage,
 )
+
+
+def _dots(
+    key: TaskKey, what: str, title: str, groups: Mapping[str, Sequence[str]], score: ScoreSpec, scored: Scored
+) -> Chart:
+    """A score of all items, then of each value of some groups, with intervals and chance levels."""
+    paths: list[tuple[str, ...]] = [
+        (),
+        *((f"by_{group}", value) for group, values in groups.items() for value in values),
+    ]
+    labels = [
+        "average" if key.dataset == AVERAGE else "all items",
+        *(DATABASES.get(value, value) for values in groups.values() for value in values),
+    ]
+    factor = 100 if score.unit is Unit.FRACTION else 1
+    name = score.key.split(".")
+    series = [
+        Series(
+            label,
+            tuple(factor * number(result.scores, *path, *name) for path in paths),
+            tuple(times(factor, interval(result.scores, *path, *(score.interval or "").split("."))) for path in paths),
+        )
+        for label, result in scored
+    ]
+    of_parts = [parts_at(scored, path) for path in paths]
+    levels = [level_of(score.chance_level(part), factor) for part in of_parts]
+    starts = itertools.accumulate((len(values) for values in groups.values()), initial=1)
+    is_percentage = score.unit in (Unit.FRACTION, Unit.PERCENT)
+    return Chart(
+        key=key.file_name(what),
+        kind="dots",
+        title=title,
+        labels=tuple(labels),
+        series=tuple(series),
+        unit=f"{score.label}, in %" if is_percentage else score.label,
+        note=WHISKERS,
+        limits=(max(0, factor * score.low), factor * score.high),
+        chance=tuple(levels) if any(map(math.isfinite, levels)) else (),
+        breaks=tuple(starts)[:-1],
+    )
+
+
+def _with_databases(run: Run, key: TaskKey) -> TaskResult:
+    """A result; an average with the whole scores of its databases, which have the intervals that it lacks."""
+    result = run.tasks[key]
+    if key.dataset != AVERAGE or not isinstance(parts := (result.scores or {}).get("by_database"), Mapping):
+        return result
+    own = {name: run.tasks.get(key._replace(dataset=name)) for name in parts}
+    whole = {name: part if (found := own[name]) is None else found.scores or part for name, part in parts.items()}
+    return result.model_copy(update={"scores": {**(result.scores or {}), "by_database": whole}})
+
+
+def _databases(scored: Scored) -> dict[str, list[str]]:
+    return {name: values for name, values in group_values(scored).items() if name == "database"}
 
 
 def _radar(
@@ -244,34 +274,16 @@ def _radar(
     limits: tuple[float, float] | None = None,
     figure: str = "",
 ) -> Chart:
-    """A radar chart, or bars where there are too few axes; `zero` is what a value of 0 means, `figure` the paper's."""
+    """A radar chart, as papers have them; `zero` is what a value of 0 means, `figure` the paper's."""
     place = "bold ring" if any(value < 0 for value in finite(series)) else "centre"
-    zero_note = f"The {place} is {zero}." if len(labels) > 2 else f"0 is {zero}."
     return Chart(
         key=key.file_name(what),
-        kind="radar" if len(labels) > 2 else "bars",
-        title=f"{key.title}: {what}",
+        kind="radar",
+        title=what,
         labels=tuple(labels),
         series=tuple(series),
         unit=unit,
-        note=f"{figure} {zero_note}".strip(),
+        note=f"{figure} The {place} is {zero}.".strip(),
         limits=limits,
+        is_extra=True,
     )
-
-
-def _is_defined(curves: list[tuple[str, dict[str, Any]]], measure: str) -> bool:
-    return any(not math.isnan(number(point, measure)) for _, curve in curves for point in curve["curve"])
-
-
-def _along(points: Sequence[dict[str, Any]], measure: str, length: int) -> tuple[float, ...]:
-    values = [number(point, measure) for point in points[:length]]
-    return tuple(values + [math.nan] * (length - len(values)))
-
-
-def _bounds(name: str, by_run: list[tuple[str, tuple[float, ...]]]) -> list[Series]:
-    """A bound of each run, or one for all where it is the same."""
-    defined = [(label, values) for label, values in by_run if any(map(math.isfinite, values))]
-    # nan is unequal to itself, and its text is not.
-    if len({repr(values) for _, values in defined}) == 1:
-        return [Series(name, defined[0][1], is_bound=True)]
-    return [Series(f"{label}: {name}", values, is_bound=True) for label, values in defined]

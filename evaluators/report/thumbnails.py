@@ -15,6 +15,11 @@ from eyechart.evaluators.tasks import get_task, known_task
 
 _LARGEST_SIDE = 112
 _QUALITY = 60
+BUDGET = 1_200_000
+"""Letters of all thumbnails, so that a page of 10,000 samples stays below 5 MB."""
+
+
+NO_ROOM = -1
 
 
 @dataclass
@@ -23,6 +28,10 @@ class Album:
 
     uris: list[str] = field(default_factory=list)
     """`data:` addresses, in order of first use."""
+    room: int = 0
+    """Letters that may still be added."""
+    left_out: int = 0
+    """Images for which there was no room."""
     _places: dict[str, int] = field(default_factory=dict)
 
     def add(self, encoded: Mapping[str, Any]) -> int | None:
@@ -46,6 +55,7 @@ class Album:
             image.save(buffer, format="WEBP", quality=_QUALITY, method=0)
             self._places[key] = len(self.uris)
             self.uris.append(f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}")
+            self.room -= len(self.uris[-1])
         return self._places[key]
 
 
@@ -61,7 +71,8 @@ def add_images(
         ids: The items' ids.
 
     Returns:
-        The places of each item's images, None for one that cannot be read; and why there are none, "" if there are.
+        The places of each item's images, None for one that cannot be read, `NO_ROOM` for one that had no room; and why
+        there are none, "" if there are.
     """
     from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
 
@@ -78,10 +89,19 @@ def add_images(
         wanted = set(ids)
         places = [place for place, id in enumerate(dataset["id"]) if id in wanted]
         rows = undecoded_rows(dataset.select(places))
-        return {row["id"]: [album.add(image.read()) for image in _images(row)] for row in rows}, ""
+        of_id = {row["id"]: row for row in rows}
+        # In the order of the samples, as the album may become full.
+        return {id: [_added(album, image) for image in _images(of_id[id])] for id in ids if id in of_id}, ""
     # A file that changed since, or a data set of another version: whatever it is, the report is made without pictures.
     except Exception as error:
         return {}, f"the data cannot be read again: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+
+
+def _added(album: Album, image: Any) -> int | None:
+    if album.room <= 0:
+        album.left_out += 1
+        return NO_ROOM
+    return album.add(image.read())
 
 
 def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:

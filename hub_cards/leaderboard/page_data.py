@@ -6,6 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from eyechart.evaluators.published import PublishedTable, published_tables
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import interval_notes
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -15,7 +16,7 @@ from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.overview import overview
 from eyechart.hub_cards.leaderboard.page_rows import chance_level, facets, score_of, without_blanks
 from eyechart.hub_cards.leaderboard.paired import paired_tests
-from eyechart.hub_cards.leaderboard.published_tables import PaperTable, paper_tables, reference_rows
+from eyechart.hub_cards.leaderboard.published_tables import reference_rows
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.scores import INTERVALS
 
@@ -65,7 +66,7 @@ def _json(value: Any) -> str:
 
 
 def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
-    tables = [table for table in paper_tables() if board.name in (table.board, *table.parts)]
+    tables = [table for table in published_tables().values() if board.name in (table.board, *table.parts)]
     comparable = [table for table in tables if not table.set_apart]
     return {
         **{name: getattr(board, name) for name in ("name", "benchmark", "title", "about", "split", "note", "judged")},
@@ -138,11 +139,11 @@ def _interval_note(row: BoardRow) -> str | None:
     return next(iter(interval_notes([("", {**scores, INTERVALS: about})])), None)
 
 
-def _source(table: PaperTable) -> dict[str, Any]:
+def _source(table: PublishedTable) -> dict[str, Any]:
     return {"table": table.table, "title": table.title, "paper": table.paper, "url": table.url, "notes": table.notes}
 
 
-def _set_apart(table: PaperTable) -> dict[str, Any]:
+def _set_apart(table: PublishedTable) -> dict[str, Any]:
     return {
         **_source(table),
         "why": table.set_apart,

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from statistics import mode
 from typing import Any
 
+from eyechart.evaluators.published import published_tables
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow, made_of
-from eyechart.hub_cards.leaderboard.published_tables import paper_tables, reference_rows
+from eyechart.hub_cards.leaderboard.published_tables import reference_rows
 from eyechart.metrics.score_spec import value_at
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
@@ -40,7 +41,11 @@ def chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
         return round(mode(known), 6)
     if isinstance(board.main.score.chance, float):
         return board.main.score.chance
-    tables = [table for table in paper_tables() if not table.set_apart and board.name in (table.board, *table.parts)]
+    tables = [
+        table
+        for table in published_tables().values()
+        if not table.set_apart and board.name in (table.board, *table.parts)
+    ]
     published = [row for table in tables for row in reference_rows(table, board.name, board.columns)]
     guesses = [row["values"][0] for row in published if row["model"].lower() == "random guess"]
     return next((value for value in guesses if value is not None), None)

@@ -61,9 +61,11 @@ def test_it_opens_with_scores_figures_and_samples(opened, report, screenshot):
     driver = opened(1200, 900)
     first, *_ = json.loads(report.with_name("results.json").read_text())["tasks"]
     value, (low, high) = (first["scores"][name] for name in ("accuracy", "accuracy_ci95"))
-    row = driver.find_element(By.CSS_SELECTOR, "#summary tbody tr:nth-child(2)").text
-    assert row.startswith(f"accuracy {100 * value:.2f} % {100 * low:.2f} to {100 * high:.2f}")
-    figures = driver.find_elements(By.CSS_SELECTOR, "#figures figure[data-chart] svg")
+    card = driver.find_element(By.CSS_SELECTOR, ".card .score.first")
+    assert f"{100 * value:.2f} %" in card.text and f"{100 * low:.2f} to {100 * high:.2f} %" in card.text
+    marks = [card.find_element(By.CSS_SELECTOR, f".strip .{name}").rect for name in ("chance", "between", "dot")]
+    assert marks[0]["x"] < marks[1]["x"] < marks[2]["x"] < marks[1]["x"] + marks[1]["width"]
+    figures = driver.find_elements(By.CSS_SELECTOR, ".task-body > .figures figure[data-chart] svg")
     assert figures and all(figure.size["height"] > 100 for figure in figures)
     assert len(shown(driver)) == PAGE
     pictures = driver.find_elements(By.CSS_SELECTOR, "#samples-table img")
@@ -73,6 +75,35 @@ def test_it_opens_with_scores_figures_and_samples(opened, report, screenshot):
     screenshot(driver, "top")
     driver.execute_script("document.getElementById('samples').scrollIntoView({behavior: 'instant'})")
     screenshot(driver, "samples")
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_texts_of_figures_are_12_pixels_high(opened, width):
+    driver = opened(width, 900)
+    driver.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    sizes = driver.execute_script(
+        "return Array.from(document.querySelectorAll('figure svg')).flatMap((svg) => "
+        "Array.from(svg.querySelectorAll('text')).map((text) => parseFloat(getComputedStyle(text).fontSize) * "
+        "svg.getBoundingClientRect().width / svg.viewBox.baseVal.width))"
+    )
+    assert len(sizes) > 50 and min(sizes) >= 12
+
+
+def test_a_paper_s_table_is_open_beside_its_figure_and_closed_below_it(opened):
+    table = "details[data-table$=table_7]"
+    driver = opened(1200, 900)
+    open_one = driver.find_element(By.CSS_SELECTOR, table)
+    figure = driver.find_element(By.CSS_SELECTOR, ".task-body figure")
+    assert open_one.get_attribute("open") and open_one.rect["x"] > figure.rect["x"] + figure.rect["width"]
+    assert len(open_one.find_elements(By.CSS_SELECTOR, "tbody.published tr")) == 15
+    assert not opened(390, 800).find_element(By.CSS_SELECTOR, table).get_attribute("open")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing(opened, axe, dark):
+    driver = opened(1200, 900, dark=dark)
+    driver.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    assert axe(driver) == []
 
 
 def test_nothing_is_asked_of_any_network(opened, report):
@@ -105,7 +136,7 @@ def test_tasks_and_words_narrow_the_samples(opened):
     tasks.select_by_index(3)
     expected = [sample["id"] for sample in samples if sample["task"] == 2]
     assert [row.get_attribute("data-id") for row in shown(driver)] == expected[:PAGE]
-    assert all("q_bench/description" in row.text for row in shown(driver))
+    assert all("A2 Description" in row.text for row in shown(driver))
     marked = [sample["id"] for sample in samples if "completeness" in sample.get("judge_scores", ())]
     assert [row.get_attribute("data-id") for row in shown(driver) if "completeness" in row.text] == [
         name for name in expected[:PAGE] if name in marked
@@ -113,7 +144,7 @@ def test_tasks_and_words_narrow_the_samples(opened):
     assert len(marked) > PAGE
     assert by_id(driver, "samples-status").text == f"{len(expected)} of {len(samples)} samples"
     tasks.select_by_index(1)
-    assert all("q_bench/perception" in row.text for row in shown(driver))
+    assert all("A1 Perception" in row.text for row in shown(driver))
     word = samples[0]["id"]
     tasks.select_by_index(0)
     by_id(driver, "samples-search").send_keys(word)
@@ -163,23 +194,35 @@ def test_it_is_printed_with_the_papers_tables_and_without_all_settings(opened):
     )
     pdf = b64decode(driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})["data"])
     assert 3 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 8
-    tables = driver.find_elements(By.CSS_SELECTOR, "#tables details")
+    tables = driver.find_elements(By.CSS_SELECTOR, "details.papers-table")
     printed = driver.execute_script("return window.printed")
-    assert tables and printed.count("tables") == len(tables) and "settings" not in printed
-    assert not any(table.get_attribute("open") for table in tables)
+    assert tables and sum(part.startswith("paper-") for part in printed) >= len(tables) and "settings" not in printed
+    assert not all(table.get_attribute("open") for table in tables)
 
 
 def test_what_is_for_the_screen_is_not_on_paper(opened):
     driver = opened(1200, 900)
+    before = driver.find_elements(By.CSS_SELECTOR, ".papers-table[open]")
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     driver.execute_script("dispatchEvent(new Event('beforeprint'))")
     visible = {
         name: [found.is_displayed() for found in driver.find_elements(By.CSS_SELECTOR, name)]
-        for name in ("#tables table", "#left-out details", "#settings table", "#samples-controls", "nav", ".paper")
+        for name in (
+            ".papers-table table",
+            "#left-out details",
+            "#settings table",
+            "#samples-controls",
+            "nav",
+            ".paper",
+        )
     }
-    assert {name for name, found in visible.items() if any(found)} == {"#tables table", "#left-out details", ".paper"}
-    assert all(visible["#tables table"]) and all(visible["#left-out details"])
+    assert {name for name, found in visible.items() if any(found)} == {
+        ".papers-table table",
+        "#left-out details",
+        ".paper",
+    }
+    assert all(visible[".papers-table table"]) and all(visible["#left-out details"])
     driver.execute_script("document.querySelector('#settings details').open = true")
     assert driver.find_element(By.CSS_SELECTOR, "#settings table").is_displayed()
     driver.execute_script("dispatchEvent(new Event('afterprint'))")
-    assert driver.find_elements(By.CSS_SELECTOR, "#tables details[open]") == []
+    assert len(driver.find_elements(By.CSS_SELECTOR, ".papers-table[open]")) == len(before)

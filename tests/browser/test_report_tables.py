@@ -33,8 +33,8 @@ def report(tmp_path_factory):
 def test_wide_tables_scroll_and_their_texts_are_whole(report, browser, screenshot, width, dark):
     driver = browser(width, 900, dark=dark)
     driver.get(report.as_uri())
-    driver.execute_script("document.querySelectorAll('#tables details').forEach(part => part.open = true)")
-    tables = driver.find_elements(By.CSS_SELECTOR, "#tables table")
+    driver.execute_script("document.querySelectorAll('.papers-table').forEach(part => part.open = true)")
+    tables = driver.find_elements(By.CSS_SELECTOR, ".papers-table table")
     assert len(tables) == 4
     line = tables[0].find_element(By.CSS_SELECTOR, "tbody td").size["height"]
     for table in tables:
@@ -51,5 +51,5 @@ def test_they_fit_on_paper(report, browser):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     driver.get(report.as_uri())
     driver.execute_script("dispatchEvent(new Event('beforeprint'))")
-    tables = driver.find_elements(By.CSS_SELECTOR, "#tables table")
+    tables = driver.find_elements(By.CSS_SELECTOR, ".papers-table table")
     assert all(table.is_displayed() and table.rect["x"] + table.rect["width"] <= 717 for table in tables)

@@ -1,4 +1,4 @@
-"""The numbers that cards quote from papers are those of the leaderboard's baselines, typed in a second time."""
+"""The numbers that cards quote from papers are those of the papers' tables, typed in a second time."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 import eyechart.metrics
 from eyechart.metrics import space
 
-BASELINES = Path(__file__).parents[2] / "hub_cards" / "leaderboard" / "baselines"
+BASELINES = Path(__file__).parents[2] / "evaluators" / "published" / "tables"
 # MMBench's Table 4 belongs to no board.
 NAMES = [name for name in eyechart.metrics.list_metrics() if name != "judge_answer"]
 

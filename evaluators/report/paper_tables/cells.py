@@ -5,12 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from eyechart.evaluators.report.names import data_title
+from eyechart.evaluators.report.paper_tables.published import are_comparable, published_rows, published_table, source_of
 from eyechart.evaluators.report.scores import number
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scores import SCORES
 
 UNDEFINED = "\N{EN DASH}"
 """Stands where there is no score."""
+DELTA = "\N{GREEK CAPITAL LETTER DELTA}"
+"""The row of differences."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,30 @@ class PaperTable:
     note: str = ""
     labels: int = 1
     """How many of the first columns hold texts."""
+    published: tuple[tuple[str, ...], ...] = ()
+    """The paper's rows, in the same columns."""
+    published_columns: int = 0
+    """Where models stand across: how many of the last columns are the paper's."""
+    across: int = 0
+    """Where models stand across: how many columns each has; 0 where they stand down."""
+    source: str = ""
+    """Where the paper's rows or columns are from; "" where there are none."""
+    is_comparable: bool = False
+    """Whether the paper's scores may be ranked with the runs'."""
+    unranked: tuple[int, ...] = ()
+    """Columns of which neither end is better."""
+    key_of_task: TaskKey | None = None
+    """What it is of; for tables of several databases, their average."""
+
+    @property
+    def whole_title(self) -> str:
+        """The title with the data."""
+        return f"{self.title} ({data_title(self.key_of_task)})" if self.key_of_task else self.title
+
+    @property
+    def all_rows(self) -> tuple[tuple[str, ...], ...]:
+        """The runs' rows, then the paper's."""
+        return (*self.rows, *self.published)
 
 
 Results = list[tuple[str, TaskResult]]
@@ -44,6 +73,11 @@ class Column:
     digits: int
     is_percent: bool = False
     """Whether the score is a fraction, shown in percent."""
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether one end of the score is better."""
+        return any(one.key.split(".")[-1] == self.path[-1] and one.higher_is_better for one in SCORES)
 
     def cell(self, scores: Mapping[str, Any] | None) -> str:
         """The score as text."""
@@ -82,7 +116,31 @@ def score_table(
 ) -> PaperTable:
     """Models down, scores across."""
     rows = [(label, *(column.cell(result.scores) for column in columns)) for label, result in results]
-    return table(key, number_of, title, (corner, *(column.head for column in columns)), rows, note)
+    found = table(key, number_of, title, (corner, *(column.head for column in columns)), rows, note)
+    unranked = tuple(place for place, column in enumerate(columns, start=1) if not column.is_ranked)
+    digits = [(column.digits, column.is_percent) for column in columns]
+    return with_published(replace(found, unranked=unranked), key, number_of, results, digits)
+
+
+def with_published(
+    found: PaperTable, key: TaskKey, number_of: str, results: Results, columns: Sequence[tuple[int, bool]]
+) -> PaperTable:
+    """A table with the paper's rows, where its table of that number has the same columns.
+
+    Args:
+        found: The runs' rows.
+        key: The task.
+        number_of: Such as "table_2".
+        results: The runs' results.
+        columns: Decimals of each column of scores, and whether it is in percent.
+    """
+    printed = published_table(key, number_of)
+    rows = () if printed is None else published_rows(printed, columns, found.labels)
+    if printed is None or not rows:
+        return found
+    return replace(
+        found, published=rows, source=source_of(printed, key), is_comparable=are_comparable(key, printed, results)
+    )
 
 
 def choice_table(
@@ -106,8 +164,8 @@ def table(
     note: str = "",
     labels: int = 1,
 ) -> PaperTable:
-    """A table of one task, its title and file name with what tells the task's tables apart."""
-    return PaperTable(key.file_name(number_of), f"{title} ({key.title})", tuple(columns), tuple(rows), note, labels)
+    """A table of one task, its file name with what tells the task's tables apart."""
+    return PaperTable(key.file_name(number_of), title, tuple(columns), tuple(rows), note, labels, key_of_task=key)
 
 
 def parts(scores: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:

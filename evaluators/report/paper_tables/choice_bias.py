@@ -1,6 +1,7 @@
 """Two tables of any multiple choice: what the images add, and whether answers follow the position of an option."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from eyechart.evaluators.protocols.choice.blind import GAIN
@@ -33,7 +34,8 @@ def gains(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     score = _LABELS.get(str(found[0][1].get("score")), "score")
     title = f"Multimodal gain and leak, as MMStar, Sec. 4.3: {score}"
     note = "Gain: the score less that without images. Leak: the score without images less chance."
-    yield table(key, "gain", title, ("Model", "Blind run", *heads, "Chance"), rows, note, labels=2)
+    made = table(key, "gain", title, ("Model", "Blind run", *heads, "Chance"), rows, note, labels=2)
+    yield replace(made, unranked=tuple(range(len(made.columns))))
 
 
 def positions(key: TaskKey, results: Results) -> Iterator[PaperTable]:
@@ -54,7 +56,8 @@ def positions(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         "Recall: right answers where the right option stood at that position. Spread: its standard deviation over "
         "positions, among questions with the same number of options; up to the spread by chance it says nothing."
     )
-    yield table(key, "positions", "Position bias", ("Model", *columns), rows, note)
+    made = table(key, "positions", "Position bias", ("Model", *columns), rows, note)
+    yield replace(made, unranked=tuple(range(len(made.columns))))
 
 
 def _ends(scores: Mapping[str, Any], name: str) -> str:

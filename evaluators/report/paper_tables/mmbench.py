@@ -8,6 +8,7 @@ from itertools import groupby
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, L2_CODES
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES
 from eyechart.evaluators.report.paper_tables.cells import (
+    DELTA,
     PaperTable,
     Results,
     decimal,
@@ -19,6 +20,7 @@ from eyechart.evaluators.report.paper_tables.cells import (
     table,
 )
 from eyechart.evaluators.report.paper_tables.mmbench_appendix import blind_runs, is_blind
+from eyechart.evaluators.report.paper_tables.published import are_comparable, published_table, source_of
 from eyechart.evaluators.report.scores import number
 from eyechart.evaluators.results.finished_runs import TaskKey
 
@@ -65,9 +67,24 @@ def _both_evals(key: TaskKey, results: Results) -> PaperTable:
         formatted(100 * (number(r.scores, "circular_accuracy") - number(r.scores, "vanilla_accuracy")), 1, "%")
         for _, r in results
     ]
-    rows.append(("\N{GREEK CAPITAL LETTER DELTA}", *differences))
+    rows.append((DELTA, *differences))
     columns = ("Eval \\ VLM", *(label for label, _ in results))
-    return table(key, "table_2", "MMBench, Table 2: CircularEval and VanillaEval", columns, rows)
+    title = "MMBench, Table 2: CircularEval and VanillaEval"
+    printed = published_table(key, "table_2")
+    if printed is None:
+        return replace(table(key, "table_2", title, columns, rows), across=1)
+    values = [[math.nan if value is None else value for value in row.values] for row in printed.rows]
+    across = zip(*((vanilla, circular, circular - vanilla) for vanilla, circular in values), strict=True)
+    rows = [(*row, *(formatted(value, 1, "%") for value in more)) for row, more in zip(rows, across, strict=True)]
+    columns = (*columns, *(row.model for row in printed.rows))
+    found = table(key, "table_2", title, columns, rows)
+    return replace(
+        found,
+        across=1,
+        published_columns=len(values),
+        source=source_of(printed, key),
+        is_comparable=are_comparable(key, printed, results),
+    )
 
 
 def _grades(key: TaskKey, results: Results) -> PaperTable:
@@ -80,7 +97,8 @@ def _grades(key: TaskKey, results: Results) -> PaperTable:
     judges = ", ".join(dict.fromkeys(str(of_run.get("judge")) for of_run in scores))
     note = f"Of the open questions of this task; the paper has those of three other data sets. Graded by {judges}."
     title = "MMBench, Table 4: grades of open answers and exact matching"
-    return table(key, "table_4", title, ("Model", *(label for label, _ in results)), rows, note)
+    found = table(key, "table_4", title, ("Model", *(label for label, _ in results)), rows, note)
+    return replace(found, across=1)
 
 
 def _l2_abilities(key: TaskKey, results: Results) -> PaperTable:

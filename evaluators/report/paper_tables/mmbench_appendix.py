@@ -5,7 +5,14 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
 from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
-from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, ResultsByKey, formatted, table
+from eyechart.evaluators.report.paper_tables.cells import (
+    PaperTable,
+    Results,
+    ResultsByKey,
+    formatted,
+    table,
+    with_published,
+)
 from eyechart.evaluators.report.scores import number
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
@@ -23,7 +30,8 @@ def blind_runs(key: TaskKey, results: Results) -> PaperTable:
     heads = {"Overall": (), **{code: ("by_l2_category", name) for name, code in L2_CODES.items()}}
     rows = [(label, *(_points(result.scores, *path) for path in heads.values())) for label, result in results]
     title = "MMBench, Appendix B, first table: without images, CircularEval in %"
-    return table(key, "appendix_b_blind", title, ("Model", *heads), rows)
+    found = table(key, "appendix_b_blind", title, ("Model", *heads), rows)
+    return with_published(found, key, "appendix_b_blind", results, [(2, False)] * len(heads))
 
 
 def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
@@ -47,7 +55,8 @@ def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTabl
             note = f"Without the questions that {' or '.join(models)} solved blind."
             title = "MMBench, Appendix B, second table: without questions that were solved blind, CircularEval in %"
             key = TaskKey(task, dataset, ", ".join(splits))
-            yield table(key, "appendix_b_without", title, ("Model", *columns), cells, note)
+            made = table(key, "appendix_b_without", title, ("Model", *columns), cells, note)
+            yield with_published(made, key, "appendix_b_without", [], [(2, False)] * len(columns))
 
 
 def _both_ways(by_split: Mapping[str, TaskResult]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eyechart.evaluators.report.paper_tables.cells import (
     QUESTION_TYPES,
@@ -15,6 +16,7 @@ from eyechart.evaluators.report.paper_tables.cells import (
     percent,
     score_table,
     table,
+    with_published,
 )
 from eyechart.evaluators.report.scores import number
 from eyechart.evaluators.results.finished_runs import TaskKey
@@ -58,7 +60,11 @@ def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
         rows.append((label, *(percent(found, name) for name in ("all", "yes", "no", "mean")), rank))
     columns = (_CORNER, "all", "correct answer: Yes", "correct answer: No", "mean", "de-biased #")
     title = f"Q-Bench, Table 8: questions with correct answers as Yes or No{_of_pairs(key)}"
-    return table(key, "table_8", title, columns, rows)
+    made = table(key, "table_8", title, columns, rows)
+    # The paper's rank is among its own models.
+    printed = with_published(replace(made, columns=columns[:-1]), key, "table_8", results, [(2, True)] * 4)
+    published = tuple((*row, UNDEFINED) for row in printed.published)
+    return replace(printed, columns=columns, published=published, unranked=(5,))
 
 
 def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:

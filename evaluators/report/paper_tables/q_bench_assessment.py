@@ -5,7 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eyechart.evaluators.report.paper_tables.cells import PaperTable, ResultsByKey, decimal, table
+from eyechart.evaluators.report.paper_tables.cells import (
+    PaperTable,
+    Results,
+    ResultsByKey,
+    decimal,
+    table,
+    with_published,
+)
+from eyechart.evaluators.report.paper_tables.published import ARROW
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
@@ -55,15 +63,21 @@ def assessment(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
     key = TaskKey(task, AVERAGE, ", ".join(splits))
     columns = ("Model / Dataset", *DATABASES.values(), "Average")
     cells = [(row.label, *row.cells((*DATABASES, AVERAGE))) for row in rows]
-    yield table(key, "table_4", "Q-Bench, Table 4: assessment, SRCC/PLCC", columns, cells)
+    scored = [(label, result) for label, of_run in results for result in of_run.values()]
+    found = table(key, "table_4", "Q-Bench, Table 4: assessment, SRCC/PLCC", columns, cells)
+    yield _with_published(found, key, "table_4", scored)
     if any(row.has(_ARGMAX) for row in rows):
-        yield _strategies(key, [row for row in rows if row.has(_ARGMAX)])
+        yield _with_published(_strategies(key, [row for row in rows if row.has(_ARGMAX)]), key, "table_9", scored)
     both = [row for row in rows if _GOOD_POOR in _pairs(row) and _HIGH_LOW in _pairs(row)]
     if both:
-        yield _words_of_t5(key, both)
+        yield _with_published(_words_of_t5(key, both), key, "table_10", scored)
     pooled = [row for row in rows if len(_pairs(row)) > 1]
     if pooled:
-        yield _ensembles(key, pooled)
+        yield _with_published(_ensembles(key, pooled), key, "table_11", scored)
+
+
+def _with_published(found: PaperTable, key: TaskKey, number_of: str, results: Results) -> PaperTable:
+    return with_published(found, key, number_of, results, [(3, False)] * (len(found.columns) - found.labels))
 
 
 def _strategies(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
@@ -135,4 +149,4 @@ def _pairs(row: _Row) -> set[str]:
 
 def _arrow(words: str) -> str:
     """The name of a pair of words as the paper prints it."""
-    return words.replace("/", "\N{LEFT RIGHT ARROW}")
+    return words.replace("/", ARROW)

@@ -1,9 +1,20 @@
 """The tables of 2AFC."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from eyechart.evaluators.report.paper_tables.cells import PaperTable, Results, decimal, parts, table
+from eyechart.evaluators.published import PublishedTable, published_tables
+from eyechart.evaluators.report.paper_tables.cells import (
+    UNDEFINED,
+    PaperTable,
+    Results,
+    decimal,
+    formatted,
+    parts,
+    table,
+)
+from eyechart.evaluators.report.paper_tables.published import are_comparable, source_of
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
@@ -29,6 +40,17 @@ _PAIR_NAMES = {
     "interval_75_100": "[75,100]",
 }
 """Parts of 2AFC's data as Tables II to V name them, in their order."""
+_PRINTED = {"consistency": "consistency", "accuracy_all": "accuracy", "plcc_fitted": "correlation"}
+"""Scores as the files of the paper's tables call them."""
+_FILES = {
+    ("two_afc/coarse", "table_II"): "two_afc_table_2",
+    **{
+        (f"two_afc/fine_{part}", number_of): f"two_afc_table_{file}_{part}"
+        for part in ("levels", "types", "mos")
+        for number_of, file in (("table_III", 3), ("table_IV", 4))
+    },
+}
+"""Files of the paper's tables by task and number."""
 _AGGREGATORS = {
     "mle": "MLE",
     "mle_ridge": "MLE, ridge {ridge}",
@@ -92,8 +114,40 @@ def _pairs_table(
                 own = [_average_over(result, over) for _, result in results]
                 text = "Weighted average" if weights == "n_images" else "Average"
                 rows.append((text, *(decimal(3, average, s) for average in own for s in scores)))
-    head = [f"{label} {symbol}" for label, _ in results for symbol in scores.values()]
-    return table(key, number_of, title, (corner, *head), rows)
+    printed = published_tables().get(_FILES.get((key.task, number_of), ""))
+    models = [] if printed is None else [row.model for row in printed.rows]
+    head = [f"{label} {symbol}" for label in (*(label for label, _ in results), *models) for symbol in scores.values()]
+    if printed is not None:
+        heads = [column.label.replace(" ", "") for column in printed.columns]
+        named = list(zip(rows, _averaged(rows), strict=True))
+        rows = [(*row, *_printed(printed, heads, name, tuple(scores))) for row, name in named]
+    made = table(key, number_of, title, (corner, *head), rows)
+    if printed is None:
+        return replace(made, across=len(scores))
+    return replace(
+        made,
+        across=len(scores),
+        published_columns=len(models) * len(scores),
+        source=source_of(printed, key),
+        is_comparable=are_comparable(key, printed, results),
+    )
+
+
+def _averaged(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """What the paper calls each row: it has two weighted averages, the first of six databases, the second of three."""
+    names, weighted = [], iter(("Weighted average of six", "Weighted average of three"))
+    for row in rows:
+        names.append(next(weighted, "") if row[0] == "Weighted average" else row[0])
+    return names
+
+
+def _printed(table: PublishedTable, heads: list[str], name: str, scores: tuple[str, ...]) -> Iterator[str]:
+    """The paper's cells of one row, model by model; Table IV has one score, which its columns do not name."""
+    for row in table.rows:
+        for score in scores:
+            head = f"{name}{'' if len(scores) == 1 else _PRINTED[score]}".replace(" ", "")
+            value = row.values[heads.index(head)] if head in heads else None
+            yield UNDEFINED if value is None else formatted(value, 3)
 
 
 def _place_in_paper(part: str) -> int:

@@ -1,5 +1,6 @@
 "use strict";
 // The table of samples: filters, search and pages over the data that the page carries. All texts are set as text.
+// Samples of several runs that answer the same question stand in one row.
 (function () {
   const data = JSON.parse(document.getElementById("samples-data").textContent);
   const PAGE = 25;
@@ -8,14 +9,29 @@
   const body = table.querySelector("tbody");
   const status = byId("samples-status");
   const boxes = Array.from(document.querySelectorAll("#samples [data-filter]"));
+  const several = data.runs.length > 1;
   const MATCHES = {
+    disagree: (sample) => sample.disagree === true,
     wrong: (sample) => sample.correct === false,
     unmatched: (sample) => data.unmatched.includes(sample.step),
     // A description that was cut off is judged too.
     judged: (sample) => sample.step === "judge" || sample.step === "text" || Boolean(sample.judge_scores),
   };
+  const questions = grouped(data.samples);
   let found = [];
   let page = 0;
+
+  // One array for each question, of the runs' samples; the first has what the others share.
+  function grouped(samples) {
+    const groups = new Map();
+    for (const sample of samples) {
+      const key = JSON.stringify([sample.task, sample.id, sample.pass]);
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [sample]);
+      else group.push(sample);
+    }
+    return Array.from(groups.values());
+  }
 
   function element(name, text, className) {
     const made = document.createElement(name);
@@ -39,20 +55,18 @@
 
   function select() {
     const task = value("samples-task");
-    const run = value("samples-run");
     const words = value("samples-search").trim().toLowerCase();
-    const wanted = data.samples.filter(
-      (sample) =>
-        (task === "" || sample.task === Number(task)) &&
-        (run === "" || sample.run === Number(run)) &&
-        (words === "" || haystack(sample).includes(words))
+    const wanted = questions.filter(
+      (group) =>
+        (task === "" || group[0].task === Number(task)) &&
+        (words === "" || group.some((sample) => haystack(sample).includes(words)))
     );
     for (const box of boxes) {
-      const count = wanted.filter(MATCHES[box.dataset.filter]).length;
+      const count = wanted.filter((group) => group.some(MATCHES[box.dataset.filter])).length;
       document.querySelector(`#samples [data-count="${box.dataset.filter}"]`).textContent = `(${count})`;
     }
     const chosen = boxes.filter((box) => box.checked).map((box) => MATCHES[box.dataset.filter]);
-    found = wanted.filter((sample) => chosen.every((matches) => matches(sample)));
+    found = wanted.filter((group) => chosen.every((matches) => group.some(matches)));
     page = 0;
     show();
   }
@@ -67,14 +81,31 @@
     byId("samples-page").textContent = `page ${page + 1} of ${pages}`;
     byId("samples-previous").disabled = page === 0;
     byId("samples-next").disabled = page === pages - 1;
-    status.textContent = `${found.length} of ${data.samples.length} samples`;
+    status.textContent = `${found.length} of ${questions.length} ${several ? "questions" : "samples"}`;
   }
 
-  function row(sample) {
+  function row(group) {
+    const [first] = group;
     const made = element("tr");
-    made.dataset.id = sample.id;
-    made.dataset.step = sample.step;
-    made.append(pictures(sample), question(sample), answer(sample), reading(sample));
+    made.dataset.id = first.id;
+    made.dataset.step = first.step;
+    made.append(pictures(first), question(first, several ? group : []));
+    if (several) made.append(...data.runs.map((name, place) => ofRun(name, group.find((sample) => sample.run === place), first)));
+    else made.append(answer(first), reading(first));
+    return made;
+  }
+
+  // What one of several runs answered, and what was read from it.
+  function ofRun(name, sample, first) {
+    const made = cell(name);
+    if (sample === undefined) {
+      made.append(element("span", "was not asked", "meta"));
+      return made;
+    }
+    const options = sample.options || first.options || [];
+    const chosen = sample.choice ? options[sample.choice.charCodeAt(0) - 65] : undefined;
+    const shown = reading({ ...sample, options, choice: chosen ? `${sample.choice}. ${chosen}` : sample.choice });
+    made.append(...shown.childNodes, ...answer(sample).childNodes);
     return made;
   }
 
@@ -91,6 +122,10 @@
         made.append(element("span", "cannot be read", "meta"));
         return;
       }
+      if (place < 0) {
+        made.append(element("span", "left out", "meta"));
+        return;
+      }
       const image = element("img");
       image.src = data.images[place];
       image.alt = `image ${number + 1} of ${sample.images.length} of ${sample.id}`;
@@ -100,18 +135,18 @@
     return made;
   }
 
-  function question(sample) {
+  // The options of several runs, which may be in different orders, have no mark of what a run chose.
+  function question(sample, group) {
     const made = cell("question and options");
     const parts = [sample.id, data.tasks[sample.task]];
     if (sample.pass !== "main") parts.push(sample.pass);
-    if (data.runs.length > 1) parts.push(data.runs[sample.run]);
     made.append(element("span", parts.join(" · "), "meta"));
     if (sample.question) made.append(text(sample.question));
     if (sample.options) {
       const list = element("ol");
       sample.options.forEach((option, number) => {
         const letter = String.fromCharCode(65 + number);
-        const item = element("li", `${letter}. ${option}`, letter === sample.choice ? "chosen" : "");
+        const item = element("li", `${letter}. ${option}`, letter === sample.choice && group.length === 0 ? "chosen" : "");
         item.dir = "auto";
         if (letter === sample.answer) item.append(element("span", " ✓ right answer", "right"));
         list.append(item);
@@ -161,14 +196,13 @@
     return made;
   }
 
-  function fill(id, names) {
-    const control = byId(id);
-    if (!control) return;
-    names.forEach((name, place) => {
-      if (!data.samples.some((sample) => sample[id === "samples-task" ? "task" : "run"] === place)) return;
+  function fillTasks() {
+    const used = new Set(data.samples.map((sample) => sample.task));
+    data.tasks.forEach((name, place) => {
+      if (!used.has(place)) return;
       const option = element("option", name);
       option.value = String(place);
-      control.append(option);
+      byId("samples-task").append(option);
     });
   }
 
@@ -178,8 +212,7 @@
     byId("samples").scrollIntoView({ block: "start" });
   }
 
-  fill("samples-task", data.tasks);
-  fill("samples-run", data.runs);
+  fillTasks();
   if (data.samples.length === 0) {
     status.textContent = "There are no samples to show.";
   } else {
@@ -187,11 +220,15 @@
     controls.hidden = false;
     controls.addEventListener("submit", (event) => event.preventDefault());
     byId("samples-search").addEventListener("input", select);
-    const choices = [byId("samples-task"), byId("samples-run"), ...boxes];
-    choices.filter(Boolean).forEach((control) => control.addEventListener("change", select));
+    [byId("samples-task"), ...boxes].forEach((control) => control.addEventListener("change", select));
     byId("samples-previous").addEventListener("click", () => turn(-1));
     byId("samples-next").addEventListener("click", () => turn(1));
     select();
+  }
+
+  // Beside its figure a paper's table has room; below it, it would hide what follows.
+  if (!window.matchMedia("(min-width: 60rem)").matches) {
+    document.querySelectorAll("details[data-wide]").forEach((part) => { part.open = false; });
   }
 
   // A closed part is missing on paper. Settings may stay closed: they fill pages, and are in the results too.

@@ -4,10 +4,12 @@ import dataclasses
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from eyechart import evaluators
 from eyechart.evaluators.report.charts import Chart, Series
 from eyechart.evaluators.report.drawing import draw
 from eyechart.evaluators.report.svg import inline_svg
@@ -20,6 +22,7 @@ from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import PERCEPTION
 
 SVG = "{http://www.w3.org/2000/svg}"
+CSS = Path(evaluators.__file__).parent / "report" / "templates" / "report.css"
 
 
 def evaluation(task, dataset, scores, **changes):
@@ -43,9 +46,24 @@ def charts(make_run):
     return make
 
 
-def test_a1_is_accuracy_minus_chance_level_in_points(charts):
-    (chart,) = charts(PERCEPTION)
-    assert chart.kind == "radar"
+def by_title(charts):
+    return {chart.title: chart for chart in charts}
+
+
+def test_a1_is_a_dot_plot_of_accuracy_with_whiskers_and_chance_levels(charts):
+    chart, _ = charts(PERCEPTION)
+    assert (chart.kind, chart.title, chart.unit) == ("dots", "accuracy by group", "accuracy, in %")
+    assert chart.labels == ("all items", "yes-or-no", "what", "how", "distortion", "other", "in-context distortion")
+    assert chart.series[0].values == pytest.approx((75, 90, 20, 50, 60, 70, 50))
+    assert chart.series[0].intervals[2] == pytest.approx((10, 30))
+    assert chart.chance == pytest.approx((50, 50, 25, 33.33, 50, 50, 50))
+    assert chart.breaks == (1, 4) and not chart.is_extra
+    assert chart.rows[2] == ["what", "20 (10 to 30)", "25"] and chart.columns[-1] == "chance level"
+
+
+def test_the_paper_s_radar_is_accuracy_minus_chance_level_in_points(charts):
+    _, chart = charts(PERCEPTION)
+    assert chart.kind == "radar" and chart.is_extra
     assert chart.labels == ("yes-or-no", "what", "how", "distortion", "other", "in-context distortion")
     assert chart.series[0].values == pytest.approx((40, -5, 16.67, 10, 20, 0))
     assert "some/model: yes-or-no 40, what -5, how 16.67, distortion 10, other 20, in-context distortion 0." in (
@@ -57,43 +75,56 @@ def test_a1_is_accuracy_minus_chance_level_in_points(charts):
 def test_two_runs_are_two_series_and_a_group_that_one_lacks_is_undefined(charts):
     scores = PERCEPTION.scores | {"by_concern": {}}
     other = dataclasses.replace(PERCEPTION, model="other/model", scores=scores)
-    (chart,) = charts(PERCEPTION, other=other)
+    dots, chart = charts(PERCEPTION, other=other)
     assert [series.name for series in chart.series] == ["some/model", "other/model"]
     assert chart.series[1].values[:3] == pytest.approx((40, -5, 16.67))
     assert all(map(math.isnan, chart.series[1].values[3:]))
     assert "distortion undefined" in chart.description
     assert chart.rows[3] == ["distortion", "10", "undefined"]
+    assert dots.series[1].intervals[4:] == (None, None, None)
 
 
-def test_a2_has_a_bar_with_its_interval_for_each_dimension(charts):
+def test_a2_has_a_dot_with_its_interval_for_each_dimension(charts):
     scores = {
         name: dimension(value, score_ci95=[value - 0.1, value + 0.1])
         for name, value in (("completeness", 0.9), ("preciseness", 1.13), ("relevance", 1.18))
     }
     (chart,) = charts(evaluation("q_bench/description", "lldescribe", {**scores, "sum": 3.21, "judge": "gpt"}))
-    assert (chart.kind, chart.labels, chart.limits) == ("bars", ("completeness", "preciseness", "relevance"), (0, 2))
+    assert (chart.kind, chart.labels, chart.limits) == ("dots", ("completeness", "preciseness", "relevance"), (0, 2))
     assert chart.series[0].values == (0.9, 1.13, 1.18)
     assert chart.rows[0] == ["completeness", "0.9 (0.8 to 1)"]
     assert chart.note.startswith("As Q-Bench, Fig. 11, whose scores are normalised to [0, 1]. Judged by gpt. ")
 
 
-def test_a3_is_a_radar_of_srcc_over_the_databases_of_the_average(charts):
+def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
     found = {"koniq10k": (0.448, 0.460), "spaq": (0.563, 0.584), "live_fb": (-0.1, -0.3), "x": (None, 0.5)}
     parts = {name: {"srcc": srcc, "plcc": plcc, "n": 9} for name, (srcc, plcc) in found.items()}
-    (chart,) = charts(evaluation("q_bench/assessment", "average", {"srcc": 0.3, "by_database": parts}))
-    assert (chart.kind, chart.labels) == ("radar", ("koniq10k", "spaq", "live_fb", "x"))
-    assert chart.series[0].values == pytest.approx((0.448, 0.563, -0.1, math.nan), nan_ok=True)
-    assert chart.unit == "SRCC"
+    average = evaluation("q_bench/assessment", "average", {"srcc": 0.3, "by_database": parts})
+    spaq = evaluation("q_bench/assessment", "spaq", {**parts["spaq"], "srcc_ci95": [0.5, 0.6]})
+    made = by_title(charts(average, spaq))
+    radar, dots = made["over databases"], made["SRCC by database"]
+    assert (radar.kind, radar.labels) == ("radar", ("KonIQ-10k", "SPAQ", "LIVE-FB", "x"))
+    assert radar.series[0].values == pytest.approx((0.448, 0.563, -0.1, math.nan), nan_ok=True)
+    assert radar.unit == "SRCC"
     note = "As Q-Bench, Fig. 14, which shows the mean of SRCC and PLCC. The bold ring is no correlation."
-    assert chart.note == note
+    assert radar.note == note
+    assert dots.labels == ("average", *radar.labels)
+    assert dots.series[0].values == pytest.approx((0.3, *radar.series[0].values), nan_ok=True)
+    # An average has no intervals of its databases; these have.
+    assert dots.series[0].intervals == (None, None, (0.5, 0.6), None, None)
 
 
-def test_mmbench_is_a_radar_over_the_l2_abilities_in_percent(charts):
+def test_mmbench_has_circular_eval_by_ability_as_dots_and_as_a_radar(charts):
     parts = {"attribute reasoning": 0.5, "coarse perception": 0.25, "relation reasoning": 0.0}
-    scores = {"circular_accuracy": 0.3, "by_l2_category": {k: {"circular_accuracy": v} for k, v in parts.items()}}
-    (chart,) = charts(evaluation("mmbench/en", "mmbench", scores))
-    assert (chart.labels, chart.series[0].values) == (("CP", "AR", "RR"), (25, 50, 0))
-    assert "CP: coarse perception" in chart.note
+    scores = {
+        **{"circular_accuracy": 0.3, "random_guess": 0.1},
+        "by_l2_category": {k: {"circular_accuracy": v} for k, v in parts.items()},
+    }
+    dots, radar = charts(evaluation("mmbench/en", "mmbench", scores))
+    assert (radar.kind, radar.labels, radar.series[0].values) == ("radar", ("CP", "AR", "RR"), (25, 50, 0))
+    assert "CP: coarse perception" in radar.note
+    assert (dots.kind, dots.labels) == ("dots", ("all items", *parts))
+    assert dots.series[0].values == (30, 50, 25, 0) and dots.chance[0] == 10
 
 
 def test_self_awareness_is_stacked_by_question_type(charts):
@@ -105,7 +136,7 @@ def test_self_awareness_is_stacked_by_question_type(charts):
     assert chart.labels == ("yes-or-no", "what", "total")
     assert [series.values for series in chart.series] == [(65.4, 68.8, 60.0), (0.0, 1.1, 2.0)]
     assert {series.stack for series in chart.series} == {"some/model"}
-    first, second = bars(draw(chart, png=False).svg, 6).reshape(2, 3, 2).tolist()
+    first, second = bars(draw(chart, files=False).svg, 6).reshape(2, 3, 2).tolist()
     for (bottom, top), (above, highest), cc, rc in zip(first, second, (65.4, 68.8, 60), (0, 1.1, 2), strict=True):
         assert bottom == pytest.approx(first[0][0])
         assert above == pytest.approx(top)
@@ -120,21 +151,28 @@ def bars(svg, count):
     return np.array(found[:count])
 
 
-def test_2afc_has_bars_of_its_measures_and_of_the_position_bias(charts):
+def test_2afc_has_shares_and_correlations_on_axes_of_their_own(charts):
     scores = {
         "consistency": 0.8,
         "consistency_ci95": [0.7, 0.9],
         "accuracy_all": 0.6,
+        "accuracy_consistent": 0.9,
         "plcc_fitted": -0.4,
+        "srcc": 0.5,
         "first_rate": 0.7,
         "second_rate": 0.2,
         "draw_rate": 0.1,
     }
-    (chart,) = charts(evaluation("two_afc/coarse", "two_afc", scores))
-    assert chart.series[0].values == (0.6, 0.8, 0.7, 0.2, 0.1, -0.4)
-    assert chart.series[0].intervals[:2] == (None, (0.7, 0.9))
-    assert "first-position preference 0.7, second-position preference 0.2, no preference 0.1" in chart.description
-    assert chart.limits[0] < -0.4
+    shares, correlations = charts(evaluation("two_afc/coarse", "two_afc", scores))
+    assert (shares.kind, shares.unit, shares.limits) == ("dots", "share of pairs, in %", (0, 100))
+    values = dict(zip(shares.labels, shares.series[0].values, strict=True))
+    assert values["accuracy, all pairs"] == 60 and values["consistency"] == 80
+    assert shares.series[0].intervals[shares.labels.index("consistency")] == pytest.approx((70, 90))
+    assert "first-position preference 70, second-position preference 20, no preference 10" in shares.description
+    assert shares.chance[shares.labels.index("accuracy, all pairs")] == 25
+    assert (correlations.unit, correlations.limits) == ("correlation", (0, 1))
+    found = dict(zip(correlations.labels, correlations.series[0].values, strict=True))
+    assert (found["PLCC, fitted"], found["SRCC"]) == (-0.4, 0.5)
 
 
 def curve(*values, bound=(0.9, 0.95)):
@@ -254,13 +292,13 @@ def test_a_constant_prediction_has_a_scatter_without_a_fit(charts):
 
 CHARTS = [
     Chart("k", kind, "T", ("a", "b", "c"), (Series("m", (1.0, math.nan, -2.0), (None, None, (-3.0, -1.0))),), "u")
-    for kind in ("radar", "bars", "lines")
+    for kind in ("radar", "bars", "lines", "dots")
 ]
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
 def test_every_kind_is_drawn_with_undefined_and_negative_values(chart):
-    drawing = draw(chart, png=True)
+    drawing = draw(chart, files=True)
     assert drawing.png.startswith(b"\x89PNG")
     texts = [element.text for element in ElementTree.fromstring(drawing.svg).iter(f"{SVG}text")]
     assert {"a", "b", "c", "m"} <= set(texts)
@@ -281,26 +319,44 @@ def test_every_kind_is_drawn_with_undefined_and_negative_values(chart):
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
 def test_any_name_is_drawn_as_text(chart, name, drawn):
     series = dataclasses.replace(chart.series[0], name=name)
-    svg = draw(dataclasses.replace(chart, labels=(name, "b", "c"), series=(series,)), png=True).svg
+    svg = draw(dataclasses.replace(chart, labels=(name, "b", "c"), series=(series,)), files=True).svg
     texts = [element.text.strip("\u200b") for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
-    # As the first label of the axis, and in the legend.
-    assert [re.sub("x{4,}", "xxx", texts[place]) for place in (0, -1)] == [drawn, drawn]
+    # As the first label of its axis, and in the legend.
+    first = texts.index("b") - 1
+    assert [re.sub("x{4,}", "xxx", texts[place]) for place in (first, -1)] == [drawn, drawn]
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
+def test_texts_are_12_pixels_high_where_a_page_shows_the_figure(chart):
+    svg = draw(chart, files=False).svg
+    sizes = {float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg)}
+    (width,) = re.findall(r'viewBox="0 0 ([\d.]+) ', svg)
+    (shown,) = re.findall(r"figure svg \{[^}]*min-width: (\d+)px", CSS.read_text())
+    assert min(sizes) * float(shown) / float(width) >= 12
+
+
+def test_chance_levels_are_drawn_where_they_are_known():
+    chart = dataclasses.replace(CHARTS[3], chance=(0.5, math.nan, 1.0))
+    root = ElementTree.fromstring(draw(chart, files=False).svg)
+    (levels,) = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("LineCollection")]
+    assert len([path for path in levels.iter(f"{SVG}path") if path.get("d")]) == 2
+    assert "chance level" in [text.text for text in root.iter(f"{SVG}text")]
 
 
 def test_the_same_chart_is_the_same_drawing():
-    assert draw(CHARTS[0], png=True) == draw(CHARTS[0], png=True)
+    assert draw(CHARTS[0], files=True) == draw(CHARTS[0], files=True)
 
 
 def test_series_differ_in_more_than_colour():
     values = tuple(Series(f"m{place}", (1.0, 2.0, 3.0)) for place in range(8))
-    lines = draw(dataclasses.replace(CHARTS[2], series=values), png=False).svg
+    lines = draw(dataclasses.replace(CHARTS[2], series=values), files=False).svg
     assert len(set(re.findall(r"stroke-dasharray: ([^;]*);", lines))) >= 7
-    hatched = draw(dataclasses.replace(CHARTS[1], series=values), png=False).svg
+    hatched = draw(dataclasses.replace(CHARTS[1], series=values), files=False).svg
     assert len(re.findall(r"<pattern ", hatched)) == 7
 
 
 def test_an_inline_svg_has_its_own_ids_and_the_page_s_colour():
-    svg = inline_svg(draw(CHARTS[0], png=False).svg, "figure-3", "Title <1>", "Words & numbers")
+    svg = inline_svg(draw(CHARTS[0], files=False).svg, "figure-3", "Title <1>", "Words & numbers")
     ids = re.findall(r'id="([^"]*)"', svg)
     assert ids and all(id.startswith("figure-3-") for id in ids) and len(set(ids)) == len(ids)
     assert set(re.findall(r"url\(#([^)]*)\)", svg)) <= set(ids)
@@ -318,7 +374,8 @@ def calibrated(accuracy):
 
 def test_calibration_has_a_reliability_diagram_and_the_risk_coverage_curve(charts):
     one = evaluation("q_bench/perception", "llvisionqa", {"accuracy": 0.7}, diagnostics=calibrated(0.7))
-    reliability, curve = charts(one)
+    found = by_title(charts(one))
+    reliability, curve = found["reliability"], found["risk and coverage"]
     assert (reliability.kind, reliability.label_axis, len(reliability.labels)) == ("lines", "confidence, in %", 15)
     assert [series.name for series in reliability.series] == ["some/model", "perfect calibration"]
     assert reliability.series[1].is_bound and reliability.series[1].values[7] == pytest.approx(50)
@@ -328,11 +385,12 @@ def test_calibration_has_a_reliability_diagram_and_the_risk_coverage_curve(chart
     assert reliability.note.startswith("ECE 20.0 % (")
     assert (curve.labels[0], curve.labels[-1], curve.label_axis) == ("10", "100", "items answered, in %")
     assert curve.series[0].values == pytest.approx([30] * 10)
-    assert draw(reliability, png=False).svg and draw(curve, png=False).svg
+    assert draw(reliability, files=False).svg and draw(curve, files=False).svg
 
 
 def test_two_calibrated_runs_are_named(charts):
     one = evaluation("q_bench/perception", "llvisionqa", {"accuracy": 0.7}, diagnostics=calibrated(0.7))
-    reliability, curve = charts(one, other=dataclasses.replace(one, model="other", diagnostics=calibrated(0.4)))
+    found = charts(one, other=dataclasses.replace(one, model="other", diagnostics=calibrated(0.4)))
+    reliability, curve = (by_title(found)[name] for name in ("reliability", "risk and coverage"))
     assert [series.name for series in curve.series] == ["some/model", "other"]
     assert "some/model: ECE" in reliability.note and "other: ECE" in reliability.note

@@ -22,13 +22,16 @@ def test_figures_and_tables_are_files_too(make_run):
     folder = make_run(PERCEPTION)
     write_report([folder])
     names = {path.name for path in (folder / "report_files").iterdir()}
-    figure = "q_bench_perception_llvisionqa_dev_accuracy_minus_chance_level"
+    figures = [f"q_bench_perception_llvisionqa_dev_{name}" for name in ("accuracy", "accuracy_minus_chance_level")]
     tables = [f"q_bench_perception_llvisionqa_dev_table_{number}" for number in (7, 8)]
     written = [
-        f"{figure}.svg",
-        f"{figure}.png",
+        *(f"{figure}.{end}" for figure in figures for end in ("svg", "pdf", "png")),
         *(f"{table}.{end}" for table in tables for end in ("csv", "md", "tex")),
     ]
     assert names == {*written, "written_by_eyechart.txt"}
     assert (folder / "report_files" / "written_by_eyechart.txt").read_text().splitlines() == written
-    assert (folder / "report_files" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+    for figure in figures:
+        content = {end: (folder / "report_files" / f"{figure}.{end}").read_bytes() for end in ("pdf", "png")}
+        assert content["png"].startswith(b"\x89PNG")
+        # 3.25 inches, of 72 units each: a column of a paper.
+        assert content["pdf"].startswith(b"%PDF") and b"/MediaBox [ 0 0 234 " in content["pdf"]

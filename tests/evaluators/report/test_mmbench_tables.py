@@ -42,8 +42,12 @@ def by_place(tables):
 def test_mmbench_tables(tables):
     found = by_place(tables(mmbench()))
     both = found["MMBench, Table 2"]
-    assert both.columns == ("Eval \\ VLM", "LLaVA-v1.5")
-    assert both.rows == (("VanillaEval", "56.9%"), ("CircularEval", "32.0%"), ("Δ", "-24.9%"))
+    assert both.columns[:3] == ("Eval \\ VLM", "LLaVA-v1.5", "OpenFlamingo") and both.published_columns == 16
+    assert [row[:3] for row in both.rows] == [
+        ("VanillaEval", "56.9%", "34.6%"),
+        ("CircularEval", "32.0%", "4.6%"),
+        ("Δ", "-24.9%", "-30.0%"),
+    ]
     second = found["MMBench, Table 8 (dev)"]
     assert second.columns == ("VLM", "Overall", "CP", "FP-S", "FP-C", "AR", "LR", "RR")
     assert second.rows == (("LLaVA-v1.5", "32.0%", "44.3%", "40.6%", NONE, NONE, NONE, "13.9%"),)
@@ -194,7 +198,7 @@ def test_a_real_run_fills_table_1_and_4(tables, judged):
 
 def charts(make_run, *evaluations, **others):
     folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
-    return {chart.title.split(": ")[1]: chart for chart in task_charts(read_runs(folders))}
+    return {chart.title: chart for chart in task_charts(read_runs(folders))}
 
 
 def test_figure_4_has_the_letters_of_replies_and_of_right_answers(make_run, judged, data):

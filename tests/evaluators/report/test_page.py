@@ -54,7 +54,7 @@ def test_ids_are_unique_and_every_reference_has_its_target(make_run, read_page):
 
 def test_what_browser_tests_and_readers_hold_on_to_is_there(make_run, read_page):
     page = read_page(write_report([make_run(PERCEPTION)]))
-    for id in ("summary", "figures", "tables", "samples", "settings", "left-out", "samples-table", "samples-search"):
+    for id in ("summary", "paper-1", "samples", "settings", "left-out", "samples-table", "samples-search"):
         page.by_id(id)
     filters = [a["data-filter"] for a in page.all("input") if a.get("data-filter")]
     assert filters == ["wrong", "unmatched", "judged"]
@@ -77,7 +77,7 @@ def test_several_runs_stand_side_by_side(make_run, read_page, tmp_path):
     assert {sample["run"] for sample in page.samples["samples"]} == {0, 1}
     assert page.holds("25.00 %") and page.holds("75.00 %")
     assert page.holds("differs")
-    page.by_id("samples-run")
+    assert next(a["data-filter"] for a in page.all("input") if a.get("data-filter")) == "disagree"
 
 
 def test_runs_of_the_same_model_are_told_apart_by_their_folders(make_run, read_page, tmp_path):
@@ -170,7 +170,31 @@ def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page)
     folder = make_run(changed(predictions=predictions))
     page = read_page(write_report([folder], samples=10_000, files=False))
     assert len(page.samples["samples"]) == 10_000
-    assert len(page.text) < 6e6
+    assert len(page.text) < 5e6
+
+
+def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page):
+    predictions = [choice(f"{i:05}", "A" * 3_000, choice="A") for i in range(10_000)]
+    page = read_page(write_report([make_run(changed(predictions=predictions))], samples=10_000, files=False))
+    assert len(page.samples["samples"]) == 10_000 and len(page.text) < 5e6
+    assert page.holds("Texts are cut after 100 characters to keep the page small; predictions.parquet has all.")
+
+
+def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monkeypatch):
+    from eyechart.evaluators.evaluation.data import load_data
+    from eyechart.evaluators.report import samples
+    from eyechart.evaluators.tasks import get_task
+
+    monkeypatch.setattr(samples, "BUDGET", 3_000)
+    loaded = load_data(get_task("q_bench/perception"), is_mini=True)
+    ids = loaded.dataset["id"][:40]
+    settings = {"data": loaded.describe()}
+    predictions = [choice(id, "A", choice="A") for id in ids]
+    page = read_page(write_report([make_run(changed(predictions=predictions, settings=settings))], files=False))
+    places = [place for sample in page.samples["samples"] for place in sample["images"]]
+    shown = len(page.samples["images"])
+    assert 0 < shown < 40 and places == [*range(shown), *[-1] * (40 - shown)]
+    assert page.holds(f"{40 - shown} images are left out to keep the page small")
 
 
 def test_a_result_of_many_scores_is_a_small_page(make_run, read_page):

@@ -43,7 +43,7 @@ def test_the_cap_is_for_each_task_and_noted(samples):
     found = samples(PERCEPTION, limit=3)
     assert [row["id"] for row in found.rows] == ["wrong", "unmatched", "right"]
     assert found.notes[0] == (
-        "q_bench/perception on llvisionqa (dev): 3 of 4 answers are shown, wrong and unmatched ones first, then the "
+        "Q-Bench A1 Perception (LLVisionQA, dev): 3 of 4 answers are shown, wrong and unparsed ones first, then the "
         "others, each in the order of the data."
     )
     assert samples(PERCEPTION, limit=0).rows == []

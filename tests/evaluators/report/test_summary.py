@@ -8,7 +8,7 @@ from eyechart.evaluators.report.summary import settings_of
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import PERCEPTION
 
-SINGLE, PAIRS = "q_bench/perception on llvisionqa (dev)", "q_bench/perception_pairs on llvisionqa (dev)"
+SINGLE, PAIRS = "Q-Bench A1 Perception (LLVisionQA, dev)", "Q-Bench A1 Perception of pairs (LLVisionQA, dev)"
 NONE = "\N{EN DASH}"
 
 

@@ -114,15 +114,17 @@ def test_2afc_table_ii_has_each_average_below_its_parts(tables):
     variants["mle_ridge=0.01"] = {"by_pool": {"CSIQ": {"plcc_fitted": 0.75}}, "ridge": 0.01}
     extras = {"table": table, "averages": averages}
     second, fifth = tables(scored("two_afc/coarse", "two_afc", scores, diagnostics=extras, variants=variants))
-    assert second.columns == ("Dataset", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"LLaVA-v1.5 {RHO}")
-    assert second.rows == (
-        ("CSIQ", "0.778", "0.589", "0.764"),
-        ("KADID-10k", "0.763", "0.540", "0.560"),
-        ("Weighted average", "0.770", "0.550", "0.600"),
-        ("KADIS-700k", "0.900", "0.600", "0.800"),
-        ("SQAD", "0.800", "0.500", "0.700"),
-        ("Weighted average", "0.850", "0.550", "0.750"),
-    )
+    assert second.columns[:4] == ("Dataset", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"LLaVA-v1.5 {RHO}")
+    assert second.columns[4:7] == (f"IDEFICS-Instruct {KAPPA}", f"IDEFICS-Instruct {ALPHA}", f"IDEFICS-Instruct {RHO}")
+    assert second.published_columns == 15
+    assert [row[:7] for row in second.rows] == [
+        ("CSIQ", "0.778", "0.589", "0.764", "0.206", "0.094", "0.670"),
+        ("KADID-10k", "0.763", "0.540", "0.560", "0.202", "0.102", "0.552"),
+        ("Weighted average", "0.770", "0.550", "0.600", "0.286", "0.137", "0.470"),
+        ("KADIS-700k", "0.900", "0.600", "0.800", "0.191", "0.112", "0.635"),
+        ("SQAD", "0.800", "0.500", "0.700", "0.326", "0.190", "0.746"),
+        ("Weighted average", "0.850", "0.550", "0.750", "0.289", "0.136", "0.629"),
+    ]
     assert fifth.columns == ("Method", "CSIQ")
     assert fifth.rows == (("MLE", NONE), ("MLE, ridge 0.01", "0.750"), ("MAP", "0.764"))
 
@@ -135,13 +137,16 @@ def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
     one = scored("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, diagnostics=extras)
     other = dataclasses.replace(one, model="GPT-4V", diagnostics={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
     third, fourth = tables(one, other=other)
-    assert third.columns == ("Type", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"GPT-4V {KAPPA}", f"GPT-4V {ALPHA}")
-    assert third.rows == (
+    heads = ("Type", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"GPT-4V {KAPPA}", f"GPT-4V {ALPHA}")
+    assert third.columns[:5] == heads and third.columns[-1] == f"Single subject {ALPHA}"
+    assert third.published_columns == 12
+    assert [row[:5] for row in third.rows] == [
         ("AWGN", "0.448", "0.260", "0.219", "0.219"),
         ("Pink", "0.365", "0.198", NONE, NONE),
         ("Average", "0.400", "0.200", NONE, NONE),
-    )
-    assert fourth.rows[0] == ("AWGN", "0.543", "0.815")
+    ]
+    # IDEFICS-Instruct has no correlation there, which is not no value.
+    assert fourth.rows[0][:4] == ("AWGN", "0.543", "0.815", "0.000") and NONE not in fourth.rows[0]
 
 
 def test_tasks_without_scores_have_no_table(tables):

@@ -2,13 +2,14 @@ import json
 
 import pytest
 
+from eyechart.evaluators.published import FOLDER, published_tables
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.published_tables import FOLDER, paper_tables, reference_rows
+from eyechart.hub_cards.leaderboard.published_tables import reference_rows
 from tests.hub_cards.leaderboard.handed_in import board_named
 
 
 def table(board, name):
-    return next(one for one in paper_tables() if (one.board, one.table) == (board, name))
+    return next(one for one in published_tables().values() if (one.board, one.table) == (board, name))
 
 
 def row(table, model):
@@ -17,7 +18,7 @@ def row(table, model):
 
 
 @pytest.mark.parametrize(
-    "one", [pytest.param(one, id=f"{one.board} {one.table} {one.title}") for one in paper_tables()]
+    "one", [pytest.param(one, id=f"{one.board} {one.table} {one.title}") for one in published_tables().values()]
 )
 def test_every_table_is_of_a_board_and_whole(one):
     board = board_named(one.board)
@@ -35,7 +36,7 @@ def test_every_table_is_of_a_board_and_whole(one):
 
 
 def test_tables_with_private_answers_stand_apart():
-    names = {(one.board, one.table) for one in paper_tables() if one.set_apart}
+    names = {(one.board, one.table) for one in published_tables().values() if one.set_apart}
     assert {("ql_bench/single", "Table I"), ("ql_bench/pair", "Table II")} <= names
     assert {("ql_bench/single", "Table III"), ("ql_bench/pair", "Table IV")} <= names
     assert {("q_bench/perception", "Table 2"), ("mmbench/en", "Table 3")} <= names

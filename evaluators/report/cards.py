@@ -1,0 +1,162 @@
+"""The head of a report: one card a paper, with the headline of each of its tasks."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eyechart.evaluators.published import PublishedTable, published_tables
+from eyechart.evaluators.report.names import Paper, data_title, paper_of, task_title
+from eyechart.evaluators.report.paper_tables.ranking import is_model
+from eyechart.evaluators.results.evaluation import AVERAGE
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.results_file import with_nan
+from eyechart.metrics.score_spec import ScoreSpec, Unit
+
+_CLOSEST = {
+    ("q_bench/perception", "test"): ("q_bench_table_2", "Overall", ""),
+    ("mmbench/en", "test"): ("mmbench_table_3", "Overall", ""),
+    ("ql_bench/single", "dev"): ("ql_bench_table_i", "score_sa", "on the dev and the private test answers"),
+    ("ql_bench/pair", "dev"): ("ql_bench_table_ii", "score_sa", "on the dev and the private test answers"),
+    ("two_afc/coarse", "test"): ("two_afc_table_2", "Weighted average of six accuracy", "average over six databases"),
+    **{
+        (f"two_afc/fine_{part}", "test"): (f"two_afc_table_3_{part}", "Average accuracy", "average over the parts")
+        for part in ("levels", "types", "mos")
+    },
+}
+"""For tasks whose tables the boards do not rank with: the table, its column, and in what it differs."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Where a score lies on its scale; places are in percent of the strip's width."""
+
+    place: float
+    interval: tuple[float, float] | None
+    """Its left end and its width."""
+    chance: float | None
+    published: float | None
+
+
+@dataclass(frozen=True)
+class CardValue:
+    """One run's headline of a task."""
+
+    run: str
+    value: str
+    between: str
+    """The 95 % interval; "" if there is none."""
+    strip: Strip | None
+    """None where the score is undefined."""
+
+
+@dataclass(frozen=True)
+class CardScore:
+    """One task on a card."""
+
+    title: str
+    data: str
+    label: str
+    values: list[CardValue]
+    chance: str
+    published: str
+    """The best published value with its source; "" if there is none."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One paper."""
+
+    paper: Paper
+    scores: list[CardScore]
+
+
+@dataclass(frozen=True)
+class _Published:
+    value: float
+    model: str
+    table: str
+    remark: str
+
+
+def cards(runs: Sequence[Run]) -> list[Card]:
+    """One card for each paper that has scores, in the order of the runs; averages stand for their databases."""
+    found: dict[Paper, list[CardScore]] = {}
+    keys = merged_keys(runs)
+    averaged = {key.task for key in keys if key.dataset == AVERAGE}
+    for key in keys:
+        if key.task not in averaged or key.dataset == AVERAGE:
+            score = _card_score(key, runs)
+            if score is not None:
+                found.setdefault(paper_of(key.task), []).append(score)
+    return [Card(paper, scores) for paper, scores in found.items()]
+
+
+def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
+    results = [(run.label, run.tasks[key]) for run in runs if key in run.tasks]
+    spec = next((found for _, result in results if (found := result.headline_spec()) is not None), None)
+    if spec is None:
+        return None
+    scores = [(label, with_nan(result.scores)) for label, result in results if result.scores is not None]
+    levels = [spec.chance_level(of_run) for _, of_run in scores]
+    level = next((level for level in levels if isinstance(level, int | float)), None)
+    best = _best_published(key, spec)
+    values = []
+    for label, of_run in scores:
+        value, bounds = spec.value(of_run), spec.bounds(of_run)
+        if isinstance(value, int | float):
+            ends = bounds if bounds and all(map(math.isfinite, bounds)) else None
+            between = f"{spec.shown(ends[0]).removesuffix(' %')} to {spec.shown(ends[1])}" if ends else ""
+            strip = _strip(spec, value, ends, level, None if best is None else best.value)
+            values.append(CardValue(label, spec.shown(value), between, strip))
+    published = ""
+    if best is not None:
+        remark = f"; {best.remark}" if best.remark else ""
+        published = f"{spec.shown(best.value)} ({best.model}, {best.table}{remark})"
+    chance = "" if level is None else spec.shown(level)
+    return CardScore(task_title(key.task), data_title(key), spec.label, values, chance, published) if values else None
+
+
+def _strip(
+    spec: ScoreSpec, value: float, ends: Sequence[float] | None, level: float | None, published: float | None
+) -> Strip | None:
+    marks = [value, *(ends or ()), *(mark for mark in (level, published) if mark is not None)]
+    if not all(map(math.isfinite, marks)):
+        return None
+    # Correlations are seldom negative.
+    low = min(max(0.0, spec.low), *marks)
+    high = max(marks) if math.isinf(spec.high) else max(spec.high, *marks)
+
+    def place(mark: float) -> float:
+        return round(100 * (mark - low) / (high - low), 2) if high > low else 50.0
+
+    return Strip(
+        place(value),
+        None if not ends else (place(ends[0]), round(place(ends[1]) - place(ends[0]), 2)),
+        None if level is None else place(level),
+        None if published is None else place(published),
+    )
+
+
+def _best_published(key: TaskKey, spec: ScoreSpec) -> _Published | None:
+    """The highest score of a model in the paper's table of this split."""
+    part = f"{key.task}/{key.dataset}"
+    for table in published_tables().values():
+        name = f"{table.parts[part]}.{spec.key}" if part in table.parts else spec.key
+        # What has parts is of the average over them.
+        is_own = part in table.parts or (table.board == key.task and (not table.parts or key.dataset == AVERAGE))
+        if is_own and not table.set_apart and table.split == key.split:
+            places = [place for place, column in enumerate(table.columns) if column.column == name]
+            if places:
+                return _highest(table, places[0], spec, "")
+    if (key.task, key.split) not in _CLOSEST:
+        return None
+    file, label, remark = _CLOSEST[key.task, key.split]
+    table = published_tables()[file]
+    return _highest(table, [column.label for column in table.columns].index(label), spec, remark)
+
+
+def _highest(table: PublishedTable, place: int, spec: ScoreSpec, remark: str) -> _Published:
+    rows = [(row.values[place], row.model) for row in table.rows if is_model(row.model)]
+    value, model = max((value, model) for value, model in rows if value is not None)
+    is_scaled = table.unit == "percent" and spec.unit is Unit.FRACTION
+    return _Published(value / 100 if is_scaled else value, model, table.table, remark)

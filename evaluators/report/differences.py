@@ -1,0 +1,130 @@
+"""Whether several runs differ: the tests of `eyechart compare`, as a report shows them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.comparison.compare import Comparison, compare_many
+from eyechart.evaluators.comparison.differences import Difference
+from eyechart.evaluators.report.names import heading
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.metrics.score_spec import Unit
+from eyechart.metrics.scores import spec
+
+_LEVEL = 0.05
+"""Adjusted p-values below it tell runs apart."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests say of the headlines of some tasks."""
+
+    text: str
+    tasks: list[str]
+    """Those of which they say the same."""
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """One test of one score."""
+
+    title: str
+    score: str
+    pair: str
+    cells: tuple[str, ...]
+    """Both values, the difference, its interval, p, adjusted p, flips and n."""
+
+
+@dataclass(frozen=True)
+class RunDifferences:
+    """All that the tests say."""
+
+    verdicts: list[Verdict]
+    rows: list[DifferenceRow]
+    count: int
+    """RunDifferences that were adjusted for."""
+
+
+def compare_runs(runs: Sequence[Run]) -> RunDifferences:
+    """Compare each two runs, item by item.
+
+    Args:
+        runs: The runs, with the labels that the report gives them.
+    """
+    try:
+        pairs = compare_many([run.folder for run in runs]).pairs
+    except UsageError:
+        # Two of them have no task in common.
+        return RunDifferences([], [], 0)
+    places = [(first, second) for first in range(len(runs)) for second in range(first + 1, len(runs))]
+    named = [(runs[first].label, runs[second].label, pair) for (first, second), pair in zip(places, pairs, strict=True)]
+    found = [(a, b, one) for a, b, pair in named for one in pair.differences]
+    rows = [
+        DifferenceRow(
+            heading(TaskKey(one.task, one.dataset, one.split)), one.score, f"{a} \N{MINUS SIGN} {b}", _cells(one)
+        )
+        for a, b, one in found
+    ]
+    by_text: dict[str, list[str]] = {}
+    for key in merged_keys(runs):
+        text = _verdict(key, runs, named)
+        if text:
+            by_text.setdefault(text, []).append(heading(key))
+    # Differences first.
+    verdicts = sorted((Verdict(*item) for item in by_text.items()), key=lambda one: " above " not in one.text)
+    return RunDifferences(verdicts, rows, sum(not math.isnan(one.p_value) for _, _, one in found))
+
+
+def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, Comparison]]) -> str:
+    """What the tests of a task's headline say; "" if there is nothing to be said."""
+    headline = next((found for run in runs if key in run.tasks and (found := run.tasks[key].headline_spec())), None)
+    if headline is None:
+        return ""
+    place = (key.task, key.dataset, key.split, headline.key)
+    tests = [
+        (first, second, one)
+        for first, second, pair in pairs
+        for one in pair.differences
+        if (one.task, one.dataset, one.split, one.key) == place
+    ]
+    # Where runs differ in a setting, pairs with one of them have no test.
+    reasons = dict.fromkeys(
+        f"{first} (A) and {second} (B): {', '.join(refused.reasons)}"
+        for first, second, pair in pairs
+        for refused in pair.refused
+        if refused.title == key.title
+    )
+    apart = []
+    for first, second, one in tests:
+        if one.p_holm < _LEVEL:
+            above, below = (first, second) if one.difference > 0 else (second, first)
+            apart.append(f"{above} above {below} (p {_p_value(one.p_holm)})")
+    parts = ["; ".join(apart) or "No difference shown"] if tests else []
+    parts += [f"Not compared: {'; '.join(reasons)}"] if reasons else []
+    return ". ".join(parts)
+
+
+def _cells(one: Difference) -> tuple[str, ...]:
+    score = spec(one.key)
+    flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.only_first or one.only_second else ""
+    defined = all(map(math.isfinite, one.interval))
+    between = " to ".join(_signed(one, end).removesuffix(" %") for end in one.interval) if defined else ""
+    return (
+        score.shown(one.first),
+        score.shown(one.second),
+        _signed(one, one.difference),
+        f"{between}{' %' if between and score.unit in (Unit.FRACTION, Unit.PERCENT) else ''}",
+        _p_value(one.p_value),
+        _p_value(one.p_holm),
+        flips,
+        f"{one.n:,}",
+    )
+
+
+def _signed(one: Difference, value: float) -> str:
+    return f"{'+' if value >= 0 else ''}{spec(one.key).shown(value)}"
+
+
+def _p_value(value: float) -> str:
+    return "" if math.isnan(value) else "< 0.0001" if value < 0.0001 else f"{value:.4f}"

@@ -1,0 +1,62 @@
+"""The rows of a paper's own table, in the columns of ours."""
+
+from collections.abc import Sequence
+
+from eyechart.evaluators.published import PublishedTable, published_tables
+from eyechart.evaluators.report.scores import is_mini
+from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.results.results_file import TaskResult
+
+ARROW = "\N{LEFT RIGHT ARROW}"
+"""Between the words of a pair, as papers print it."""
+
+
+def published_table(key: TaskKey, number_of: str) -> PublishedTable | None:
+    """The paper's table, where it is of the same task.
+
+    Args:
+        key: The task.
+        number_of: Such as "table_2".
+    """
+    found = published_tables().get(f"{key.task.partition('/')[0]}_{number_of.lower()}")
+    return found if found is not None and found.board == key.task else None
+
+
+def published_rows(
+    table: PublishedTable, columns: Sequence[tuple[int, bool]], labels: int = 1
+) -> tuple[tuple[str, ...], ...]:
+    """Its rows; none where it has other columns.
+
+    Args:
+        table: The paper's.
+        columns: Decimals of each column of ours, and whether it is in percent; one of ours may hold two of the paper's.
+        labels: How many columns of texts ours has; the paper's names hold both, parted by a comma.
+    """
+    each = len(table.columns) // len(columns)
+    if each * len(columns) != len(table.columns):
+        return ()
+    rows = []
+    for row in table.rows:
+        cells = [_shown(value, *columns[place // each]) for place, value in enumerate(row.values)]
+        name, _, second = row.model.rpartition(", ")
+        lead = (row.model,) if labels == 1 else (name, second.replace("/", ARROW))
+        rows.append((*lead, *("/".join(cells[place : place + each]) for place in range(0, len(cells), each))))
+    return tuple(rows)
+
+
+def source_of(table: PublishedTable, key: TaskKey) -> str:
+    """Where its rows are from, and whether they are on other data."""
+    other = "" if table.split == key.split else f" (split: {table.split}; the runs are on {key.split})"
+    return f"Published values: {table.paper}, {table.table}{other}."
+
+
+def are_comparable(key: TaskKey, table: PublishedTable, results: Sequence[tuple[str, TaskResult]]) -> bool:
+    """Whether a paper's scores may be ranked with those of some runs: on the same items, all of them."""
+    is_part = any(
+        is_mini(result) or result.settings.get("limit") or result.settings.get("sample") for _, result in results
+    )
+    return table.split == key.split and not is_part
+
+
+def _shown(value: float | None, digits: int, is_percent: bool) -> str:
+    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}{'%' if is_percent else ''}"

@@ -1,0 +1,87 @@
+"""The body of a report: paper by paper, and in each task by task, what belongs together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from eyechart.evaluators.report.charts import Chart, Scatter
+from eyechart.evaluators.report.names import Paper, data_title, paper_of, task_title
+from eyechart.evaluators.report.paper_tables import PaperTable
+from eyechart.evaluators.report.summary import TaskSummary
+from eyechart.evaluators.results.evaluation import AVERAGE
+from eyechart.evaluators.results.finished_runs import TaskKey
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart and its drawing."""
+
+    task: TaskKey
+    chart: Chart | Scatter
+    svg: str
+    """Markup from `inline_svg`."""
+
+
+@dataclass
+class TaskPart:
+    """One task on all its data."""
+
+    name: str
+    title: str
+    data: str
+    """What it is on; "" if that is several."""
+    figures: list[Figure] = field(default_factory=list)
+    more_figures: list[Figure] = field(default_factory=list)
+    """Those that the page folds."""
+    tables: list[PaperTable] = field(default_factory=list)
+    summaries: list[TaskSummary] = field(default_factory=list)
+
+    @property
+    def main_table(self) -> PaperTable | None:
+        """The one that stands open next to the figures: the first with rows of the paper, or else with its columns."""
+        sourced = [table for table in self.tables if table.source]
+        return next((table for table in sourced if table.published), next(iter(sourced), None))
+
+
+@dataclass
+class PaperPart:
+    """One paper."""
+
+    paper: Paper
+    tasks: list[TaskPart] = field(default_factory=list)
+
+
+def paper_parts(
+    summaries: Sequence[TaskSummary], figures: Sequence[Figure], tables: Sequence[PaperTable]
+) -> list[PaperPart]:
+    """Put together what is of one task, and tasks of one paper, in the order of the summaries."""
+    parts: dict[Paper, PaperPart] = {}
+    for task in dict.fromkeys(summary.key.task for summary in summaries):
+        own = [summary for summary in summaries if summary.key.task == task]
+        drawn = [figure for figure in figures if figure.task.task == task]
+        # An average stands for its databases.
+        whole = [figure for figure in drawn if not figure.chart.is_extra and figure.task.dataset == AVERAGE]
+        shown = whole or [figure for figure in drawn if not figure.chart.is_extra]
+        part = TaskPart(
+            name=task,
+            title=task_title(task),
+            data=data_title(own[0].key) if len(own) == 1 else "",
+            figures=shown,
+            more_figures=[figure for figure in drawn if figure not in shown],
+            tables=[table for table in tables if table.key_of_task and table.key_of_task.task == task],
+            summaries=own,
+        )
+        paper = paper_of(task)
+        parts.setdefault(paper, PaperPart(paper)).tasks.append(part)
+    return list(parts.values())
+
+
+def title_of(table: PaperTable, part: TaskPart, paper: Paper) -> str:
+    """A table's title without what the headings above it say."""
+    title = (table.title if part.data else table.whole_title).removeprefix(f"{paper.name}, ")
+    return f"{title[:1].upper()}{title[1:]}"
+
+
+def caption_of(figure: Figure, part: TaskPart) -> str:
+    """What a figure shows, with its data where the task has several."""
+    title = f"{figure.chart.title[:1].upper()}{figure.chart.title[1:]}"
+    return title if part.data or figure.task.dataset == AVERAGE else f"{data_title(figure.task)}: {figure.chart.title}"

@@ -1,0 +1,95 @@
+"""The head of a report: one card a paper."""
+
+import dataclasses
+import math
+
+import pytest
+
+from eyechart.evaluators.report import write_report
+from eyechart.evaluators.report.cards import Strip, cards
+from eyechart.evaluators.results.finished_runs import read_runs
+from tests.evaluators.finished_runs import evaluated
+from tests.evaluators.report.conftest import PERCEPTION, scored
+
+MINI = {"data": {"source": "mini release", "is_mini": True}}
+SYNTHETIC = "Synthetic demo data"
+
+
+@pytest.fixture
+def card_scores(make_run):
+    """The scores on the cards of a run, by the titles of their tasks."""
+
+    def make(*evaluations, **others):
+        folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
+        return {score.title: score for card in cards(read_runs(folders)) for score in card.scores}
+
+    return make
+
+
+def test_a_card_has_the_headline_its_interval_chance_and_the_best_published_value(card_scores):
+    score = card_scores(PERCEPTION)["A1 Perception"]
+    (value,) = score.values
+    assert (score.label, score.data) == ("accuracy", "LLVisionQA, dev")
+    assert (value.value, value.between, score.chance) == ("75.00 %", "65.00 to 85.00 %", "50.00 %")
+    # Q-Bench, Table 7: the highest of its models, not of its people or guesses.
+    assert score.published == "65.35 % (InternLM-XComposer-VL (InternLM), Table 7)"
+    assert value.strip == Strip(75, (65, 20), 50, 65.35)
+
+
+@pytest.mark.parametrize(
+    ("task", "dataset", "split", "scores", "published"),
+    [
+        ("q_bench/perception", "llvisionqa", "test", {"accuracy": 0.5, "n": 9}, "73.36 % (GPT-4V"),
+        ("q_bench/assessment", "spaq", "test", {"srcc": 0.5, "n": 9}, "0.730 (InternLM-XComposer-VL"),
+        ("q_bench/assessment", "average", "test", {"srcc": 0.5, "n": 9}, "0.541 (InternLM-XComposer-VL"),
+        ("q_bench/assessment", "csiq", "test", {"srcc": 0.5, "n": 9}, ""),
+        ("ql_bench/single", "llsavisionqa", "dev", {"score_sa": 50.0, "n": 9}, "70.94 % (InternLM-XComposer2d5"),
+        (
+            "two_afc/coarse",
+            "two_afc",
+            "test",
+            {"accuracy_all": 0.5, "n_pairs": 9},
+            "64.60 % (GPT-4V, Table II; ",
+        ),
+        ("q_bench/perception_pairs", "llvisionqa_pairs", "dev", {"accuracy": 0.5, "n": 9}, ""),
+        ("mmbench/cn", "mmbench", "dev", {"circular_accuracy": 0.5, "n_questions": 9}, ""),
+    ],
+)
+def test_the_best_published_value_is_of_the_same_data(card_scores, task, dataset, split, scores, published):
+    (score,) = card_scores(scored(task, dataset, scores, split=split)).values()
+    assert score.published.startswith(published) and bool(score.published) == bool(published)
+
+
+def test_an_average_stands_for_its_databases(card_scores):
+    of_one = scored("q_bench/assessment", "spaq", {"srcc": 0.5, "n": 9})
+    average = scored("q_bench/assessment", "average", {"srcc": 0.25, "n": 9, "by_database": {"spaq": {"srcc": 0.5}}})
+    (score,) = card_scores(of_one, average).values()
+    assert [value.value for value in score.values] == ["0.250"]
+
+
+def test_negative_scores_widen_the_strip_and_undefined_ones_have_none(card_scores):
+    score = card_scores(
+        scored("q_bench/assessment", "csiq", {"srcc": -0.5, "n": 9}),
+        other=scored("q_bench/assessment", "csiq", {"srcc": math.nan, "n": 9}, model="other"),
+    )["A3 Assessment"]
+    negative, undefined = score.values
+    assert negative.strip == Strip(0, None, 33.33, None)
+    assert (undefined.value, undefined.strip) == ("undefined", None)
+
+
+def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
+    mini = dataclasses.replace(PERCEPTION, settings=MINI)
+    page = read_page(write_report([make_run(mini)], files=False))
+    found = [text for text in page.texts if "ynthetic" in text]
+    assert found == [f"{SYNTHETIC}: these scores are not comparable with published results. A run that names a"]
+    both = [mini, evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})]
+    page = read_page(write_report([make_run(*both, name="both")], files=False))
+    assert page.holds(f"{SYNTHETIC} in A1 Perception: these scores")
+    page = read_page(write_report([make_run(PERCEPTION, name="real")], files=False))
+    assert not page.holds(SYNTHETIC)
+
+
+def test_headings_are_the_papers_names(make_run, read_page):
+    page = read_page(write_report([make_run(PERCEPTION)], files=False))
+    assert page.holds("Q-Bench") and page.holds("Wu et al., ICLR 2024") and page.holds("A1 Perception")
+    assert "q_bench/perception on" not in page.text

@@ -1,0 +1,111 @@
+"""Reports of several runs: names, tests between them, and their answers side by side."""
+
+import dataclasses
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.report import write_report
+from eyechart.evaluators.report.differences import compare_runs
+from eyechart.evaluators.report.samples import collect_samples
+from eyechart.evaluators.report.summary import summarise
+from eyechart.evaluators.results.finished_runs import read_runs
+from tests.evaluators.report.conftest import PERCEPTION, choice
+
+
+def answers(right, name, **changes):
+    """A run that answers some of 40 questions right."""
+    predictions = [choice(f"q{i}", "A" if i < right else "B", choice="A" if i < right else "B") for i in range(40)]
+    scores = {**PERCEPTION.scores, "accuracy": right / 40}
+    return dataclasses.replace(PERCEPTION, model=name, predictions=predictions, scores=scores, **changes)
+
+
+@pytest.fixture
+def three(make_run):
+    return [make_run(answers(right, name), name=name) for right, name in ((36, "good"), (35, "fair"), (10, "poor"))]
+
+
+def test_tests_say_which_runs_differ(three):
+    found = compare_runs(read_runs(three))
+    (verdict,) = found.verdicts
+    assert verdict.tasks == ["Q-Bench A1 Perception (LLVisionQA, dev)"]
+    assert verdict.text == "good above poor (p < 0.0001); fair above poor (p < 0.0001)"
+    assert found.count == 3
+    row = found.rows[1]
+    assert row.pair == "good \N{MINUS SIGN} poor"
+    assert row.cells[:3] == ("90.00 %", "25.00 %", "+65.00 %") and row.cells[-2:] == ("26 / 0", "40")
+
+
+def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
+    def both(right, name):
+        first = answers(right, name)
+        others = ("q_bench/perception_pairs", "llvisionqa_pairs"), ("mine", "mine")
+        return [first, *(dataclasses.replace(first, task=task, dataset=dataset) for task, dataset in others)]
+
+    good, poor = both(36, "good"), both(36, "poor")
+    poor[2] = dataclasses.replace(answers(10, "poor"), task="mine", dataset="mine")
+    found = compare_runs(read_runs([make_run(*good), make_run(*poor, name="poor")]))
+    assert [verdict.text for verdict in found.verdicts] == ["good above poor (p < 0.0001)", "No difference shown"]
+    assert [len(verdict.tasks) for verdict in found.verdicts] == [1, 2]
+
+
+def test_caveats_of_all_runs_are_said_once(make_run):
+    one = dataclasses.replace(PERCEPTION, caveats=["Both."])
+    other = dataclasses.replace(PERCEPTION, model="other", caveats=["Both.", "One."])
+    (summary,) = summarise(read_runs([make_run(one), make_run(other, name="other")]))
+    assert summary.caveats[0] == "Both." and "other: One." in summary.caveats
+
+
+def test_runs_under_other_settings_are_not_compared(make_run):
+    other = answers(10, "other", settings={**PERCEPTION.settings, "prompt_id": "mine/1"})
+    found = compare_runs(read_runs([make_run(answers(36, "good")), make_run(other, name="other")]))
+    (verdict,) = found.verdicts
+    assert verdict.text.startswith("Not compared: good (A) and other (B): prompt_id is ") and found.rows == []
+
+
+def test_runs_without_a_task_in_common_have_a_report_without_tests(make_run, read_page, tmp_path):
+    other = dataclasses.replace(PERCEPTION, task="q_bench/perception_pairs", dataset="llvisionqa_pairs")
+    page = read_page(
+        write_report([make_run(PERCEPTION), make_run(other, name="other")], tmp_path / "both", files=False)
+    )
+    assert not any(attributes.get("id") == "comparison" for _, attributes in page.elements)
+
+
+def test_answers_to_a_question_stand_together_and_disagreements_come_first(three):
+    found = collect_samples(read_runs(three), 30).rows
+    assert [(row["id"], row["run"]) for row in found[:4]] == [("q10", 0), ("q10", 1), ("q10", 2), ("q11", 0)]
+    assert [row["id"] for row in found[::3] if row.get("disagree")] == [f"q{i}" for i in range(10, 36)]
+    # What the first run's sample says of the question is not said again.
+    assert "question" in found[0] and not {"question", "options", "answer"} & found[1].keys()
+
+
+def test_options_in_another_order_are_the_same_choice(make_run):
+    same = [choice("a", "A", choice="A"), choice("b", "A", choice="A")]
+    turned = [choice("a", "B", choice="B", answer="B", options=["No", "Yes"]), choice("b", "B", choice="B")]
+    both = [dataclasses.replace(PERCEPTION, predictions=rows) for rows in (same, turned)]
+    runs = [make_run(one, name=name) for one, name in zip(both, ("same", "turned"), strict=True)]
+    rows = collect_samples(read_runs(runs), 9).rows
+    assert {row["id"]: bool(row.get("disagree")) for row in rows} == {"a": False, "b": True}
+    assert [row["options"] for row in rows if row["id"] == "a"] == [["Yes", "No"], ["No", "Yes"]]
+
+
+def test_runs_are_called_by_the_names_that_are_given(three, read_page, tmp_path):
+    done = CliRunner().invoke(
+        app,
+        [
+            *("report", *map(str, three), "--out", str(tmp_path / "out"), "--no-files"),
+            *("--name", "A <b>", "--name", "B", "--name", "C"),
+        ],
+    )
+    assert done.exit_code == 0, done.output
+    page = read_page(tmp_path / "out" / "report.html")
+    assert page.samples["runs"] == ["A <b>", "B", "C"]
+    assert page.holds("A <b> above C (p < 0.0001)") and not page.holds("good")
+
+
+@pytest.mark.parametrize("names", [["one"], ["same", "same", "other"]])
+def test_names_that_do_not_fit_the_runs_are_refused(three, names):
+    with pytest.raises(UsageError, match=r"the names are .*; give 3 different ones, one for each run in their order"):
+        write_report(three, names=names)
