@@ -48,7 +48,6 @@ def write_report(
         BadResultsError: A file of a run cannot be read.
     """
     from eyechart.evaluators.report.cards import cards
-    from eyechart.evaluators.report.differences import compare_runs
     from eyechart.evaluators.report.drawing import draw
     from eyechart.evaluators.report.names import heading
     from eyechart.evaluators.report.page import render
@@ -84,7 +83,11 @@ def write_report(
     for table in tables:
         contents |= {f"{table.key}.{ending}": write(table).encode() for ending, write in WRITERS.items()}
     parts = paper_parts(summarise(runs), figures, tables)
-    tests = compare_runs(runs) if len(runs) > 1 else None
+    tests = None
+    if len(runs) > 1:
+        from eyechart.evaluators.report.differences import compare_runs
+
+        tests = compare_runs(runs)
     page = render(runs, cards(runs), parts, tests, collect_samples(runs, samples))
     target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
     try:

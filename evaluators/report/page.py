@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.report.cards import Card
-from eyechart.evaluators.report.differences import RunDifferences
 from eyechart.evaluators.report.names import heading
 from eyechart.evaluators.report.paper_tables.ranking import ranks
 from eyechart.evaluators.report.samples import STEPS, Samples
@@ -29,6 +28,8 @@ from eyechart.metrics.scoring.choices.replies import UNREAD
 if TYPE_CHECKING:
     from jinja2 import Template
 
+    from eyechart.evaluators.report.differences import RunDifferences
+
 _TEMPLATES = Path(__file__).parent / "templates"
 _IN_SCRIPTS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
@@ -37,7 +38,7 @@ def render(
     runs: Sequence[Run],
     head: Sequence[Card],
     parts: Sequence[PaperPart],
-    tests: RunDifferences | None,
+    tests: "RunDifferences | None",
     samples: Samples,
 ) -> str:
     """Make the page.
