@@ -1,6 +1,7 @@
-"""What a terminal of 80, 100 and 140 columns shows: every number with its name, and nothing cut."""
+"""What a terminal of 80 to 140 columns shows: every number with its name, and nothing cut."""
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -12,6 +13,9 @@ import termios
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
+from rich.text import Text
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
@@ -22,7 +26,7 @@ from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.tasks import TASKS
 from eyechart.metrics.scores import spec
 
-RUN = ["run", "q_bench/perception_pairs", "mmbench/cc", "two_afc/fine_types", "q_bench/description", "--limit", "24"]
+RUN = ["run", "q_bench/perception_pairs", "mmbench/cc", "two_afc/fine_types", "q_bench/description", "--limit", "12"]
 # Several commands in one process, as starting one takes seconds.
 SCRIPT = """
 import json, sys
@@ -51,8 +55,23 @@ def in_a_terminal(width: int, commands: list[list[str]]) -> dict[str, str]:
     except OSError:
         pass
     assert child.wait() == 0
+    keep_picture(found.decode(), width)
     plain = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", found.decode()).replace("\r\n", "\n")
     return dict(re.findall(r"^\$ (\w+)\n(.*?)(?=^\$ |\Z)", plain, flags=re.DOTALL | re.MULTILINE))
+
+
+def keep_picture(shown: str, width: int) -> None:
+    """Draw what a terminal showed, light and dark, for people who look at the screenshots."""
+    folder = os.environ.get("EYECHART_SCREENSHOTS")
+    if folder is None:
+        return
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    # Progress bars come and go in one line; what comes after the last return stays.
+    lines = [re.split(r"\r|\x1b\[2K", line)[-1] for line in shown.replace("\r\n", "\n").splitlines()]
+    for scheme, theme in (("light", DEFAULT_TERMINAL_THEME), ("dark", SVG_EXPORT_THEME)):
+        console = Console(record=True, width=width, file=io.StringIO())
+        console.print(Text.from_ansi("\n".join(lines)))
+        console.save_svg(str(Path(folder) / f"terminal-{width}-{scheme}.svg"), title="eyechart", theme=theme)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +91,7 @@ def line_of(shown: str, name: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("width", [80, 100, 120, 140])
 def test_every_number_stands_with_its_name(runs: list[Path], tmp_path: Path, width: int) -> None:
     two = [str(run) for run in runs]
     allowed = ["--allow", "shuffle_seed"]
