@@ -66,21 +66,26 @@ def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...
         "random": "replaced by a random choice",
         "unmatched": "that name no option, or no image",
     }
-    unread = {
-        "cut_off": "cut off before they name an answer",
+    shared: dict[str, Any] = {"modules": modules, "higher_is_better": None, "in_table": False}
+    shares = (ScoreSpec(f"{mapping}.{step}", f"{label} {how}", **shared) for step, how in steps.items())
+    return (
+        *shares,
+        *_unread(mapping, label, "cut off before they name an answer", "that could not be parsed", *modules),
+    )
+
+
+def _unread(mapping: str, label: str, cut_off: str, unparseable: str, *modules: str) -> tuple[ScoreSpec, ...]:
+    """Shares of replies without an answer, or of texts that are not whole, by the reason."""
+    reasons = {
+        "cut_off": cut_off,
         "unfinished_reasoning": "of unfinished reasoning alone",
         "refused": "refused",
-        "unparseable": "that could not be parsed",
+        "unparseable": unparseable,
     }
-    shared: dict[str, Any] = {"modules": modules, "higher_is_better": None, "in_table": False}
-    return (
-        *(ScoreSpec(f"{mapping}.{step}", f"{label} {how}", **shared) for step, how in steps.items()),
-        *(
-            ScoreSpec(
-                f"{mapping}.{reason}", f"{label} {how}", **shared, counts=(), no_interval=_DESCRIBES, above_zero=True
-            )
-            for reason, how in unread.items()
-        ),
+    shared: dict[str, Any] = {"modules": modules, "higher_is_better": None, "counts": (), "no_interval": _DESCRIBES}
+    return tuple(
+        ScoreSpec(f"{mapping}.{reason}", f"{label} {how}", **shared, in_table=False, above_zero=True)
+        for reason, how in reasons.items()
     )
 
 
@@ -204,6 +209,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     ),
     *_extraction("extraction", "replies", *_CHOICES, PAIRS),
     *_extraction("forced_extraction", "forced replies", AWARENESS),
+    *_unread("outcomes", "texts", "cut off", "without a word", DESCRIPTION),
     _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS, GAIN),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),

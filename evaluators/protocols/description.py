@@ -63,18 +63,19 @@ class Description(Protocol):
         return [Request(id=row["id"], prompt=prompt, images=images, max_new_tokens=self.reply_length)]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The golden text ("" if private), and the judge's scores by dimension."""
+        """The golden text ("" if private), the judge's scores by dimension, and how the text ended."""
         references = ["" if self.is_private(row) else row["description"] for row in rows]
         judge = lexical if self.judge is None else self.judge
         texts = [response.text or "" for response in responses]
-        columns = read_descriptions(texts, references, judge, self.rounds, self.template)
+        ends = [response.finish_reason for response in responses]
+        columns = read_descriptions(texts, references, judge, self.rounds, self.template, ends)
         return [
             {"reference": reference, **{name: column[number] for name, column in columns.items()}}
             for number, reference in enumerate(references)
         ]
 
     def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Scores by dimension; the answer file where no golden text is public."""
+        """Scores by dimension, shares of texts that are not whole; the answer file where no golden text is public."""
         public = [one for one in answered if not self.is_private(one.row)]
         if not public:
             files = {}
@@ -82,9 +83,8 @@ class Description(Protocol):
                 replies = [one.responses[0].text or "" for one in answered]
                 files = dict(self.answer_file([one.row for one in answered], replies))
             return Scored(flat_items(answered), files=files)
-        columns = columns_of(
-            [one.responses[0].item for one in public], *DIMENSIONS[self.template], "rounds", "empty_prediction"
-        )
+        names = (*DIMENSIONS[self.template], "rounds", "empty_prediction", "finish_reason")
+        columns = columns_of([one.responses[0].item for one in public], *names)
         settings = JudgeSettings(judge_name(lexical if self.judge is None else self.judge), self.rounds, seed=self.seed)
         clusters = clusters_of(one.row for one in public)
         scores = description_scores(columns, self._groups(public) or None, settings, self.template, clusters)
@@ -95,6 +95,7 @@ class Description(Protocol):
         return {
             "predictions": [one.responses[0].text or "" for one in answered],
             "references": [one.row["description"] for one in answered],
+            "finish_reasons": [one.responses[0].finish_reason for one in answered],
             "groups": self._groups(answered) or None,
             "clusters": clusters_of(one.row for one in answered),
             "judge": self.judge,

@@ -15,6 +15,7 @@ from eyechart.metrics.scoring.choices.replies import (
     UNREAD,
     why_unread,
 )
+from eyechart.metrics.scoring.judging.descriptions import text_outcome
 
 EXACT = "exact"
 LOWEST_LOSS, SCORED, TEXT, UNSCORED = "lowest loss", "scored", "text", "unscored"
@@ -23,10 +24,10 @@ STEPS = {
     "declared": "declared answer",
     "judge": "judge",
     "random": "random choice",
-    CUT_OFF: "unmatched: cut off",
-    UNFINISHED_REASONING: "unmatched: unfinished reasoning",
-    REFUSED: "unmatched: refused",
-    UNPARSEABLE: "unmatched",
+    CUT_OFF: "cut off",
+    UNFINISHED_REASONING: "unfinished reasoning",
+    REFUSED: "refused",
+    UNPARSEABLE: "unparseable",
     LOWEST_LOSS: "option of the lowest loss",
     SCORED: "scored as a number",
     TEXT: "judged as a text",
@@ -137,7 +138,7 @@ def _step(row: Mapping[str, Any], step: str | None, choice: str | None) -> str:
         # Private questions have no step of their own.
         return step or (EXACT if choice else why_unread(row["text"] or "", row["finish_reason"]))
     if row["rounds"] is not None:
-        return TEXT
+        return text_outcome(row["finish_reason"], row["empty_prediction"]) or TEXT
     if row["quality_score"] is not None or row["logits"]:
         return SCORED
     return why_unread(row["text"] or "", row["finish_reason"]) if row["reference"] is None else UNSCORED

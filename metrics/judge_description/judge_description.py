@@ -46,6 +46,8 @@ _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list` of `str`): Descriptions; "" for a failed or empty response, which gets 0 in every dimension.
     references (`list` of `str`): Golden descriptions; "" where it is private, and the row is left out and counted.
+    finish_reasons (`list` of `str`, optional): How each description ended: "stop", "length" (cut off), "reasoning"
+        (before its answer), "refusal", or `None` where that is not known. It changes no score of the judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
     clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one
         image depend on each other, and the intervals allow for that. Without it, rows count as independent.
@@ -67,6 +69,8 @@ Returns:
     failed_rounds (`int`): Rounds without a reply of the expected form, over all dimensions.
     unscored (`int`): Images without a usable round in some dimension.
     empty_predictions (`int`): Empty descriptions among the `n`.
+    outcomes (`dict`, where some finish reason is known): Shares of the `n` descriptions that are not whole: `cut_off`,
+        `unfinished_reasoning`, `refused`, and `unparseable`, other empty ones.
     without_reference (`int`): Rows left out because they have no golden description.
     intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
     by_<group name> (`dict`): The same for each value of the group.
@@ -74,7 +78,7 @@ Returns:
         "eyechart".
     items (`dict` of `list`, with `return_items`): For each prediction and dimension the mean over usable rounds;
         `rounds`, a list of the scores in each round for each dimension in the order above, `None` for a failed one; and
-        `empty_prediction`. All `None` without a golden description.
+        `empty_prediction`. All `None` without a golden description. And `finish_reason`, of all rows.
     A score is nan, with a warning, where every round failed.
 
 Examples:
@@ -114,6 +118,7 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         self,
         predictions: Sequence[str],
         references: Sequence[str],
+        finish_reasons: Sequence[str | None] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
         clusters: Sequence[Any] | None = None,
         judge: Judge | None = None,
@@ -123,10 +128,11 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         seed: int = 0,
         return_items: bool = False,
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), groups=groups, clusters=clusters)
+        columns = {"groups": groups, "clusters": clusters, "finish_reasons": finish_reasons}
+        check_gathered(self.num_process, list(self.features), **columns)
         judge = lexical if judge is None else judge
         settings = JudgeSettings(judge_name(judge), rounds, resamples, seed)
         checked = check_groups(groups, len(predictions))
-        items = read_descriptions(predictions, references, judge, rounds, template)
+        items = read_descriptions(predictions, references, judge, rounds, template, finish_reasons)
         scores = description_scores(items, checked, settings, template, clusters)
         return scores | ({"items": items} if return_items else {})

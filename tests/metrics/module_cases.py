@@ -160,7 +160,12 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[..., dict[str, Any]], dict[
     ),
     "judge_description": (
         "judge_description",
-        TEXTS | {"judge": votes, "groups": {"kind": ["x", "x", "x", "y", "z"]}},
+        TEXTS
+        | {
+            "judge": votes,
+            "groups": {"kind": ["x", "x", "x", "y", "z"]},
+            "finish_reasons": ["length", "length", "stop", "refusal", None],
+        },
         _descriptions,
         {"judge": "votes", "template": "q_bench"},
     ),

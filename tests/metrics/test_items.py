@@ -62,6 +62,7 @@ def test_items_by_hand() -> None:
     assert described["completeness"] == [4 / 3, None, 0.0, None, 4 / 3]
     assert described["rounds"][1] is None and described["rounds"][0][0] == [1, None, 1, 2, None]
     assert described["empty_prediction"] == [False, None, True, False, False]
+    assert described["finish_reason"] == ["length", "length", "stop", "refusal", None]
     assert items("judge_answer")["exact_match"] == [False, None, False, False, True]
     compared = items("paired_comparison")
     assert compared["choice"][0] is None and compared["correct"][0] is None and not compared["consistent"][0]

@@ -221,6 +221,7 @@ def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
         ({"sum_ci95": [0, 7]}, "scores.sum_ci95 is [0, 7]; expected [low, high], a number from 0 to 6"),
         ({"yes_no": 0.5}, "scores.yes_no is 0.5; expected an object with mean, yes, no, all, n_yes, n_no"),
         ({"extraction": {"exact": 1}}, "expected an object with exact, declared, judge, random, unmatched, cut_off, "),
+        ({"outcomes": {"cut_off": 1}}, "expected an object with cut_off, unfinished_reasoning, refused, unparseable"),
         ({"choice_distribution": {"predicted": {"A": 2}, "correct": {}}}, "A is 2; expected a number from 0"),
         ({"choice_distribution": {"predicted": 2, "correct": {}}}, "predicted is 2; expected an object"),
         ({"scores": {"pool": {"image": 101}}}, "scores.scores.pool.image is 101; expected a number from 0 to 100"),

@@ -11,7 +11,8 @@
   const MATCHES = {
     wrong: (sample) => sample.correct === false,
     unmatched: (sample) => data.unmatched.includes(sample.step),
-    judged: (sample) => sample.step === "judge" || sample.step === "text",
+    // A description that was cut off is judged too.
+    judged: (sample) => sample.step === "judge" || sample.step === "text" || Boolean(sample.judge_scores),
   };
   let found = [];
   let page = 0;

@@ -4,17 +4,20 @@ Protocols: Q-Bench, Sec. 2.3.2, Table 3 and Appendix A.2.2 (https://arxiv.org/ab
 and relevance, each 0, 1 or 2, mean pooled over rounds, and their sum. AesBench, Sec. 3.4 and Table 5
 (https://arxiv.org/abs/2401.08276): relevance, precision and completeness in [0, 2] and their mean; its judge's wording
 is not published, so that of `aesbench` is our own. Departures: intervals are an addition; an empty description, which
-says nothing, gets 0 in every dimension; a row without a golden description is left out.
+says nothing, gets 0 in every dimension; a row without a golden description is left out. A description that was cut off
+or refused is judged by what it says; the scores come with the shares of such descriptions.
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, UNPARSEABLE, UNREAD
 from eyechart.metrics.scoring.errors import UndefinedScoreError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import check_member, map_groups
+from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
 from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.judging.prompts import template_version
 from eyechart.metrics.scoring.judging.replies import Judge
@@ -31,7 +34,7 @@ from eyechart.metrics.scoring.judging.rounds import (
     summed_score,
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
-from eyechart.metrics.scoring.reasoning import split_reasoning
+from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, percentile_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters
@@ -46,7 +49,12 @@ WORDING = {"q_bench": "published", "aesbench": "eyechart"}
 
 
 def read_descriptions(
-    predictions: Sequence[str], references: Sequence[str], judge: Judge, rounds: int = 5, template: str = "q_bench"
+    predictions: Sequence[str],
+    references: Sequence[str],
+    judge: Judge,
+    rounds: int = 5,
+    template: str = "q_bench",
+    finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
     """Ask a judge about n descriptions.
 
@@ -56,11 +64,14 @@ def read_descriptions(
         judge: `judge(messages, n)` returning n replies.
         rounds: Replies asked for per image and dimension.
         template: "q_bench" or "aesbench".
+        finish_reasons: How each description ended, "stop", "length" (cut off), "reasoning" (before its answer) or
+            "refusal"; None where that is not known.
 
     Returns:
         For each of the template's `DIMENSIONS`, the mean over usable rounds in [0, 2], higher is better; None without
         one. `rounds`: for each dimension in that order, the score in each round, None for a failed one.
-        `empty_prediction`: whether there was no text to judge. None throughout for a row that is left out.
+        `empty_prediction`: whether there was no text to judge. None throughout for a row that is left out. And
+        `finish_reason` of every row, "reasoning" where the text is unfinished reasoning alone.
 
     Raises:
         InputError: An argument is malformed.
@@ -71,9 +82,12 @@ def read_descriptions(
         ([1.0], [[[1, 1], [1, 1], [1, 1]]], [False])
     """
     check_texts(predictions=predictions, references=references)
+    ended = [None] * len(predictions) if finish_reasons is None else finish_reasons
+    check_lengths(predictions=predictions, finish_reasons=ended)
     check_member("template", template, list(DIMENSIONS))
     rows = [row for row, reference in enumerate(references) if reference.strip()]
-    texts = [split_reasoning(text).answer for text in predictions]
+    parts = [split_reasoning(text) for text in predictions]
+    texts = [part.answer for part in parts]
     # The templates that need no reference ignore it.
     fields = [{"description": texts[row], "reference": references[row]} if texts[row].strip() else None for row in rows]
     names = DIMENSIONS[template]
@@ -83,7 +97,28 @@ def read_descriptions(
         items["rounds"][row], items["empty_prediction"][row] = [list(one) for one in scores], of_item is None
         for name, one in zip(names, scores, strict=True):
             items[name][row] = mean_score(one)
+    items["finish_reason"] = [
+        reason if part.is_finished or part.answer.strip() else REASONING
+        for part, reason in zip(parts, ended, strict=True)
+    ]
     return items
+
+
+def text_outcome(finish_reason: str | None, is_empty: bool) -> str | None:
+    """What became of a text that is not whole: one of `choices.replies.UNREAD`; None where it is whole.
+
+    A text whose end is not known counts as whole. As with choices, an empty one that ended by itself is "unparseable".
+
+    Args:
+        finish_reason: How the text ended, from `read_descriptions`.
+        is_empty: Whether there is no text to judge.
+
+    Examples:
+        >>> text_outcome("length", False), text_outcome("stop", True), text_outcome("stop", False)
+        ('cut_off', 'unparseable', None)
+    """
+    ends = {LENGTH: CUT_OFF, REASONING: UNFINISHED_REASONING, REFUSAL: REFUSED}
+    return ends.get(finish_reason or "", UNPARSEABLE if is_empty else None)
 
 
 def description_scores(
@@ -105,7 +140,8 @@ def description_scores(
     Returns:
         For each dimension `score` in [0, 2], higher is better, `score_ci95`, `p0`, `p1`, `p2` in [0, 1], `n` and
         `failed_rounds`; the `sum` of the scores in [0, 6] and their `mean`, with intervals; `n`, `failed_rounds`,
-        `unscored`, `empty_predictions`, `without_reference`; `by_<group name>` for each group; and the settings.
+        `unscored`, `empty_predictions`, `without_reference`; `outcomes`, the shares in [0, 1] of texts by
+        `text_outcome`, only where it is known how some text ended; `by_<group name>` for each group; and the settings.
 
     Raises:
         InputError: No row has a reference.
@@ -124,11 +160,15 @@ def description_scores(
     names = DIMENSIONS[template]
     judged = {name: [items["rounds"][row][place] for row in rows] for place, name in enumerate(names)}
     empty = [items["empty_prediction"][row] for row in rows]
-
+    # Earlier versions kept no finish reasons.
+    ended = [items["finish_reason"][row] for row in rows] if "finish_reason" in items else []
+    is_known = any(reason is not None for reason in ended)
+    outcomes = list(map(text_outcome, ended, empty)) if is_known else None
     shared = Clusters.of(clusters, len(items["rounds"])).select(rows)
 
     def part(where: str, of: Sequence[int]) -> dict[str, Any]:
-        return _part(where, judged, empty, of, settings, shared.select(of))
+        found = _part(where, judged, empty, of, settings, shared.select(of))
+        return found if outcomes is None else found | {"outcomes": _shares([outcomes[row] for row in of])}
 
     kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
     whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
@@ -187,6 +227,12 @@ def _part(
         "unscored": sum(not all(map(is_scored, of_row)) for of_row in zip(*columns.values(), strict=True)),
         "empty_predictions": sum(empty[row] for row in rows),
     }
+
+
+def _shares(outcomes: Sequence[str | None]) -> dict[str, float]:
+    """Share of texts with each outcome."""
+    counts = Counter(outcomes)
+    return {reason: counts[reason] / len(outcomes) for reason in UNREAD}
 
 
 def _dimension(items: Sequence[Rounds], interval: Interval) -> dict[str, Any]:

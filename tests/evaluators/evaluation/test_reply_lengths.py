@@ -1,10 +1,15 @@
 import datasets
+import numpy as np
 import pytest
 from pyarrow import parquet
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.requests.types import Backend, Response
+from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.runs.table import score_table
+from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOP
 from tests.evaluators.finished_runs import write
 
@@ -56,10 +61,11 @@ def ask(make_picture):
 
 @pytest.fixture
 def describe(make_picture):
-    def run(model, ids=("d",)):
+    def run(model, ids=("d",), **settings):
         rows = [{"id": id, "image": make_picture(1), "description": "It is dark."} for id in ids]
         data = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
-        return evaluator("q_bench/description").run(model, LoadedData(data, "own data", "given", "given"))
+        made = evaluator("q_bench/description", settings=settings)
+        return made.run(model, LoadedData(data, "own data", "given", "given"))
 
     return run
 
@@ -130,6 +136,41 @@ def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
     assert found.caveats == [
         "Incomplete: 1 of 200 replies were cut off. A larger --max-new-tokens than 512 lets them end."
     ]
+    assert found.scores["outcomes"]["cut_off"] == 1 / 200
+
+
+def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(describe, tmp_path):
+    class Ending(Writer):
+        def answer(self, requests):
+            for request in requests:
+                text, ended = self.texts[request.id]
+                yield Response(request, text=text, finish_reason=ended)
+
+    texts = {
+        "cut": ("It is", LENGTH),
+        "thinking": ("<think>It is dark.", LENGTH),
+        "refused": ("I cannot help with that.", REFUSAL),
+        **{f"{i}": ("It is dark.", STOP) for i in range(5)},
+    }
+    found = describe(Ending(texts), list(texts), max_new_tokens=512)
+    shares = {"cut_off": 0.125, "unfinished_reasoning": 0.125, "refused": 0.125, "unparseable": 0.0}
+    assert found.scores["outcomes"] == shares
+    labels, values = ([*column.cells] for column in score_table([found], []).columns[2:4])
+    shown = dict(zip(labels, values, strict=True))
+    assert {label: shown[label] for label in shown if label.startswith("texts")} == dict.fromkeys(
+        ("texts cut off", "texts of unfinished reasoning alone", "texts refused"), "12.50 %"
+    )
+    folder = write(tmp_path, [found])
+    (result,) = read_results(folder).tasks
+    assert result.scores["outcomes"] == shares
+    rows = parquet.read_table(folder / "predictions.parquet").to_pylist()
+    assert [row["finish_reason"] for row in rows[:4]] == [LENGTH, REASONING, REFUSAL, STOP]
+    for read_again in (False, True):
+        assert rescore(get_task(result.task), result, rows, read_again=read_again)["outcomes"] == shares
+        # An earlier version kept none.
+        unknown = [row | {"finish_reason": None} for row in rows]
+        again = rescore(get_task(result.task), result, unknown, read_again=read_again)
+        np.testing.assert_equal(again, {name: value for name, value in found.scores.items() if name != "outcomes"})
 
 
 def test_a_refusal_that_the_server_tells_apart_is_kept(ask):

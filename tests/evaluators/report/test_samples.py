@@ -67,6 +67,10 @@ def plain(**columns):
     ("columns", "step"),
     [
         ({"reference": "Blurry.", "rounds": [[2, 1], [1, 1]], "completeness": 1.5}, "text"),
+        ({"reference": "Blurry.", "rounds": [[2]], "completeness": 2.0, "finish_reason": "length"}, "cut_off"),
+        ({"reference": "Blurry.", "rounds": [[0]], "finish_reason": "refusal"}, "refused"),
+        ({"reference": "Blurry.", "rounds": [[0]], "finish_reason": "reasoning"}, "unfinished_reasoning"),
+        ({"reference": "Blurry.", "rounds": [[0]], "empty_prediction": True}, "unparseable"),
         ({"reference": ""}, "unscored"),
         ({"reference": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unparseable"),
         ({"quality": 3.0, "quality_score": 4.0}, "scored"),

@@ -1,6 +1,7 @@
 """The perception and description tasks of Q-Bench on mini data and on real annotations."""
 
 import json
+import re
 
 import datasets
 import pyarrow.parquet
@@ -149,6 +150,21 @@ def test_precomputed_predictions_are_scored(tmp_path, name):
         assert result.scores["completeness"]["score"] == result.scores["preciseness"]["score"] == 2
     else:
         assert result.scores["accuracy"] == 1
+
+
+def test_predictions_that_were_cut_off_are_a_share_of_the_descriptions(tmp_path):
+    rows = load_data(get_task("q_bench/description"), is_mini=True, images="skip").dataset.select(range(8))
+    ends = {0: "length", 1: "length", 2: "refusal"}
+    lines = [{"id": row["id"], "text": "It is", "finish_reason": ends.get(place)} for place, row in enumerate(rows)]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arguments = ("--predictions", tmp_path / "answers.jsonl", "--limit", 8, "--out", tmp_path / "out")
+    done = invoke("score", "q_bench/description", "--mini", *arguments)
+    (result,) = read_results(tmp_path / "out").tasks
+    shares = {"cut_off": 0.25, "unfinished_reasoning": 0.0, "refused": 0.125, "unparseable": 0.0}
+    assert result.scores["outcomes"] == shares and not result.complete
+    for share in (r"texts cut off +│ +25\.00 %", r"texts refused +│ +12\.50 %"):
+        assert re.search(share, done.stdout)
+    assert "texts without a word" not in done.stdout
 
 
 @pytest.mark.parametrize("inference", ["options", "closed-set"])

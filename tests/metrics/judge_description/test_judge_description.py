@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 import eyechart.metrics
@@ -36,6 +38,13 @@ def test_dimensions_and_settings(metric, template: str, dimensions: list[str], w
     assert {name: scores[name] for name in settings} == settings
 
 
+def test_how_texts_ended_changes_no_score_of_the_judge(metric) -> None:
+    unknown, cut = metric.compute(**ROWS), metric.compute(**ROWS, finish_reasons=["stop", "length"])
+    assert cut.pop("outcomes") == {"cut_off": 0.5, "unfinished_reasoning": 0.0, "refused": 0.0, "unparseable": 0.0}
+    # As text, because nan differs from itself.
+    assert json.dumps(cut) == json.dumps(unknown)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -44,6 +53,7 @@ def test_dimensions_and_settings(metric, template: str, dimensions: list[str], w
         ({"seed": -1}, "seed is -1"),
         ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
         ({"predictions": ["a", None]}, r"predictions\[1\] is None"),
+        ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows and predictions has 2; row 1 is the first"),
         ({"references": ["a"]}, "references has 1 rows and predictions has 2; row 1 is the first"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eyechart.metrics.scoring.choices.replies import UNREAD
 from eyechart.metrics.scoring.errors import InputError, LeftOutWarning, UndefinedScoreWarning
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
 from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
@@ -20,9 +21,10 @@ def _scores(
     rounds: int = 5,
     template: str = "q_bench",
     groups=None,
+    ends=None,
     **more,
 ) -> dict:
-    items = read_descriptions(predictions, references, judge, rounds, template)
+    items = read_descriptions(predictions, references, judge, rounds, template, ends)
     return description_scores(items, groups, JudgeSettings("judge", rounds, **more), template)
 
 
@@ -191,3 +193,49 @@ def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
     assert alone["sum_ci95"][0] < alone["sum"] < alone["sum_ci95"][1]
     one = description_scores(columns, {"kind": ["odd one", *["other"] * (n - 1)]}, settings)["by_kind"]["odd one"]
     assert one["intervals"]["sum"] == {"kind": "none", "units": 1} and all(map(math.isnan, one["sum_ci95"]))
+
+
+# Text, how it ended, and what it counts as.
+ENDED = {
+    "whole": ("It is dark.", "stop", None),
+    "an end that is not known": ("It is dark.", None, None),
+    "an end that is not ours": ("It is dark.", "content_filter", None),
+    "cut off": ("It is dark and", "length", "cut_off"),
+    "cut off before its first word": ("", "length", "cut_off"),
+    "cut off in reasoning behind the text": ("It is dark. <think>So", "length", "cut_off"),
+    "unfinished reasoning, named": ("", "reasoning", "unfinished_reasoning"),
+    "unfinished reasoning, seen": ("<think>It is dark", "length", "unfinished_reasoning"),
+    "unfinished reasoning of unknown end": ("<think>It is dark", None, "unfinished_reasoning"),
+    "refused": ("I cannot help with that.", "refusal", "refused"),
+    "refused without a word": ("", "refusal", "refused"),
+    "empty": (" \n", "stop", "unparseable"),
+    "nothing behind the reasoning": ("<think>It is dark.</think> ", "stop", "unparseable"),
+    "empty of unknown end": ("", None, "unparseable"),
+}
+
+
+@pytest.mark.parametrize(("text", "ended", "expected"), ENDED.values(), ids=ENDED)
+def test_what_became_of_a_text(text: str, ended: str | None, expected: str | None) -> None:
+    found = _scores([text, "It is dark."], ["b", "c"], FakeJudge(), ends=[ended, "stop"])["outcomes"]
+    assert found == dict.fromkeys(UNREAD, 0.0) | ({expected: 0.5} if expected else {})
+
+
+def test_shares_are_of_the_texts_with_a_reference_and_by_group() -> None:
+    texts, ends = ["a", "b", "c", "d", "e"], ["length", "length", "refusal", "stop", None]
+    with pytest.warns(LeftOutWarning):
+        found = _scores(texts, ["", *"bcde"], FakeJudge(), groups={"kind": list("xxyyz")}, ends=ends)
+    assert found["outcomes"] == {"cut_off": 0.25, "unfinished_reasoning": 0.0, "refused": 0.25, "unparseable": 0.0}
+    shares = {
+        kind: (part["outcomes"]["cut_off"], part["outcomes"]["refused"]) for kind, part in found["by_kind"].items()
+    }
+    assert shares == {"x": (1.0, 0.0), "y": (0.0, 0.5), "z": (0.0, 0.0)}
+
+
+def test_where_no_end_is_known_there_are_no_shares() -> None:
+    for ends in (None, [None, None]):
+        found = _scores(["a", ""], ["c", "d"], FakeJudge(), groups={"kind": ["x", "y"]}, ends=ends)
+        assert "outcomes" not in found and "outcomes" not in found["by_kind"]["x"] and found["empty_predictions"] == 1
+    # As earlier versions stored them.
+    items = read_descriptions(["a"], ["b"], FakeJudge())
+    del items["finish_reason"]
+    assert "outcomes" not in description_scores(items, None, JudgeSettings("judge"))
