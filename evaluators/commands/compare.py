@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.evaluators.runs.console import cell, checked, console, print_line
+from eyechart.evaluators.runs.console import cell, checked, console, print_note
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -192,7 +192,7 @@ def _say_flips(one: "Difference") -> None:
 
 
 def _say(text: str) -> None:
-    print_line(console(), text)
+    print_note(console(), text)
 
 
 def _shown(key: str, value: float) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.evaluators.runs.console import checked, console, print_line
+from eyechart.evaluators.runs.console import checked, console, print_note
 
 if TYPE_CHECKING:
     from eyechart.evaluators.comparison.planning import Plans
@@ -71,4 +71,4 @@ def plan(
 
 
 def _say(text: str) -> None:
-    print_line(console(), text)
+    print_note(console(), text)

@@ -5,6 +5,7 @@ A figure is as wide as a column of a paper, so its files need no scaling. A page
 """
 
 import io
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,6 +60,7 @@ def draw(chart: Chart | Scatter, *, files: bool) -> Drawing:
         chart: What to draw.
         files: Whether a PDF and a PNG are wanted too.
     """
+    _load_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -74,6 +76,19 @@ def draw(chart: Chart | Scatter, *, files: bool) -> Drawing:
             figure.set_dpi(_DOTS_PER_INCH)
             FigureCanvasAgg(figure).print_png(image)
     return Drawing(svg.getvalue(), pdf.getvalue(), image.getvalue())
+
+
+def _load_matplotlib() -> None:
+    """Load it without the backend that the environment names.
+
+    Nothing is shown in a window here, and in a process that a notebook starts, the notebook's backend is missing.
+    """
+    named = os.environ.pop("MPLBACKEND", None)
+    try:
+        import matplotlib  # noqa: F401
+    finally:
+        if named is not None:
+            os.environ["MPLBACKEND"] = named
 
 
 @contextmanager

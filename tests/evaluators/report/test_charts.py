@@ -2,7 +2,10 @@
 
 import dataclasses
 import math
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.metrics.scoring.choices.calibration import calibration_scores
 from eyechart.metrics.scoring.quality.correlation import fit_logistic
-from tests.evaluators.finished_runs import dimension
+from tests.evaluators.finished_runs import dimension, evaluated, write
 from tests.evaluators.report.conftest import PERCEPTION
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -394,3 +397,14 @@ def test_two_calibrated_runs_are_named(charts):
     reliability, curve = (by_title(found)[name] for name in ("reliability", "risk and coverage"))
     assert [series.name for series in curve.series] == ["some/model", "other"]
     assert "some/model: ECE" in reliability.note and "other: ECE" in reliability.note
+
+
+@pytest.mark.slow
+def test_a_backend_that_the_environment_names_and_lacks_is_not_looked_for(tmp_path):
+    """As in a process that a notebook starts in another environment."""
+    run = write(tmp_path / "run", [evaluated()])
+    command = [sys.executable, "-m", "eyechart.evaluators", "report", str(run)]
+    env = {**os.environ, "MPLBACKEND": "module://a_notebooks_own.backend"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert (run / "report.html").exists()
