@@ -132,7 +132,7 @@ def test_table_and_report_show_them_below_the_scores(loaded, tmp_path):
         label: value for label, value in shown.items() if "repeat" in label
     }
     spread = "No interval of means ± SD, which say how repeats of the same items differ"
-    assert f"{spread}." in summary.caveats and f"{spread}: q_bench/perception." in caveat_lines([found])
+    assert f"{spread}." in summary.notes and f"{spread}: q_bench/perception." in caveat_lines([found])
     (line,) = [line for line in caveat_lines([found]) if "drawn at random" in line]
     assert "temperature=0.7, top_p=1.0, seed=0" in line and "those of the first of 3 repeats" in line
 
