@@ -10,9 +10,9 @@ import pytest
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.preview import example_requests
 from eyechart.evaluators.protocols.protocol import DEFAULT
+from eyechart.evaluators.published import published_tables
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.task import Task
-from eyechart.hub_cards.leaderboard.published_tables import paper_tables
 from eyechart.metrics.scoring.judging.prompts import list_templates
 from tests.evaluators.tasks.test_q_bench_assessment import PUBLISHED
 
@@ -103,7 +103,7 @@ def test_published_numbers_are_those_that_are_recomputed():
 
 def published(board: str, table: str, model: str) -> dict[str, float]:
     """A row of a paper's table, by the labels of its columns."""
-    found = next(one for one in paper_tables() if (one.board, one.table) == (board, table))
+    found = next(one for one in published_tables().values() if (one.board, one.table) == (board, table))
     (row,) = [one for one in found.rows if one.model == model]
     return dict(zip([column.label for column in found.columns], row.values, strict=True))
 

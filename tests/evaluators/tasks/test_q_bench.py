@@ -162,7 +162,7 @@ def test_predictions_that_were_cut_off_are_a_share_of_the_descriptions(tmp_path)
     (result,) = read_results(tmp_path / "out").tasks
     shares = {"cut_off": 0.25, "unfinished_reasoning": 0.0, "refused": 0.125, "unparseable": 0.0}
     assert result.scores["outcomes"] == shares and not result.complete
-    for share in (r"texts cut off +│ +25\.00 %", r"texts refused +│ +12\.50 %"):
+    for share in (r"texts cut off +25\.00 %", r"texts refused +12\.50 %"):
         assert re.search(share, done.stdout)
     assert "texts without a word" not in done.stdout
     shown = " ".join(done.stdout.split())
