@@ -9,6 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<text>.*?)^(?P=fence) *$", re.DOTALL | re.MULTILINE)
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\n*\Z")
+_OUTPUT = re.compile(r"\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*|─+")
+_LEFT_OUT = "..."
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,8 @@ class Block:
     text: str
     not_run: str
     """Why it cannot be run in a test; "" where it can."""
+    output: str
+    """The block of text directly below it, which shows what it prints; "" where there is none."""
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -58,8 +63,24 @@ def blocks(*kinds: str) -> list[Block]:
                 line = text.count("\n", 0, match.start()) + 1
                 name = path.relative_to(ROOT).as_posix()
                 kind = match["kind"].strip()
-                found.append(Block(name, line, kind, match["text"], reason[1] if reason else ""))
+                output = _OUTPUT.match(text, match.end())
+                found.append(
+                    Block(name, line, kind, match["text"], reason[1] if reason else "", output[1] if output else "")
+                )
     return found
+
+
+def not_printed(output: str, printed: str) -> list[str]:
+    """The parts of a page's output, between lines of "...", that are not in what was printed.
+
+    Numbers may be others, as kernels differ between machines, and lines may be folded otherwise.
+    """
+    parts = [_shape(part) for part in re.split(rf"^{re.escape(_LEFT_OUT)}$", output, flags=re.MULTILINE)]
+    return [part for part in parts if part not in _shape(printed)]
+
+
+def _shape(text: str) -> str:
+    return " ".join(_NUMBER.sub("0", text).split())
 
 
 def commands(block: Block) -> Iterator[Line]:

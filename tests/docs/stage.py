@@ -102,6 +102,7 @@ def _runs() -> None:
     for run, (model, name) in models.items():
         invoke("run", "--suite", "small.yaml", "--model", model, "--name", name, "--out", f"eyechart_runs/{run}")
         shutil.copytree(f"eyechart_runs/{run}", f"entries/{run}")
+    shutil.copytree("eyechart_runs/theirs", "eyechart_runs/third")
     task = ("run", "q_bench/perception", "--model", "path/to/checkpoint", "--data-dir", "path/to/LLVisionQA")
     invoke(*task, "--blind", "--out", "blind")
     invoke(*task, "--split", "test", "--out", "eyechart_runs/private")

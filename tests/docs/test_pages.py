@@ -1,5 +1,6 @@
 """What README and the site show is what happens: each block and each command alone, in a folder as a reader has it."""
 
+import ast
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from tests.docs.pages import Block, Line, blocks, commands
+from tests.docs.pages import Block, Line, blocks, commands, not_printed
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*inflated by the fit",
@@ -24,8 +25,9 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*holds synthetic items:eyechart.datasets_scripts.common.errors.MiniDataWarning",
 )
 PYTHON = [block for block in blocks("python") if not block.not_run]
-SHELL = list({line.words: line for block in blocks("shell") for line in commands(block)}.values())
-"""Each command once, wherever it stands."""
+_SHELL = sorted(blocks("shell"), key=lambda block: bool(block.output))
+SHELL = list({line.words: line for block in _SHELL for line in commands(block)}.values())
+"""Each command once, wherever it stands, and with what it prints where a page shows that."""
 RUN = [line for line in SHELL if not line.block.not_run and line.words[0] == "eyechart"]
 GROUPS = ("leaderboard", "store", "text-to-score")
 OTHERS = {"pip", "pytest", "sphinx-build", "torchrun", "accelerate", "python"}
@@ -38,13 +40,26 @@ def test_pages_show_something() -> None:
     assert len(PYTHON) >= 10 and len(RUN) >= 50
 
 
-def invoke(words: tuple[str, ...] | list[str]) -> None:
-    done = CliRunner().invoke(app, list(words), env={"COLUMNS": "120"})
+def test_what_pages_print_is_compared_with_what_is_printed() -> None:
+    shown = [block for block in blocks("text") if not block.not_run]
+    compared = {block.output for block in blocks("shell", "python") if not block.not_run}
+    assert len(shown) >= 6 and [str(block) for block in shown if block.text not in compared] == []
+
+
+def test_changed_names_in_an_output_are_found() -> None:
+    printed = " score   value\n ─────\n accuracy on a\n  b   92.22 %\n n   60\n"
+    assert not_printed("score value\n───\naccuracy on a b   +1.5 %\n...\nn 7\n", printed) == []
+    assert not_printed("score chance\n...\nn 7\n", printed) == ["score chance"]
+
+
+def invoke(words: tuple[str, ...] | list[str]) -> str:
+    done = CliRunner().invoke(app, list(words))
     assert done.exit_code == 0, done.output if done.exception is None else f"{done.output}\n{done.exception!r}"
+    return done.output
 
 
-def smaller(words: list[str]) -> list[str]:
-    """A run on a few items, and on synthetic data where the page's data would be downloaded."""
+def smaller(words: list[str], *, is_whole: bool = False) -> list[str]:
+    """A run on synthetic data where the page's data would be downloaded; of a few items, or whole."""
     if words[0] != "run":
         return words
     files = [word for word in words[1:] if word.endswith((".yaml", ".py"))]
@@ -53,7 +68,7 @@ def smaller(words: list[str]) -> list[str]:
         return words
     if not files and "--data-dir" not in words and "--mini" not in words:
         words = [*words, "--mini"]
-    return words if {"--limit", "--sample"} & set(words) else [*words, "--limit", "8"]
+    return words if is_whole or {"--limit", "--sample"} & set(words) else [*words, "--limit", "8"]
 
 
 @pytest.mark.slow
@@ -73,7 +88,9 @@ def test_a_command_alone_does_what_the_page_says(
         invoke(["run", "q_bench/perception", "--model", "path/to/checkpoint", "--mini", "--limit", "2"])
     if words[0] == "publish":
         request.getfixturevalue("hub").make("me/model", {"README.md": b"# A model"})
-    invoke(smaller(words))
+    # What a page shows is what its block's last command prints.
+    output = line.block.output if line == list(commands(line.block))[-1] else ""
+    assert not_printed(output, invoke(smaller(words, is_whole=bool(output)))) == []
 
 
 def _write_files(page: str) -> None:
@@ -92,9 +109,7 @@ def test_every_option_exists(line: Line) -> None:
         if "eyechart.evaluators.cli" not in words:
             return
         words = words[words.index("eyechart.evaluators.cli") + 1 :]
-    if words[0].startswith("--"):
-        return
-    command = words[:2] if words[0] in GROUPS else words[:1]
+    command = [] if words[0].startswith("--") else words[:2] if words[0] in GROUPS else words[:1]
     shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).output
     for option in words[len(command) :]:
         if re.fullmatch(r"--[a-z-]+", option):
@@ -105,7 +120,13 @@ def test_every_option_exists(line: Line) -> None:
 @pytest.mark.parametrize("block", PYTHON, ids=str)
 def test_a_python_block_runs_alone(block: Block, at_hand: Callable[[str], str]) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(at_hand(block.text), str(block), "exec"), names)
+    tree = ast.parse(at_hand(block.text))
+    last = tree.body.pop() if block.output else None
+    exec(compile(tree, str(block), "exec"), names)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), str(block), "eval"), names)
+        assert not_printed(block.output, repr(value)) == []
+    assert last is None or isinstance(last, ast.Expr)
     # What evaluate's suites give.
     assert all(result["is_mini"] and result["task_name"].startswith("mini:") for result in names.get("results", ()))
 
