@@ -7,6 +7,10 @@ Shares have Wilson's interval at the effective number of pairs, as in `shares`. 
 all pairs count alike, the images alone decide: the mean of n pairs is then as sure as that of 2 n^2 / (sum of d^2)
 independent ones, with d the number of pairs that an image is in. With equal d that is half the images.
 
+Near 0 or 1, few images make up the estimated variance of a share: those of the rarer pairs, right or wrong. The same
+formula, over these pairs alone, less one, gives the degrees of freedom of a share's interval. Where it amounts to fewer
+than `FEW_ALIKE` images, the variance is too unsure, and the images alone decide.
+
 Coverage by simulation: `docs/coverage.md`.
 """
 
@@ -19,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_of_share
-from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS
+from eyechart.metrics.scoring.statistics.shares import FEW_ALIKE, FEW_CLUSTERS
 from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
 
 _IndexArray = NDArray[np.int64]
@@ -39,24 +43,29 @@ def dyadic_share_interval(right: ArrayLike, first_ids: Sequence[Hashable], secon
     Examples:
         >>> images = [(i, j) for i in range(50) for j in range(i)]
         >>> dyadic_share_interval([i % 3 > 0 for i, j in images], *zip(*images)).rounded()
-        (0.5054, 0.7969)
+        (0.4947, 0.8038)
     """
     values = check_numbers("right", np.asarray(right, dtype=np.float64))
     first, second, n_images = _numbered(first_ids, second_ids)
     if not len(values):
         return Interval.undefined(0)
     share, by_image = float(values.mean()), _by_image(first, second)
+    # The rarer outcome; a share of replies counts in part.
+    rarer = _by_image(first, second, values if share < 0.5 else 1 - values)
     # Variance is 0 where all pairs count alike.
-    if 2 * by_image < FEW_CLUSTERS or not (variance := dyadic_variance(values, first, second)):
+    is_unsure = 2 * by_image < FEW_CLUSTERS or 2 * rarer < FEW_ALIKE
+    if is_unsure or not (variance := dyadic_variance(values, first, second)):
         return Interval(*wilson_of_share(share, by_image), "dyadic-by-image", n_images)
     effective = share * (1 - share) / variance
-    return Interval(*wilson_of_share(share, effective, student(2 * by_image)), "dyadic", n_images)
+    return Interval(*wilson_of_share(share, effective, student(min(2 * by_image, rarer))), "dyadic", n_images)
 
 
-def _by_image(first: _IndexArray, second: _IndexArray) -> float:
+def _by_image(first: _IndexArray, second: _IndexArray, weights: FloatArray | None = None) -> float:
     """Number of independent pairs that say as much as these do where the images alone decide."""
-    uses = np.bincount(np.concatenate([first, second]))
-    return 2 * len(first) ** 2 / float(uses @ uses)
+    weights = np.ones(len(first)) if weights is None else weights
+    uses = np.bincount(np.concatenate([first, second]), np.concatenate([weights, weights]))
+    squares = float(uses @ uses)
+    return 2 * float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
 def dyadic_variance(values: FloatArray, first: _IndexArray, second: _IndexArray) -> float:
