@@ -16,6 +16,7 @@ Coverage by simulation: `docs/coverage.md`.
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,15 +120,48 @@ def dyadic_mean_difference(
     """
     one, other = check_numbers("first", first), check_numbers("second", second)
     n = check_lengths(first=one, second=other, first_ids=first_ids, second_ids=second_ids)
-    numbers, others, n_images = _numbered(first_ids, second_ids)
+    images = images_for_test(first_ids, second_ids)
+    differences = one - other
+    variance = dyadic_variance(differences, images.first, images.second)
+    if images.effective < FEW_CLUSTERS:
+        variance = max(variance, float(differences.var()) * 2 / images.effective)
+    return student_test(float(differences.mean()), math.sqrt(variance), n, images.effective)
+
+
+class PairedImages(NamedTuple):
+    """The images of pairs.
+
+    Attributes:
+        first: Number of an image of each pair, from 0 on, shape (n,).
+        second: Number of the other one, shape (n,).
+        n_images: How many images there are.
+        effective: Images of equal use that say as much, at least 2.
+    """
+
+    first: _IndexArray
+    second: _IndexArray
+    n_images: int
+    effective: float
+
+
+def images_for_test(first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]) -> PairedImages:
+    """The images of pairs, where they are enough for a test.
+
+    Args:
+        first_ids: An image of each pair, length n.
+        second_ids: The other one, length n.
+
+    Raises:
+        UndefinedScoreError: There are fewer than 3 images.
+
+    Examples:
+        >>> images_for_test("aab", "bcc").effective
+        3.0
+    """
+    first, second, n_images = _numbered(first_ids, second_ids)
     if n_images < 3:
         raise UndefinedScoreError(f"a test over pairs needs at least 3 images; there are {n_images}")
-    differences = one - other
-    by_image = _by_image(numbers, others)
-    variance = dyadic_variance(differences, numbers, others)
-    if 2 * by_image < FEW_CLUSTERS:
-        variance = max(variance, float(differences.var()) / by_image)
-    return student_test(float(differences.mean()), math.sqrt(variance), n, max(2 * by_image, 2.0))
+    return PairedImages(first, second, n_images, max(2 * _by_image(first, second), 2.0))
 
 
 def _numbered(first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]) -> tuple[_IndexArray, _IndexArray, int]:
