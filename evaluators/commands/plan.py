@@ -65,7 +65,9 @@ def plan(
         if one.units < one.n:
             kind = "images" if one.key in ("consistency", "accuracy_all") else "images or clusters"
             about = "one image or cluster" if one.units == 1 else f"{one.units:,} {kind}"
-            _say(f"{one.task} on {one.dataset}: {one.n:,} items about {about}; more are to be like them")
+            counted = f"{one.effective_units:,.0f}"
+            equal = f", which count as {counted}" if counted != f"{one.units:,}" else ""
+            _say(f"{one.task} on {one.dataset}: {one.n:,} items about {about}{equal}; more are to be like them")
     for left in found.passed_over:
         _say(f"not planned: {left.title}: {left.reason}")
 

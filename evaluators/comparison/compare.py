@@ -11,7 +11,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.comparison.causes import Causes, find_causes
 from eyechart.evaluators.comparison.difference import Difference
-from eyechart.evaluators.comparison.differences import corrected, differences
+from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores, of_items
 from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
 from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
@@ -195,6 +195,9 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: 
     undefined = [one.note for one in tests if math.isnan(one.difference)]
     if undefined:
         return Unranked(key.title, f"a difference is undefined: {undefined[0]}")
+    untested = [one.note for one in tests if one.note not in ("", FEW_TO_RESAMPLE)]
+    if untested:
+        return Unranked(key.title, f"two runs cannot be tested: {untested[0]}")
     items = [items_of(run, key) for run in runs]
     n_common = len(set.intersection(*(set(one.values[headline.key]) for one in items)))
     if any(one.n != n_common for one in tests):

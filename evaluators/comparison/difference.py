@@ -57,7 +57,7 @@ class Difference(ComparedScore):
     p_holm: float = math.nan
     """Corrected for all tests of the comparison."""
     note: str = ""
-    """What the reader has to know; why there is no test, where the difference is undefined."""
+    """Why the difference is undefined, or why there is neither test nor interval of a known one."""
 
     @property
     def unit_words(self) -> str:

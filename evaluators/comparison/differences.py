@@ -18,7 +18,7 @@ from eyechart.evaluators.comparison.image_rankings import pool_correlations, sha
 from eyechart.evaluators.comparison.items import ItemScores, n_unread, shared_clusters
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
-from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.errors import ScoringError, UndefinedScoreError
 from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
@@ -40,7 +40,7 @@ _Values = NDArray[np.float64]
 _Rounds = Sequence[Rounds]
 """Of one item, for each dimension."""
 _MCNEMAR = "McNemar, exact"
-_FEW = f"there is no test, as there are fewer than {FEW_UNITS} units to resample"
+FEW_TO_RESAMPLE = f"there is no test, as there are fewer than {FEW_UNITS} units to resample"
 
 
 def differences(
@@ -84,7 +84,7 @@ def differences(
         except ScoringError as error:
             found.append(replace(empty, note=str(error)))
     found += _ranking_differences(place, first, second, seed)
-    return [replace(one, note=_FEW) if _lacks_test(one) else one for one in found]
+    return [replace(one, note=FEW_TO_RESAMPLE) if _lacks_test(one) else one for one in found]
 
 
 def _lacks_test(one: Difference) -> bool:
@@ -135,24 +135,27 @@ def _share_difference(
     images: Sequence[tuple[str, str]],
     clusters: Clusters,
 ) -> Difference:
-    name, test = share_test(a, b, images, clusters)
-    if name == _MCNEMAR:
-        interval = paired_share_interval(a, b, clusters)
-    else:
-        units = len({image for pair in images for image in pair}) if images else clusters.n_clusters
-        interval = Interval(*test.interval, "constant" if math.isnan(test.interval[0]) else f"student-{name}", units)
-    scale = spec(empty.key).high
+    scale, known = spec(empty.key).high, mcnemar(a, b)
     found = replace(
         empty,
         first=scale * float(a.mean()),
         second=scale * float(b.mean()),
-        difference=scale * test.difference,
-        p_value=test.p_value,
-        test=name,
+        difference=scale * known.difference,
+        test="dyadic" if images else "clustered",
+        units=len({image for pair in images for image in pair}) if images else clusters.n_clusters,
         only_first=tuple(item for item, x, y in zip(items, a, b, strict=True) if x and not y),
         only_second=tuple(item for item, x, y in zip(items, a, b, strict=True) if y and not x),
     )
-    return found.with_interval(interval.scaled(scale))
+    try:
+        name, test = share_test(a, b, images, clusters)
+    except UndefinedScoreError as error:
+        return replace(found, note=str(error))
+    if name == _MCNEMAR:
+        interval = paired_share_interval(a, b, clusters)
+    else:
+        kind = "constant" if math.isnan(test.interval[0]) else f"student-{name}"
+        interval = Interval(*test.interval, kind, found.units)
+    return replace(found, p_value=test.p_value, test=name).with_interval(interval.scaled(scale))
 
 
 def _bootstrapped(one: Difference, test: PairedTest, name: str, scale: float = 1.0) -> Difference:
@@ -189,14 +192,13 @@ def _judged_difference(
 ) -> Difference:
     """Of sums over dimensions, as the metric pools them over rounds, or of their means."""
     one, other = (list(zip(*items, strict=True)) for items in (a, b))
-    test = bootstrap_difference(one, other, SCALE, rng, clusters=clusters)
     divisor = len(one) if key == "mean" else 1
-    found = replace(
-        empty,
-        first=summed_score(one, SCALE) / divisor,
-        second=summed_score(other, SCALE) / divisor,
-        difference=test.difference / divisor,
-    )
+    score, also = (summed_score(columns, SCALE) / divisor for columns in (one, other))
+    found = replace(empty, first=score, second=also, difference=score - also)
+    try:
+        test = bootstrap_difference(one, other, SCALE, rng, clusters=clusters)
+    except UndefinedScoreError as error:
+        return replace(found, note=str(error))
     return _bootstrapped(found, test, "paired bootstrap", 1 / divisor)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,9 @@ from eyechart.evaluators.comparison.settings import breaking_differences, settin
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
 from eyechart.metrics.scores import ScoreSpec, Unit
+from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
-from eyechart.metrics.scoring.statistics.dyadic import dyadic_variance
+from eyechart.metrics.scoring.statistics.dyadic import dyadic_variance, images_for_test
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.power import POWER, PairedDesign
 from eyechart.metrics.scoring.statistics.shares import clustered_variance
@@ -35,6 +36,8 @@ class Plan(ComparedScore):
     """Items that the runs have."""
     units: int
     """Independent units among them: items, images, or clusters."""
+    effective_units: float
+    """Units of equal size that say as much, which the tests count."""
     observed: float
     """The first run's score less the second's; nan where there is one run."""
     at: int
@@ -196,7 +199,7 @@ def _planned(
     wanted = observed if difference is None else difference
     if not math.isfinite(wanted):
         raise DataError(f"the runs' difference in {headline.label} is undefined; --difference gives one")
-    design = _design(headline, items, shared, wanted, part_generator(seed, "/".join(place)))
+    n_units, design = _design(headline, items, shared, wanted, part_generator(seed, "/".join(place)))
     at = len(shared) if n is None else n
     least = design.detectable(at, power)
     return Plan(
@@ -204,6 +207,7 @@ def _planned(
         headline.key,
         headline.label,
         len(shared),
+        n_units,
         design.units,
         scale * observed,
         at,
@@ -216,8 +220,14 @@ def _planned(
 
 def _design(
     score: ScoreSpec, items: Sequence[ItemScores], shared: Sequence[str], difference: float, rng: np.random.Generator
-) -> PairedDesign:
-    """How the difference of two runs varies; of one run, as if another one answered independently of it."""
+) -> tuple[int, PairedDesign]:
+    """How many units there are, and how the difference of two runs varies.
+
+    Of one run, as if another one answered independently of it.
+
+    Raises:
+        DataError: The difference cannot be, or there are too few units for the tests of `compare`.
+    """
     n, first = len(shared), items[0]
     if score.unit in (Unit.CORRELATION, Unit.POINTS):
         replicates = score_replicates(score.key, items, shared, rng)
@@ -226,7 +236,7 @@ def _design(
         variance = float(np.nanvar(deviations))
         if variance < _EQUAL:
             raise DataError("the score differs by the same in all resamples, which says nothing of how it varies")
-        return PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
+        return units, PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
     right = [np.array([one.values[score.key][item] for item in shared], dtype=np.float64) for one in items]
     if len(right) == 2:
         if abs(difference) > 1:
@@ -239,16 +249,22 @@ def _design(
         if not 0 <= other <= 1:
             raise DataError(f"no model differs by {abs(difference):g} from one with a score of {share:g}")
         discordant = share * (1 - other) + other * (1 - share)
-    clusters = shared_clusters(items, shared)
     independent = float(np.var(values)) / n
-    variance, units = independent, clusters.n_clusters
-    if first.images:
-        number: dict[str, int] = {}
-        one, other_image = np.array(
-            [[number.setdefault(image, len(number)) for image in first.images[item]] for item in shared]
-        ).T
-        variance, units = dyadic_variance(values, one, other_image), len(number)
-    elif 1 < units < n:
-        variance = clustered_variance(values, clusters.numbers)
-    effect = max(1.0, variance / independent) if independent else 1.0
-    return PairedDesign(n, units, independent * n, discordant, effect)
+    alone = PairedDesign(n, n, independent * n, discordant)
+    clusters = shared_clusters(items, shared)
+    try:
+        if first.images:
+            images = images_for_test(*zip(*(first.images[item] for item in shared), strict=True))
+            variance, cautious = dyadic_variance(values, images.first, images.second), 2 * n / images.effective
+            n_units, design = images.n_images, replace(alone, units=images.effective)
+        elif clusters.n_clusters < n:
+            clusters.check_for_test()
+            variance, cautious = clustered_variance(values, clusters.numbers), n / clusters.effective
+            n_units, design = clusters.n_clusters, replace(alone, units=clusters.effective, least_units=3)
+        else:
+            return n, alone
+    except UndefinedScoreError as error:
+        raise DataError(str(error)) from None
+    # Where all items differ alike, nothing says how those of a unit go together.
+    effect = max(1.0, variance / independent) if independent else cautious
+    return n_units, replace(design, design_effect=effect, cautious_effect=cautious)

@@ -97,11 +97,11 @@ def rounds_of_pairs(rng: Generator, images: int, rounds: int) -> tuple[np.ndarra
     return np.concatenate([one[::2] for one in orders]), np.concatenate([one[1::2] for one in orders])
 
 
-def dyadic(rng: Generator, images: int, rounds: int, deviation: float) -> Interval:
-    """Pairs whose log-odds to be right are 1 and the effects of both images."""
+def dyadic(rng: Generator, images: int, rounds: int, deviation: float, log_odds: float = 1.0) -> Interval:
+    """Pairs whose log-odds to be right are a constant and the effects of both images."""
     first, second = rounds_of_pairs(rng, images, rounds)
     effect = deviation * rng.normal(size=images)
-    right = rng.random(len(first)) < expit(1 + effect[first] + effect[second])
+    right = rng.random(len(first)) < expit(log_odds + effect[first] + effect[second])
     return dyadic_share_interval(right, first.tolist(), second.tolist())
 
 
@@ -219,6 +219,7 @@ def rows() -> Iterator[Row]:
         yield Row("Wilson, images that differ", name, unequal, share, {"sizes": sizes, "share": share})
     # A row's seed is its place, so new rows come last.
     yield from _rankings(rounds=4)
+    yield from _high_shares()
 
 
 def _rankings(rounds: int) -> Iterator[Row]:
@@ -230,9 +231,25 @@ def _rankings(rounds: int) -> Iterator[Row]:
             yield Row("Bootstrap, SRCC of MAP scores", setting, ranked, truth, about)
 
 
-def _true_share(deviation: float) -> float:
+def _high_shares() -> Iterator[Row]:
+    for images, rounds, deviation, log_odds in (
+        (60, 4, 1, 2.88),
+        (60, 12, 1, 2.88),
+        (60, 12, 2, 4.28),
+        (60, 12, 1, 4.35),
+        (160, 4, 1, 4.35),
+        (160, 12, 1, 4.35),
+        (160, 12, 2, 6.33),
+    ):
+        about = {"images": images, "rounds": rounds, "deviation": deviation, "log_odds": log_odds}
+        truth = _true_share(deviation, log_odds)
+        setting = f"{images} images, {rounds} rounds, effects of sd {deviation}, share {truth:.2f}"
+        yield Row("Dyadic, accuracy of pairs", setting, dyadic, truth, about)
+
+
+def _true_share(deviation: float, log_odds: float = 1.0) -> float:
     effects = np.sqrt(2) * deviation * np.random.default_rng(0).normal(size=_DRAWS)
-    return float(expit(1 + effects).mean())
+    return float(expit(log_odds + effects).mean())
 
 
 def _true_ranking(**about: Any) -> float:

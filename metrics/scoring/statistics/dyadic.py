@@ -7,11 +7,16 @@ Shares have Wilson's interval at the effective number of pairs, as in `shares`. 
 all pairs count alike, the images alone decide: the mean of n pairs is then as sure as that of 2 n^2 / (sum of d^2)
 independent ones, with d the number of pairs that an image is in. With equal d that is half the images.
 
+Near 0 or 1, few images make up the estimated variance of a share: those of the rarer pairs, right or wrong. The same
+formula, over these pairs alone, less one, gives the degrees of freedom of a share's interval. Where it amounts to fewer
+than `FEW_ALIKE` images, the variance is too unsure, and the images alone decide.
+
 Coverage by simulation: `docs/coverage.md`.
 """
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_of_share
-from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS
+from eyechart.metrics.scoring.statistics.shares import FEW_ALIKE, FEW_CLUSTERS
 from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
 
 _IndexArray = NDArray[np.int64]
@@ -39,24 +44,29 @@ def dyadic_share_interval(right: ArrayLike, first_ids: Sequence[Hashable], secon
     Examples:
         >>> images = [(i, j) for i in range(50) for j in range(i)]
         >>> dyadic_share_interval([i % 3 > 0 for i, j in images], *zip(*images)).rounded()
-        (0.5054, 0.7969)
+        (0.4947, 0.8038)
     """
     values = check_numbers("right", np.asarray(right, dtype=np.float64))
     first, second, n_images = _numbered(first_ids, second_ids)
     if not len(values):
         return Interval.undefined(0)
     share, by_image = float(values.mean()), _by_image(first, second)
+    # The rarer outcome; a share of replies counts in part.
+    rarer = _by_image(first, second, values if share < 0.5 else 1 - values)
     # Variance is 0 where all pairs count alike.
-    if 2 * by_image < FEW_CLUSTERS or not (variance := dyadic_variance(values, first, second)):
+    is_unsure = 2 * by_image < FEW_CLUSTERS or 2 * rarer < FEW_ALIKE
+    if is_unsure or not (variance := dyadic_variance(values, first, second)):
         return Interval(*wilson_of_share(share, by_image), "dyadic-by-image", n_images)
     effective = share * (1 - share) / variance
-    return Interval(*wilson_of_share(share, effective, student(2 * by_image)), "dyadic", n_images)
+    return Interval(*wilson_of_share(share, effective, student(min(2 * by_image, rarer))), "dyadic", n_images)
 
 
-def _by_image(first: _IndexArray, second: _IndexArray) -> float:
+def _by_image(first: _IndexArray, second: _IndexArray, weights: FloatArray | None = None) -> float:
     """Number of independent pairs that say as much as these do where the images alone decide."""
-    uses = np.bincount(np.concatenate([first, second]))
-    return 2 * len(first) ** 2 / float(uses @ uses)
+    weights = np.ones(len(first)) if weights is None else weights
+    uses = np.bincount(np.concatenate([first, second]), np.concatenate([weights, weights]))
+    squares = float(uses @ uses)
+    return 2 * float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
 def dyadic_variance(values: FloatArray, first: _IndexArray, second: _IndexArray) -> float:
@@ -110,15 +120,48 @@ def dyadic_mean_difference(
     """
     one, other = check_numbers("first", first), check_numbers("second", second)
     n = check_lengths(first=one, second=other, first_ids=first_ids, second_ids=second_ids)
-    numbers, others, n_images = _numbered(first_ids, second_ids)
+    images = images_for_test(first_ids, second_ids)
+    differences = one - other
+    variance = dyadic_variance(differences, images.first, images.second)
+    if images.effective < FEW_CLUSTERS:
+        variance = max(variance, float(differences.var()) * 2 / images.effective)
+    return student_test(float(differences.mean()), math.sqrt(variance), n, images.effective)
+
+
+class PairedImages(NamedTuple):
+    """The images of pairs.
+
+    Attributes:
+        first: Number of an image of each pair, from 0 on, shape (n,).
+        second: Number of the other one, shape (n,).
+        n_images: How many images there are.
+        effective: Images of equal use that say as much, at least 2.
+    """
+
+    first: _IndexArray
+    second: _IndexArray
+    n_images: int
+    effective: float
+
+
+def images_for_test(first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]) -> PairedImages:
+    """The images of pairs, where they are enough for a test.
+
+    Args:
+        first_ids: An image of each pair, length n.
+        second_ids: The other one, length n.
+
+    Raises:
+        UndefinedScoreError: There are fewer than 3 images.
+
+    Examples:
+        >>> images_for_test("aab", "bcc").effective
+        3.0
+    """
+    first, second, n_images = _numbered(first_ids, second_ids)
     if n_images < 3:
         raise UndefinedScoreError(f"a test over pairs needs at least 3 images; there are {n_images}")
-    differences = one - other
-    by_image = _by_image(numbers, others)
-    variance = dyadic_variance(differences, numbers, others)
-    if 2 * by_image < FEW_CLUSTERS:
-        variance = max(variance, float(differences.var()) / by_image)
-    return student_test(float(differences.mean()), math.sqrt(variance), n, max(2 * by_image, 2.0))
+    return PairedImages(first, second, n_images, max(2 * _by_image(first, second), 2.0))
 
 
 def _numbered(first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]) -> tuple[_IndexArray, _IndexArray, int]:

@@ -24,8 +24,8 @@ KINDS: Mapping[str, str] = {
     "wilson-by-cluster": "Wilson score interval in which the items of a cluster count as one, as clusters are few, or "
     "all have the same share",
     "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
-    "dyadic-by-image": "Wilson score interval in which two images count as one pair, as images are few, or all pairs "
-    "count alike",
+    "dyadic-by-image": "Wilson score interval in which two images count as one pair, as images are few, or those "
+    "with a right or with a wrong answer are, or all pairs count alike",
     "paired": "Bonett and Price's interval of a difference of two shares of the same independent items",
     "paired-unread": "Bonett and Price's interval; images were not read, so questions that share one count as "
     "independent",

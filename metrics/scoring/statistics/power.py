@@ -15,11 +15,13 @@ from scipy.stats import binom, nct
 from scipy.stats import t as student_t
 
 from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.statistics.intervals import NORMAL
+from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS
 
 POWER = 0.8
 LEVEL = 0.05
 _MOST_ITEMS = 10_000_000
-# Standard deviations that no test misses.
+# Standard deviations that no test of many units misses.
 _CERTAIN = 10.0
 
 
@@ -29,24 +31,27 @@ class PairedDesign:
 
     Attributes:
         n: Number of items.
-        units: Number of independent units among them: items, clusters, or images.
+        units: Number of independent units among them: items, clusters, or images; those of different sizes count as
+            fewer, as in the tests.
         variance: Of one item's difference, for a mean; n times that of the whole score's, for a correlation.
         discordant: Share of the items on which one of the two is right alone, for shares; nan for other scores.
         design_effect: Variance of the mean difference, divided by that of independent items.
         least_units: Number of units below which the scores are not tested.
+        cautious_effect: What the tests count as the design effect below `FEW_CLUSTERS` units, where it is larger.
     """
 
     n: int
-    units: int
+    units: float
     variance: float
     discordant: float = math.nan
     design_effect: float = 1.0
     least_units: int = 2
+    cautious_effect: float = 1.0
 
     @property
     def is_exact(self) -> bool:
         """Whether McNemar's exact test is what compares them."""
-        return self.discordant == self.discordant and self.units == self.n
+        return self.discordant == self.discordant and self.units == self.n and self.cautious_effect == 1
 
     @property
     def largest(self) -> float:
@@ -77,9 +82,13 @@ class PairedDesign:
         deviation = math.sqrt(variance * self.design_effect / n)
         if deviation == 0 and difference == 0:
             return LEVEL
-        found = 1.0
-        if deviation and abs(difference) / deviation < _CERTAIN:
-            bound, shift = student_t.ppf(1 - LEVEL / 2, units - 1), abs(difference) / deviation
+        # Where all units differ alike, it is the sign test over them.
+        found = 1.0 if deviation else float(2 * 0.5**units <= LEVEL)
+        bound = student_t.ppf(1 - LEVEL / 2, units - 1)
+        if units < FEW_CLUSTERS:
+            bound *= math.sqrt(max(1.0, self.cautious_effect / self.design_effect))
+        if deviation and abs(difference) / deviation < _CERTAIN * bound / NORMAL:
+            shift = abs(difference) / deviation
             # The other side counts next to nothing at large shifts, where SciPy's cdf is nan now and then.
             other = np.nan_to_num(nct.cdf(-bound, units - 1, shift))
             found = float(nct.sf(bound, units - 1, shift) + other)

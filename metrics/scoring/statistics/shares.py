@@ -79,6 +79,17 @@ class Clusters:
         sizes = np.bincount(self.numbers)
         return len(self.numbers) ** 2 / float(sizes @ sizes)
 
+    def check_for_test(self) -> None:
+        """Refuse clusters that are too few for a test.
+
+        Raises:
+            UndefinedScoreError: There are fewer than 3, or they are so different that they count as fewer.
+        """
+        if self.effective < 3:
+            raise UndefinedScoreError(
+                f"a test over clusters needs at least 3 of about equal size; there are {self.n_clusters}"
+            )
+
     def select(self, rows: ArrayLike) -> "Clusters":
         """Those of some items."""
         return Clusters(self.numbers[np.asarray(rows)], self.are_known)
@@ -208,7 +219,7 @@ def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clu
 
     Raises:
         InputError: The lengths differ, there are no items, or a value is not finite.
-        UndefinedScoreError: There are fewer than 3 clusters.
+        UndefinedScoreError: See `Clusters.check_for_test`.
 
     Examples:
         >>> clusters = Clusters.of([number // 2 for number in range(40)], 40)
@@ -218,10 +229,7 @@ def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clu
     """
     one, other = check_numbers("first", first), check_numbers("second", second)
     n = check_lengths(first=one, second=other, clusters=clusters.numbers)
-    if clusters.effective < 3:
-        raise UndefinedScoreError(
-            f"a test over clusters needs at least 3 of about equal size; there are {clusters.n_clusters}"
-        )
+    clusters.check_for_test()
     differences = one - other
     variance = clustered_variance(differences, clusters.numbers)
     if clusters.effective < FEW_CLUSTERS:

@@ -166,10 +166,37 @@ def test_few_clusters_have_no_test(compared: Any) -> None:
     clusters = ["a", "b"] * 10
     (one,) = compared([choices("1" * 20, clusters)], [choices("0" * 20, clusters)]).differences
     assert np.isnan(one.p_value) and "at least 3 of about equal size; there are 2" in one.note
+    assert (one.first, one.second, one.difference, one.units) == (1.0, 0.0, 1.0, 2)
+    assert np.isnan(one.interval).all() and len(one.only_first) == 20
     clusters = ["a", "b", "c", "d"] * 5
     (one,) = compared([choices("1" * 20, clusters)], [choices("0" * 20, clusters)]).differences
     # Four clusters that all differ alike: the sign test over clusters.
     assert one.p_value == pytest.approx(2 * 0.5**4) and np.isnan(one.interval).all()
+
+
+@pytest.mark.parametrize("clusters", [["a"] * 20, ["a", "b"] * 10, ["a"] * 15 + list("bcdef")])
+def test_scores_of_few_clusters_are_known_without_a_test(clusters: list[str], tmp_path: Path) -> None:
+    """One cluster, two, or one that holds most of the items: only the test and the interval are impossible."""
+    runs = [choices(right, clusters, model=name) for name, right in (("a", "1" * 20), ("b", "1" * 5 + "0" * 15))]
+    folders = [str(write(tmp_path / str(place), [run])) for place, run in enumerate(runs)]
+    done = CliRunner().invoke(app, ["compare", *folders], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    assert "undefined" not in done.output and "nan" not in done.output
+    shown = ("100.00 %", "25.00 %", "+75.00 %", "15 / 0", "a test over clusters needs at least 3 of about equal size")
+    assert all(words in done.output for words in shown)
+    third = str(write(tmp_path / "third", [choices("1" * 9 + "0" * 11, clusters, model="c")]))
+    done = CliRunner().invoke(app, ["compare", *folders, third], env={"COLUMNS": "200"})
+    assert "not ranked: q_bench/perception" in done.output and "two runs cannot be tested: a test over" in done.output
+
+
+def test_judged_scores_of_two_clusters_are_known_without_a_test(compared: Any) -> None:
+    runs = [descriptions([[[score], [1], [0]]] * 20) for score in (2, 1)]
+    for run in runs:
+        for place, row in enumerate(run.predictions):
+            row["cluster"] = f"image {place % 2}"
+    for one in compared(*([run] for run in runs)).differences:
+        assert not np.isnan(one.first) and one.difference in (0.0, 1.0, pytest.approx(1 / 3))
+        assert np.isnan([one.p_value, *one.interval]).all() and "at least 3 of them; there are 2" in one.note
 
 
 def test_holm_is_over_all_tests(compared: Any) -> None:

@@ -1,5 +1,6 @@
 """Plans from runs whose answers are made up, against simulation and formulae."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.planning import plan_runs
-from eyechart.metrics.scoring.statistics.power import mcnemar_power
+from eyechart.metrics.scoring.statistics.power import PairedDesign, mcnemar_power
 from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
 from tests.evaluators.finished_runs import write
 
@@ -56,6 +57,34 @@ def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
     # All four answers about an image are alike, so that four times as many are needed as of one each.
     assert plan.needed is not None and of_images.needed is not None
     assert plan.needed / of_images.needed == pytest.approx(4, rel=0.1)
+
+
+def clustered(marks: str, sizes: Sequence[int]) -> Any:
+    return choices(marks, [f"image {place}" for place, size in enumerate(sizes) for _ in range(size)])
+
+
+@pytest.mark.parametrize("sizes", [[100], [50, 50], [90, *[1] * 10]])
+@pytest.mark.parametrize("marks", [(FIRST, SECOND), (FIRST,)])
+def test_too_few_clusters_for_a_test_are_passed_over(tmp_path: Path, marks: Sequence[str], sizes: list[int]) -> None:
+    """As in a comparison: one cluster, two, or one that holds most of the items."""
+    runs = folders(tmp_path, *(clustered(of, sizes) for of in marks))
+    with pytest.raises(DataError, match=f"at least 3 of about equal size; there are {len(sizes)}"):
+        plan_runs(runs, difference=0.1)
+
+
+def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) -> None:
+    sizes = [40, *[6] * 10]
+    (plan,) = plan_runs(folders(tmp_path, clustered(FIRST, sizes), clustered(SECOND, sizes)), difference=0.1).plans
+    assert plan.units == 11 and plan.effective_units == pytest.approx(100**2 / (40**2 + 10 * 6**2))
+    done = CliRunner().invoke(app, ["plan", str(tmp_path / "0"), str(tmp_path / "1")], env={"COLUMNS": "200"})
+    assert "100 items about 11 images or clusters, which count as 5; more" in done.output
+    (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], difference=0.1, n=58).plans
+    assert few.power == 0, "fewer than three clusters have no test"
+
+
+def test_as_many_pairs_as_images_are_not_independent() -> None:
+    design = PairedDesign(60, 60.0, 0.3, 0.3, cautious_effect=2.0)
+    assert not design.is_exact and replace(design, cautious_effect=1.0).is_exact
 
 
 def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:

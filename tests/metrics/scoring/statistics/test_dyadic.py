@@ -117,7 +117,9 @@ def test_a_share_by_hand() -> None:
     first, second = pairs_of(60, 12, rng)
     effects = rng.normal(size=60)
     right = effects[first] + effects[second] + rng.normal(size=360) > 0
-    share, t = right.mean(), stats.t.ppf(0.975, 59)
+    rarer = right == (right.mean() < 0.5)
+    uses = np.bincount(np.concatenate([first[rarer], second[rarer]]))
+    share, t = right.mean(), stats.t.ppf(0.975, 2 * np.sum(rarer) ** 2 / np.sum(uses**2) - 1)
     n = share * (1 - share) / dyadic_variance(right.astype(float), first, second)
     centre = (share + t**2 / (2 * n)) / (1 + t**2 / n)
     half = t / (1 + t**2 / n) * math.sqrt(share * (1 - share) / n + t**2 / (4 * n**2))
@@ -148,6 +150,29 @@ def test_an_image_in_all_pairs_decides_alone() -> None:
     assert (found.kind, found.units) == ("dyadic-by-image", 31)
     assert (found.low, found.high) == pytest.approx(wilson_of_share(1.0, 2 * 30**2 / (30**2 + 30)))
     assert found.high - found.low > 0.6
+
+
+@pytest.mark.parametrize("is_share", [False, True])
+def test_few_images_with_the_rarer_outcome_decide(is_share: bool) -> None:
+    """Whether that outcome is right or wrong; with eight images in four wrong pairs, all images decide."""
+    first, second = np.arange(0, 400, 2), np.arange(1, 400, 2)
+    few, enough = (np.arange(200) < n for n in (4, 5))
+    for right, kind in ((few, "dyadic-by-image"), (enough, "dyadic")):
+        found = dyadic_share_interval(~right if is_share else right, first.tolist(), second.tolist())
+        assert (found.kind, found.units) == (kind, 400)
+
+
+@pytest.mark.parametrize(("images", "log_odds", "truth"), [(60, 2.88, 0.9), (60, 1.867, 0.8), (160, 4.35, 0.97)])
+def test_high_shares_are_covered(images: int, log_odds: float, truth: float) -> None:
+    """In 600 runs; the table in `docs/coverage.md` counts 2,000."""
+    rng, hits = np.random.default_rng(5), 0
+    for _ in range(600):
+        first, second = pairs_of(images, 12, rng)
+        effects = rng.normal(size=images)
+        chance = 1 / (1 + np.exp(-(log_odds + effects[first] + effects[second])))
+        found = dyadic_share_interval(rng.random(len(first)) < chance, first.tolist(), second.tolist())
+        hits += found.low <= truth <= found.high
+    assert hits >= 0.935 * 600
 
 
 def test_all_alike() -> None:

@@ -73,6 +73,25 @@ def test_the_power_of_clusters_is_that_of_simulated_runs() -> None:
     assert design.power(float(difference.mean()), 1200) == pytest.approx(found, abs=0.02)
 
 
+@pytest.mark.parametrize("sizes", [[4] * 12, [1] * 30 + [8] * 6, [1] * 60 + [10] * 4])
+def test_the_power_of_few_clusters_is_that_of_simulated_runs(sizes: list[int]) -> None:
+    """Fewer than 40 clusters of equal size, whose answers the tests count as one, and clusters that differ."""
+    rng = np.random.default_rng(3)
+    numbers = np.repeat(np.arange(len(sizes)), sizes)
+    clusters, n = Clusters(numbers), len(numbers)
+    shares = np.array([0.6, 0.1, 0.3])
+    values = np.array([1, -1, 0])
+    found = 0
+    for _ in range(2000):
+        of_cluster, own = rng.choice(3, p=shares, size=len(sizes))[numbers], rng.choice(3, p=shares, size=n)
+        drawn = values[np.where(rng.random(n) < 0.5, of_cluster, own)]
+        tests = clustered_mean_difference(drawn > 0, drawn < 0, clusters), mcnemar(drawn > 0, drawn < 0)
+        found += max(test.p_value for test in tests) <= 0.05
+    within = float(np.sum(np.square(sizes)) - n) / n * 0.25
+    design = PairedDesign(n, clusters.effective, 0.45, 0.7, 1 + within, 3, n / clusters.effective)
+    assert design.power(0.5, n) == pytest.approx(found / 2000, abs=0.03)
+
+
 def test_the_power_of_a_mean_is_that_of_a_t_test() -> None:
 
     design = PairedDesign(n=30, units=30, variance=4.0)
