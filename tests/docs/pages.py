@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<text>.*?)^(?P=fence) *$", re.DOTALL | re.MULTILINE)
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\n*\Z")
 _OUTPUT = re.compile(r"\n\n```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_NUMBER = re.compile(r"[-+]?\d[\d.,]*|─+")
+_NUMBER = re.compile(r"(?:< )?[-+]?\d[\d.,]*|─+")
 _LEFT_OUT = "..."
 
 

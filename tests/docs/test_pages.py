@@ -47,8 +47,8 @@ def test_what_pages_print_is_compared_with_what_is_printed() -> None:
 
 
 def test_changed_names_in_an_output_are_found() -> None:
-    printed = " score   value\n ─────\n accuracy on a\n  b   92.22 %\n n   60\n"
-    assert not_printed("score value\n───\naccuracy on a b   +1.5 %\n...\nn 7\n", printed) == []
+    printed = " score   value\n ─────\n accuracy on a\n  b   92.22 %   < 0.0001\n n   60\n"
+    assert not_printed("score value\n───\naccuracy on a b   +1.5 % 0.0002\n...\nn 7\n", printed) == []
     assert not_printed("score chance\n...\nn 7\n", printed) == ["score chance"]
 
 
