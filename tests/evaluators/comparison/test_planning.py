@@ -140,6 +140,22 @@ def test_equal_runs_show_nothing(tmp_path: Path) -> None:
     assert (plan.difference, plan.needed, plan.detectable) == (0.0, None, None)
 
 
+def test_what_is_supposed_is_said(tmp_path: Path) -> None:
+    """One run: how often the other disagrees. Two that agree: that all items which tell them apart go one way."""
+    one, alike, other = map(str, folders(tmp_path, choices(FIRST), choices(FIRST), choices(SECOND)))
+
+    def say(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["plan", *arguments], env={"COLUMNS": "300"})
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    depends, one_way = "what the items show also depends on --difference", "always in favour of the same model"
+    assert depends in (shown := say(one, "--difference", "0.05")) and one_way not in shown
+    assert one_way in (shown := say(one, alike, "--difference", "0.05")) and depends not in shown
+    assert one_way in say(one, other, "--difference", "0.11")
+    assert one_way not in say(one, other, "--difference", "0.1") and one_way not in say(one, alike)
+
+
 def test_correlations_of_few_items_have_no_test(tmp_path: Path) -> None:
     """As in a comparison, which resamples no fewer than 20 items."""
     rng, human = np.random.default_rng(0), np.arange(100.0)
