@@ -14,6 +14,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.planning import plan_runs
 from eyechart.metrics.scoring.statistics.power import PairedDesign, mcnemar_power
 from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
+from tests.evaluators.comparison.test_ranking import paired
 from tests.evaluators.finished_runs import write
 
 FIRST, SECOND = "1" * 80 + "0" * 10 + "1" * 10, "1" * 70 + "0" * 20 + "1" * 10
@@ -80,6 +81,15 @@ def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) ->
     assert "100 items about 11 images or clusters, which count as 5; more" in done.output
     (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], difference=0.1, n=58).plans
     assert few.power == 0, "fewer than three clusters have no test"
+
+
+def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
+    """In a chain of 30 images all but the ends are in two pairs."""
+    scores = [{f"i{image}": float(image if image % of else 30 - image) for image in range(30)} for of in (3, 5)]
+    runs = [replace(run, scores=run.scores | {"n_pairs": 29}) for run in map(paired, scores)]
+    (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.2).plans
+    assert (plan.n, plan.units) == (29, 30)
+    assert plan.effective_units == pytest.approx(4 * 29**2 / (28 * 4 + 2))
 
 
 def test_as_many_pairs_as_images_are_not_independent() -> None:
