@@ -61,6 +61,9 @@ def plan(
     _say("they show: the smallest true difference that this number of items shows with this power")
     if len(runs) == 1:
         _say("one run: nothing is known of the other model, so its answers count as independent of this one's")
+        _say(
+            "one run: for shares, what the items show also depends on --difference, which sets the other model's score"
+        )
     for one in found.plans:
         if one.units < one.n:
             kind = "images" if one.key in ("consistency", "accuracy_all") else "images or clusters"
@@ -68,6 +71,12 @@ def plan(
             counted = f"{one.effective_units:,.0f}"
             equal = f", which count as {counted}" if counted != f"{one.units:,}" else ""
             _say(f"{one.task} on {one.dataset}: {one.n:,} items about {about}{equal}; more are to be like them")
+    for one in found.plans:
+        if one.exceeds_discordance:
+            _say(
+                f"{one.task} on {one.dataset}: the runs disagree on a smaller share of the items than this difference; "
+                "the plan supposes that they disagree on just as many, always in favour of the same model"
+            )
     for left in found.passed_over:
         _say(f"not planned: {left.title}: {left.reason}")
 

@@ -26,6 +26,8 @@ def method_lines(differences: Sequence[Difference]) -> Iterator[str]:
             found.setdefault(kind, {}).setdefault(one.title, {})[f"{one.score} ({one.unit_words})"] = None
     for words, places in found.items():
         yield f"{words}: {_listed(places)}."
+    if any(one.has_test and one.interval_kind.startswith("student") for one in differences):
+        yield "An interval by Student's t can exclude 0 although p is above 0.05: p is never below McNemar's p."
     if any(not one.note for one in differences):
         yield "A, B: scores on the items compared; their own intervals are in the runs, and do not tell runs apart."
 

@@ -26,6 +26,7 @@ from eyechart.metrics.scoring.statistics.shares import clustered_variance
 
 # Rounding leaves less than this as the variance of equal replicates.
 _EQUAL = 1e-20
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class Plan(ComparedScore):
     """The number of items that shows it; None where more than ten million would be needed."""
     power: float
     """The chance that `at` items show it."""
+    exceeds_discordance: bool
+    """Whether the difference is larger than the share of items on which exactly one of the two runs is right.
+
+    It is then supposed that as many items tell the models apart, all in favour of the same one.
+    """
 
 
 @dataclass(frozen=True)
@@ -215,6 +221,7 @@ def _planned(
         scale * wanted,
         design.needed(wanted, power) if wanted else None,
         design.power(wanted, at),
+        len(items) == 2 and abs(wanted) > design.discordant + _ROUNDING,
     )
 
 

@@ -24,7 +24,7 @@ from eyechart.metrics.scoring.statistics.intervals import Interval, finite_inter
 
 SAMPLE = "sample"
 """The setting of a result that describes its sample; not there where all items were asked."""
-_WITHOUT = ("none", "constant", "ranking")
+_WITHOUT = ("none", "constant", "constant-part", "ranking")
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,10 @@ def position_bias(
     Returns:
         `position_bias` with `recall`, letter to share of right answers where the right option stood there, in [0, 1];
         `spread`, the standard deviation of recall over positions, in [0, 0.5], 0 without a preference; and
-        `spread_by_chance`, its root mean square where recall is the same at all positions and different clusters are
-        independent: a spread up to that says nothing. Empty where all right options stand at one position, of those
-        with the same number of options, and without rows.
+        `spread_by_chance`, an estimate of the root mean square that the spread has over repeated draws of rows, where
+        recall is the same at all positions and different clusters are independent: a spread up to that says nothing.
+        Of rows with different numbers of options, both are means over these numbers, weighted by their rows. Empty
+        where all right options stand at one position, of those with the same number of options, and without rows.
 
     Raises:
         InputError: The lengths differ.
@@ -118,7 +119,10 @@ def answers_over_passes(
 def _spread(
     flags: NDArray[np.float64], places: NDArray[np.int64], clusters: Clusters
 ) -> tuple[int, float, float] | None:
-    """Number of rows, spread of recall and its root mean square by chance; None where one position alone occurs."""
+    """Number of rows, spread of recall, and the root mean square that it has by chance.
+
+    None where one position alone occurs.
+    """
     occurring, columns, counts = np.unique(places, return_inverse=True, return_counts=True)
     k = len(occurring)
     if k < 2:

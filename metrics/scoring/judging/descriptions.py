@@ -10,6 +10,7 @@ or refused is judged by what it says; the scores come with the shares of such de
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -214,6 +215,9 @@ def _part(
         warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
     total = float("nan") if undefined else summed_score(list(columns.values()), SCALE)
     summed = score_interval(replicates.sum(axis=1), min(units), clusters)
+    if summed.kind.startswith("bootstrap") and any(interval.kind == "constant" for interval in intervals.values()):
+        # Their resamples take the constant dimension for certain.
+        summed = replace(Interval.undefined(summed.units), kind="constant-part")
     listed = listed_intervals({"sum": summed, "mean": summed.scaled(1 / len(columns))})
     listed["intervals"] |= {f"{dimension}.score": interval.described() for dimension, interval in intervals.items()}
     return found | {

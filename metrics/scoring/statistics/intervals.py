@@ -42,6 +42,8 @@ KINDS: Mapping[str, str] = {
     "finite-population": "interval of the score on all items, from a random sample of them",
     "ranking": "no interval, as fewer pairs rank images less surely than all of them",
     "constant": "no interval, as all resamples give the same score, which says nothing of how sure it is",
+    "constant-part": "no interval, as all resamples give the same score in one part of it, which says nothing of how "
+    "sure that part is",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
 """Kinds of 95 % intervals, as results name them, in words."""

@@ -150,6 +150,7 @@ def test_the_table_states_intervals_and_tests_as_that_of_a_run_does(tmp_path: Pa
     assert f"p: t test over clusters, never below McNemar's p: {place}." in lines
     words = "95 % interval: Student's t interval of a difference of means, from a cluster-robust variance"
     assert f"{words}: {place} (30 clusters)." in lines
+    assert "An interval by Student's t can exclude 0 although p is above 0.05: p is never below McNemar's p." in lines
     lines = shown(choices("1" * 20, ["a", "b", "c", "d"] * 5), choices("0" * 20, ["a", "b", "c", "d"] * 5))
     words = "No interval, as the difference is the same in all resamples, clusters or pairs"
     assert any(line.startswith(words) and line.endswith(f"{place} (4 clusters).") for line in lines)

@@ -14,6 +14,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.planning import plan_runs
 from eyechart.metrics.scoring.statistics.power import PairedDesign, mcnemar_power
 from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
+from tests.evaluators.comparison.test_ranking import paired
 from tests.evaluators.finished_runs import write
 
 FIRST, SECOND = "1" * 80 + "0" * 10 + "1" * 10, "1" * 70 + "0" * 20 + "1" * 10
@@ -82,6 +83,15 @@ def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) ->
     assert few.power == 0, "fewer than three clusters have no test"
 
 
+def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
+    """In a chain of 30 images all but the ends are in two pairs."""
+    scores = [{f"i{image}": float(image if image % of else 30 - image) for image in range(30)} for of in (3, 5)]
+    runs = [replace(run, scores=run.scores | {"n_pairs": 29}) for run in map(paired, scores)]
+    (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.2).plans
+    assert (plan.n, plan.units) == (29, 30)
+    assert plan.effective_units == pytest.approx(4 * 29**2 / (28 * 4 + 2))
+
+
 def test_as_many_pairs_as_images_are_not_independent() -> None:
     design = PairedDesign(60, 60.0, 0.3, 0.3, cautious_effect=2.0)
     assert not design.is_exact and replace(design, cautious_effect=1.0).is_exact
@@ -138,6 +148,22 @@ def test_bad_input(tmp_path: Path, arguments: dict[str, Any], message: str) -> N
 def test_equal_runs_show_nothing(tmp_path: Path) -> None:
     (plan,) = plan_runs(folders(tmp_path, choices(FIRST), choices(FIRST))).plans
     assert (plan.difference, plan.needed, plan.detectable) == (0.0, None, None)
+
+
+def test_what_is_supposed_is_said(tmp_path: Path) -> None:
+    """One run: how often the other disagrees. Two that agree: that all items which tell them apart go one way."""
+    one, alike, other = map(str, folders(tmp_path, choices(FIRST), choices(FIRST), choices(SECOND)))
+
+    def say(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["plan", *arguments], env={"COLUMNS": "300"})
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    depends, one_way = "what the items show also depends on --difference", "always in favour of the same model"
+    assert depends in (shown := say(one, "--difference", "0.05")) and one_way not in shown
+    assert one_way in (shown := say(one, alike, "--difference", "0.05")) and depends not in shown
+    assert one_way in say(one, other, "--difference", "0.11")
+    assert one_way not in say(one, other, "--difference", "0.1") and one_way not in say(one, alike)
 
 
 def test_correlations_of_few_items_have_no_test(tmp_path: Path) -> None:

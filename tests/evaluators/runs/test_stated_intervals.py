@@ -95,7 +95,7 @@ def check(evaluations: Sequence[Evaluation]) -> None:
                 missing.append((task, score, "no reason"))
             continue
         named = [kind for kind, about in of_kinds.items() for line in about if names(line, task, score)]
-        if has_interval and not (set(named) - {"none", "constant", "ranking"} or rest):
+        if has_interval and not (set(named) - {"none", "constant", "constant-part", "ranking"} or rest):
             missing.append((task, score, "no kind"))
         if not has_interval and not any(names(line, task, score) for line in reasons):
             missing.append((task, score, "no reason"))

@@ -177,6 +177,19 @@ def test_bad_input(arguments: dict, message: str) -> None:
         _scores(**rows)
 
 
+def test_the_sum_has_no_interval_where_one_dimension_is_constant() -> None:
+    """Its resamples would take that dimension for certain."""
+    settings = JudgeSettings("me", rounds=1)
+    rounds = [[[place % 3], [1], [place % 2]] for place in range(40)]
+    names = ("completeness", "preciseness", "relevance")
+    columns = {name: [float(of[place][0]) for of in rounds] for place, name in enumerate(names)}
+    found = description_scores({**columns, "empty_prediction": [False] * 40, "rounds": rounds}, None, settings)
+    kinds = {name: about["kind"] for name, about in found["intervals"].items()}
+    assert kinds["preciseness.score"] == "constant" and kinds["completeness.score"] == "bootstrap"
+    assert kinds["sum"] == kinds["mean"] == "constant-part"
+    assert all(map(math.isnan, (*found["sum_ci95"], *found["mean_ci95"]))) and found["sum"] > 0
+
+
 def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
     """25 images with two descriptions each; the judge gives the last ten images no score."""
     n = 50
