@@ -13,7 +13,7 @@ project = "eyechart"
 author = "The eyechart authors"
 project_copyright = "The eyechart authors"
 release = version = metadata.version("eyechart")
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb", "mathml", "reference_pages"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb", "mathml", "reference_pages", "accessible"]
 exclude_patterns = ["_build", "reference/generated", "examples"]
 
 # A missing page, anchor or image is a warning, and `-W` makes it an error.

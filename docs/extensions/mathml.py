@@ -26,7 +26,7 @@ def _inline(self: Any, node: nodes.math) -> None:
 
 
 def _block(self: Any, node: nodes.math_block) -> None:
-    self.body.append(self.starttag(node, "div", CLASS="math-block"))
+    self.body.append(self.starttag(node, "div", CLASS="math-block", tabindex="0"))
     if node["number"]:
         self.body.append(f'<span class="eqno">({node["number"]})</span>')
     self.body.append(_mathml(node, "block"))

@@ -16,7 +16,7 @@ Coverage by simulation: `docs/coverage.md`.
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -128,7 +128,8 @@ def dyadic_mean_difference(
     return student_test(float(differences.mean()), math.sqrt(variance), n, images.effective)
 
 
-class PairedImages(NamedTuple):
+@dataclass(frozen=True)
+class PairedImages:
     """The images of pairs.
 
     Attributes:

@@ -1,13 +1,16 @@
-"""The documentation site builds without a warning, its notebooks run, and its pages ask no other host for anything."""
+"""The documentation site builds without a warning, its notebooks run, and people can read it in a browser."""
 
 import os
 import re
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from selenium.webdriver import Chrome
 
 for _tool in ("furo", "ipykernel", "latex2mathml", "myst_nb"):
     pytest.importorskip(_tool, reason='the site\'s tools are not installed: pip install -e ".[docs]"')
@@ -69,3 +72,43 @@ def test_commands_settings_and_scores_are_those_of_the_code(site: Path) -> None:
     assert "--judge-max-cost" in commands and "leaderboard build" in commands
     assert all(task in settings for task in list_tasks()) and "shuffle_seed" in settings
     assert all(metric in scores for metric in list_metrics())
+
+
+PAGES = (
+    *("index", "tutorial/first_run", "papers/two_afc", "topics/intervals", "reference/commands", "reference/scoring"),
+    *("notebooks/compare_runs", "search"),
+)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(
+    site: Path, serve: Callable[[Path], str], browser: Any, axe: Callable[[Chrome], list[str]], dark: bool, width: int
+) -> None:
+    driver, address = browser(width, 900, dark=dark), serve(site)
+    found = {}
+    for page in PAGES:
+        driver.get(f"{address}{page}.html")
+        found[page] = axe(driver)
+    assert found == {page: [] for page in PAGES}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_front_pages_are_wide_enough(
+    site: Path, tmp_path: Path, serve: Callable[[Path], str], browser: Any, screenshot: Any, dark: bool
+) -> None:
+    """The site's and the checkout's; the second as plain Markdown, on a page without a style of its own."""
+    from markdown_it import MarkdownIt
+
+    (tmp_path / "docs").symlink_to(DOCS)
+    body = MarkdownIt("commonmark").enable("table").render((DOCS.parent / "README.md").read_text(encoding="utf-8"))
+    style = "body { max-width: 60rem; margin: 2rem auto; font-family: sans-serif } img { max-width: 100% }"
+    page = f'<!doctype html><html lang="en"><meta name="color-scheme" content="light dark"><style>{style}</style>{body}'
+    (tmp_path / "readme.html").write_text(page, encoding="utf-8")
+    driver = browser(1280, 1600, dark=dark)
+    for folder, name in ((site, "index"), (tmp_path, "readme")):
+        driver.get(f"{serve(folder)}{name}.html")
+        assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        loaded = "return [...document.images].every((image) => image.complete && image.naturalWidth > 0)"
+        assert driver.execute_script(loaded)
+        screenshot(driver, name)
