@@ -147,7 +147,7 @@ def compare_many(
 
     Returns:
         The comparison of each two, corrected over all of them, and a ranking by the headline of each task that all runs
-        have and that can be compared, or why there is none.
+        have and that can be compared, or why a task has no ranking.
 
     Raises:
         UsageError: As for `compare`; or there are fewer than two runs.

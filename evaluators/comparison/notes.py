@@ -10,7 +10,7 @@ _Places = dict[str, dict[str, None]]
 
 
 def method_lines(differences: Sequence[Difference]) -> Iterator[str]:
-    """The test of each p-value, and the kind of each interval or why there is none.
+    """The test of each p-value, and the kind of each interval or why it is missing.
 
     Args:
         differences: All that tables show; those with a note have neither, and their note says why.

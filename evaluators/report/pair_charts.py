@@ -24,7 +24,7 @@ def pair_shares(key: TaskKey, scored: Scored) -> Chart | None:
 def pair_correlations(key: TaskKey, scored: Scored) -> Chart | None:
     """Correlation of the images' scores with opinion scores: 2AFC, Table II."""
     specs = [one for one in correlations_of(PAIRS) if one.in_table]
-    note = f"{WHISKERS} There are none for few images, nor for a fitted logistic."
+    note = f"{WHISKERS} Few images and a fitted logistic have no interval."
     return _pair_measures(key, "correlations", "correlation with opinion scores", specs, scored, note)
 
 

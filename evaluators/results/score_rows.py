@@ -9,7 +9,7 @@ from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
 
 SPREAD_NOTE = "No interval of means ± SD, which say how repeats of the same items differ"
-"""Why there is none in `repeat_rows`."""
+"""Why `repeat_rows` has no intervals."""
 COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
 
 

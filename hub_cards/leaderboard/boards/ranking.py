@@ -31,8 +31,8 @@ def ranks(scores: Sequence[Sequence[Any]], column: Column, p_values: FloatArray 
     Args:
         scores: `[value, low, high]` each; the bounds are None where there is no interval.
         column: How they are printed.
-        p_values: Of these tests, corrected for their number, shape (k, k); nan where there is no test, None where there
-            are none at all.
+        p_values: Of these tests, corrected for their number, shape (k, k); nan where there is no test, None if
+            nothing was tested.
 
     Returns:
         One for each score, in the order given.
