@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eyechart.evaluators.published import PublishedTable, published_tables
-from eyechart.evaluators.report.names import Paper, data_title, paper_of, task_title
+from eyechart.evaluators.published.names import Paper, paper_of, task_title
+from eyechart.evaluators.report.names import data_title
 from eyechart.evaluators.report.paper_tables.ranking import is_model
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from eyechart.evaluators.published.names import Paper, paper_of, task_title
 from eyechart.evaluators.report.charts import Chart, Scatter
-from eyechart.evaluators.report.names import Paper, data_title, paper_of, task_title
+from eyechart.evaluators.report.names import data_title
 from eyechart.evaluators.report.paper_tables import PaperTable
 from eyechart.evaluators.report.summary import TaskSummary
 from eyechart.evaluators.results.evaluation import AVERAGE

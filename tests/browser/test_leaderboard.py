@@ -118,7 +118,7 @@ def sorted_by(driver):
 
 def test_it_opens_without_errors_and_shows_every_board(open_page, console_errors, screenshot):
     driver = open_page()
-    assert driver.title == "Q-Bench: A1 perception · eyechart leaderboard"
+    assert driver.title == "Q-Bench: A1 Perception · eyechart leaderboard"
     assert len(find(driver, "#benchmarks button")) == 6
     seen = set()
     for place in range(1, 6):
@@ -407,7 +407,7 @@ def test_the_address_holds_the_state_and_back_returns_to_it(open_page, console_e
 def test_an_address_that_makes_no_sense_shows_the_overview(open_page, console_errors, hash_):
     driver = open_page(hash_)
     assert driver.title == "eyechart leaderboard"
-    assert sorted_by(driver) == {"A1 perception Q-Bench": "descending"}
+    assert sorted_by(driver) == {"A1 Perception Q-Bench": "descending"}
     assert console_errors(driver) == []
 
 
@@ -597,11 +597,11 @@ def test_the_overview_shows_models_against_five_benchmarks_above_chance(open_pag
     headings = [one.get_attribute("textContent") for one in find(driver, "#table thead th")]
     assert headings == [
         "Model",
-        "A1 perception Q-Bench",
+        "A1 Perception Q-Bench",
         "English MMBench",
         "Single images QL-Bench",
-        "AesP perception AesBench",
-        "Coarse 2AFC",
+        "AesP Perception AesBench",
+        "Coarse pairs 2AFC",
     ]
     first = find(driver, "#table tbody tr")[0]
     assert first.text.startswith("org-0/model-00")

@@ -14,6 +14,7 @@ from typing import Any
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.published.names import paper_of
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.headline import table_scores
@@ -28,13 +29,6 @@ FREE = (
 """Settings that change no score of a board, and the judge, which is shown."""
 LENGTHS = (32, 4096)
 """Longest replies where the task's own is 32 tokens: that, and one for models that reason first."""
-_BENCHMARKS = {
-    "q_bench": "Q-Bench",
-    "mmbench": "MMBench",
-    "ql_bench": "QL-Bench",
-    "aes_bench": "AesBench",
-    "two_afc": "2AFC",
-}
 
 
 @dataclass(frozen=True)
@@ -106,7 +100,7 @@ class Board:
     task: Task
     """The task whose results it takes."""
     title: str
-    """Its heading."""
+    """Its heading: the task's title, and the data or the split if there are several boards of the task."""
     dataset: str
     """The data set of these results, or "average"."""
     split: str
@@ -124,7 +118,7 @@ class Board:
     @property
     def benchmark(self) -> str:
         """The benchmark under which it stands."""
-        return _BENCHMARKS[self.task.name.partition("/")[0]]
+        return paper_of(self.task.name).name
 
     @property
     def about(self) -> str:

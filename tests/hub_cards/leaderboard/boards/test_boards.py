@@ -4,6 +4,7 @@ import re
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
+from eyechart.evaluators.published.names import TASK_TITLES
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
 
@@ -16,6 +17,12 @@ def test_every_task_has_a_board_and_every_board_its_own_name():
     assert {board.task.name for board in BOARDS} == {task.name for task in TASKS}
     assert len({board.name for board in BOARDS}) == len(BOARDS)
     assert len({(board.task.name, board.dataset, board.split) for board in BOARDS}) == len(BOARDS)
+
+
+def test_every_task_has_a_title_under_its_benchmark():
+    assert set(TASK_TITLES) == {task.name for task in TASKS}
+    assert {board.benchmark for board in BOARDS} == {"Q-Bench", "MMBench", "QL-Bench", "AesBench", "2AFC"}
+    assert find_board("mmbench/cn_v11", "mmbench", "test").title == "Chinese, version 1.1, test"
 
 
 def test_without_a_board_of_the_split_the_first_is_found_and_refuses_the_result():
