@@ -1,7 +1,10 @@
-"""What the page reads: the list of boards, the overview, and each board's columns, ranks, rows and papers' tables."""
+"""What the page reads: the list of boards, the overview, and each board's columns, ranks, rows and papers' tables.
+
+A board with breakdowns has a second file with their values, which the page reads when a reader opens them.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -32,7 +35,7 @@ def run_file(entry: Entry) -> str:
 
 
 def write_boards(accepted: Sequence[BoardRow], out: Path) -> list[str]:
-    """Write the list of boards, the overview, and a file for each board, as a reader wants one at a time.
+    """Write the list of boards, the overview, and the files of each board, as a reader wants one at a time.
 
     Args:
         accepted: What stands on them.
@@ -47,8 +50,12 @@ def write_boards(accepted: Sequence[BoardRow], out: Path) -> list[str]:
     listed, notes = [], []
     for board in BOARDS:
         rows = by_board[board.name]
-        file = f"{BOARD_FOLDER}/{board.name.replace('/', '-')}.json"
+        stem = f"{BOARD_FOLDER}/{board.name.replace('/', '-')}"
+        file = f"{stem}.json"
         shown = _board(board, rows)
+        shown["breakdowns"] = f"{stem}-breakdowns.json" if board.breakdowns else None
+        if board.breakdowns:
+            (out / shown["breakdowns"]).write_text(_json(_breakdowns(board, shown)), encoding="ascii")
         (out / file).write_text(_json(shown), encoding="ascii")
         notes += [
             f"{board.name}, {row['model']}: {note}" for row in shown["rows"] for note in row.get("test_notes", ())
@@ -80,6 +87,17 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
         "sources": [_source(table) for table in comparable],
         "set_apart": [_set_apart(table) for table in tables if table.set_apart],
     }
+
+
+def _breakdowns(board: Board, shown: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Take the breakdowns' values, which come last, out of the rows; a list for each row, in the same order."""
+    first = len(board.columns) - sum(bool(column.part) for column in board.columns)
+    found = {}
+    for name in ("rows", "references"):
+        found[name] = [row["values"][first:] for row in shown[name]]
+        for row in shown[name]:
+            del row["values"][first:]
+    return found
 
 
 def _column(column: Column) -> dict[str, Any]:

@@ -28,7 +28,11 @@ from tests.hub_cards.leaderboard.many_models import enlarge
 
 MODELS = 500
 REPEATS = 5
-VIEWS = {"overview": ("", "overview.json"), "MMBench": ("#board=mmbench%2Fen", "boards/mmbench-en.json")}
+VIEWS = {
+    "overview": ("", "overview.json"),
+    "MMBench": ("#board=mmbench%2Fen", "boards/mmbench-en.json"),
+    "A3, the widest": ("#board=q_bench%2Fassessment", "boards/q_bench-assessment.json"),
+}
 _WATCH = """
 new MutationObserver(() => {
   const table = document.querySelector("#table");
@@ -52,7 +56,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def make_space(folder: Path) -> Path:
-    """A Space with `MODELS` models in both views."""
+    """A Space with `MODELS` models in all views."""
     hand_in(folder / "in", "one", [result_on(board, "org/one") for board in BOARDS])
     build(folder / "in", folder / "space", datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC))
     for _, file in VIEWS.values():

@@ -56,6 +56,10 @@ def open_page(space, serve, browser):
             index = json.loads((space / "results" / "index.json").read_text())
             files = {"": "results/overview.json", **{one["name"]: one["file"] for one in index["boards"]}}
             views = {name: json.loads((space / file).read_text()) for name, file in files.items()}
+            for name, view in list(views.items()):
+                if view.get("breakdowns"):
+                    files[breakdowns(name)] = view["breakdowns"]
+                    views[breakdowns(name)] = json.loads((space / view["breakdowns"]).read_text())
             change(index, views)
             (folder / "results" / "index.json").write_text(json.dumps(index))
             for name, file in files.items():
@@ -66,6 +70,11 @@ def open_page(space, serve, browser):
         return driver
 
     return start
+
+
+def breakdowns(board):
+    """What `change` finds the breakdowns of a board under."""
+    return f"{board} breakdowns"
 
 
 def wait(driver, condition):
@@ -366,6 +375,7 @@ def test_the_address_holds_the_state_and_back_returns_to_it(open_page, console_e
     button(driver, "MMBench").click()
     settle(driver)
     driver.find_element(By.ID, "parts").click()
+    settle(driver)
     button(driver, "AR").click()
     button(driver, "AR").click()
     driver.find_element(By.ID, "query").send_keys("model-0")
@@ -691,9 +701,9 @@ def test_the_plot_puts_scores_and_intervals_on_one_axis(open_page):
     assert sum(width is not None for *_, width in rows) == MODELS
 
 
-def emptied(index, boards):
-    for board in boards.values():
-        board["rows"] = []
+def emptied(index, views):
+    for view in views.values():
+        view["rows"] = []
 
 
 def test_a_board_without_entries_shows_the_papers_rows(open_page, console_errors, screenshot):
@@ -758,7 +768,7 @@ def test_missing_data_are_named(serve, browser, tmp_path, space):
 
 def test_five_hundred_models_are_shown_sorted_and_searched_with_no_needless_work(open_page, screenshot):
     def change(index, boards):
-        enlarge(boards["mmbench/en"], 500, random.Random(0))
+        enlarge(boards["mmbench/en"], 500, random.Random(0), boards[breakdowns("mmbench/en")])
 
     driver = open_page("#board=mmbench%2Fen&parts=1", change=change)
     whole = len(find(driver, "#table *"))
@@ -801,21 +811,47 @@ def test_five_hundred_models_are_shown_sorted_and_searched_with_no_needless_work
     screenshot(driver, "page")
 
 
-@pytest.mark.parametrize("hash_", ["", "#board=mmbench%2Fen"])
-def test_five_hundred_models_take_less_than_300_kb_from_this_host_alone(open_page, console_errors, screenshot, hash_):
-    def change(index, boards):
-        for name in ("", "mmbench/en"):
-            enlarge(boards[name], 500, random.Random(0))
+WIDEST = max(BOARDS, key=lambda board: len(board.columns))
 
-    driver = open_page(hash_, change=change)
-    loaded = driver.execute_script(
-        "return ['navigation', 'resource'].flatMap((kind) => performance.getEntriesByType(kind))"
-        ".map((one) => [new URL(one.name).origin, one.encodedBodySize])"
-    )
-    assert {origin for origin, _ in loaded} == {driver.execute_script("return location.origin")}
+
+@pytest.mark.parametrize("name", ["", "mmbench/en", WIDEST.name])
+def test_five_hundred_models_take_less_than_300_kb_from_this_host_alone(open_page, console_errors, screenshot, name):
+    def change(index, boards):
+        for view in ("", "mmbench/en", WIDEST.name):
+            enlarge(boards[view], 500, random.Random(0), boards.get(breakdowns(view)))
+
+    driver = open_page(f"#board={name.replace('/', '%2F')}", change=change)
+
+    def loaded():
+        return driver.execute_script(
+            "return ['navigation', 'resource'].flatMap((kind) => performance.getEntriesByType(kind))"
+            ".map((one) => [new URL(one.name).origin, one.encodedBodySize])"
+        )
+
+    files = loaded()
+    assert {origin for origin, _ in files} == {driver.execute_script("return location.origin")}
     # Bytes as they are on the disk: servers that compress send about a fifth.
-    assert sum(size for _, size in loaded) < 300_000
-    assert len(loaded) >= 10
+    assert sum(size for _, size in files) < 300_000
+    assert len(files) >= 10
     assert len(find(driver, "#table tbody tr:not(.reference)")) == 500
+    if name:
+        # Breakdowns are read when they are opened.
+        driver.find_element(By.ID, "parts").click()
+        settle(driver)
+        assert find(driver, "#head button small")
+        (added,) = loaded()[len(files) :]
+        assert added[0] == files[0][0] and added[1] < 300_000
     assert console_errors(driver) == []
     screenshot(driver, "page")
+
+
+def test_a_board_whose_breakdowns_cannot_be_read_is_shown_without_them(open_page):
+    def change(index, boards):
+        boards["mmbench/en"]["breakdowns"] = "results/boards/nowhere.json"
+
+    driver = open_page("#board=mmbench%2Fen&parts=1", change=change)
+    problem = driver.find_element(By.ID, "problem")
+    wait(driver, lambda: problem.text and find(driver, "#table tbody tr"))
+    assert problem.text == "results/boards/nowhere.json cannot be shown: the server says 404"
+    assert not driver.find_element(By.ID, "parts").is_selected() and not find(driver, "#head button small")
+    assert "parts" not in driver.current_url

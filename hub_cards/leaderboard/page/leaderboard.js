@@ -23,8 +23,10 @@ let listed = null;
 /** The view whose table is shown, as read from its file. */
 let shown = null;
 let table = null;
-/** Views that were read, by name; null while one is on its way. */
+/** Views that were read, by name. */
 const loaded = new Map();
+/** Files that are being read. */
+const pending = new Set();
 /** Tables already made, by view and by what of it is shown. */
 const tables = new Map();
 
@@ -81,23 +83,39 @@ function show() {
     listed = wanted;
     showTabs();
   }
-  if (loaded.get(listed.name)) showView(loaded.get(listed.name));
-  else load(listed);
+  const view = loaded.get(listed.name);
+  if (!view || (view.breakdowns && state.parts === "1")) load(listed, view);
+  else showView(view);
 }
 
-async function load(entry) {
+/** Read a view; if it was read before, its breakdowns. */
+async function load(entry, view) {
   setBusy(true);
-  if (loaded.has(entry.name)) return;
-  loaded.set(entry.name, null);
+  const file = view ? view.breakdowns : entry.file;
+  if (pending.has(file)) return;
+  pending.add(file);
   try {
-    loaded.set(entry.name, await readJson(entry.file));
+    const found = await readJson(file);
+    if (view) addBreakdowns(view, found);
+    else loaded.set(entry.name, found);
   } catch (error) {
-    loaded.delete(entry.name);
-    showProblem(entry.file, error);
+    // Without its breakdowns a board can still be shown.
+    if (view && entry === listed) change({ parts: "0" }, false);
+    showProblem(file, error);
     return;
+  } finally {
+    pending.delete(file);
   }
   // Meanwhile another view may have been opened.
   if (entry === listed) show();
+}
+
+/** Put the values of the breakdowns behind those of the rows. */
+function addBreakdowns(view, found) {
+  for (const name of ["rows", "references"]) {
+    view[name].forEach((row, place) => row.values.push(...found[name][place]));
+  }
+  view.breakdowns = null;
 }
 
 /** Whether rows are still to come: for readers of the screen aloud, and for tests. */

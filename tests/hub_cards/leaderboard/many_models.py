@@ -5,17 +5,20 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def enlarge(view: dict[str, Any], models: int, rng: random.Random) -> None:
+def enlarge(
+    view: dict[str, Any], models: int, rng: random.Random, breakdowns: dict[str, list[Any]] | None = None
+) -> None:
     """Put other models in place of those of a board, or of the overview, with all that a page can say of one.
 
     Args:
         view: A file of the Space's `results`, as Python reads it; it has at least one row.
         models: How many.
         rng: Draws their scores.
+        breakdowns: The file of the board's breakdowns.
     """
     row: Mapping[str, Any] = {name: value for name, value in view["rows"][0].items() if name != "unchecked"}
     key = "cells" if "cells" in row else "values"
-    rows = []
+    rows, parts = [], []
     for place in range(models):
         name = f"organisation-{place % 40:02}/vision-language-{place:03}-instruct"
         # Of a score in percent, as self-awareness is, the overview says where it ends.
@@ -26,5 +29,9 @@ def enlarge(view: dict[str, Any], models: int, rng: random.Random) -> None:
             [round(end * bound, 4) for bound in (value, value - 0.021, value + 0.021)]
             for value, end in zip(values, ends, strict=True)
         ]
-        rows.append({**row, **about, "model": name, key: scores})
+        first = len(row[key])
+        rows.append({**row, **about, "model": name, key: scores[:first]})
+        parts.append(scores[first:])
     view["rows"] = rows
+    if breakdowns is not None:
+        breakdowns["rows"] = parts

@@ -50,8 +50,13 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_pat
     first, second = boards["q_bench/perception"]["rows"]
     assert (first["model"], first["rank"], "shared" in first) == ("org/a", 1, False)
     assert (second["model"], second["rank"], second["is_on_hub"]) == ("org/b", 2, True)
-    place = [column["name"] for column in boards["q_bench/perception"]["columns"]].index("what.accuracy")
-    assert first["values"][place] == [0.6, 0.58, 0.62]
+    columns = boards["q_bench/perception"]["columns"]
+    parts = json.loads((built / boards["q_bench/perception"]["breakdowns"]).read_text())
+    values = first["values"] + parts["rows"][0]
+    assert len(values) == len(columns) and not any(column["part"] for column in columns[: len(first["values"])])
+    assert values[[column["name"] for column in columns].index("what.accuracy")] == [0.6, 0.58, 0.62]
+    assert len(parts["references"]) == len(boards["q_bench/perception"]["references"])
+    assert boards["two_afc/coarse"]["breakdowns"] is None
     published = read_results(built / second["run"])
     assert [task.model for task in published.tasks] == ["org/b"]
     assert sorted(path.name for path in (built / "results").iterdir()) == sorted(
