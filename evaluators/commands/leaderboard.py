@@ -62,6 +62,8 @@ def build(
     file = outcome_file or out.resolve().with_name(f"{out.resolve().name}_outcome.json")
     checked(lambda: _write_outcome(file, outcome))
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)
+    if not (accepted or rejected):
+        say(f"no entries in {entries} yet: the boards show the papers' rows and how to submit")
     say(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons are in {file}")
     say(f"The Space is in {out}; see it with `python -m http.server --directory {out}`")
     if rejected:

@@ -62,7 +62,7 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
     """Check entries and write the folder of the Space.
 
     Args:
-        folder: Folders of runs, or one.
+        folder: Folders of runs, or one run; if it is empty, the boards have the papers' rows only.
         out: Must not exist, be empty, or hold an earlier build, which is replaced; hidden files in it are left alone.
         now: With time zone; runs that began later are rejected.
         data_dirs: Folders of releases by data set, with which predictions are compared; under "" that of all others.
@@ -72,7 +72,7 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
         What was accepted, replaced and rejected.
 
     Raises:
-        MissingFileError: There are no entries.
+        MissingFileError: `folder` does not exist, or it has contents but no entry.
         UsageError: `out` holds something else, or lies among the entries.
     """
     folders = find_entries(folder)

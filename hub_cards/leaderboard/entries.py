@@ -105,19 +105,22 @@ def made_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResul
 
 
 def find_entries(folder: Path) -> list[Path]:
-    """The folders of all entries, in order of their names.
+    """The folders of all entries, sorted by name; none if `folder` is empty.
 
-    A folder that holds `results.json` is one, and nothing else in it is another. Passed over are hidden folders, links,
-    as one could name any file of this machine, and what lies more than ten folders deep.
+    A folder with a `results.json` is an entry, and its subfolders are not searched. Skipped are hidden folders,
+    symbolic links, which could lead to any file of this machine, and folders more than ten levels deep.
 
     Raises:
-        MissingFileError: There is no such folder, or there is no entry in it.
+        MissingFileError: The folder does not exist, or it has contents but no entry.
     """
     if not folder.is_dir():
-        raise MissingFileError("not a folder; expected one that holds the folders of runs", path=folder)
+        raise MissingFileError("not a folder; expected a folder that contains the folders of runs", path=folder)
     found = list(_entries(folder))
-    if not found:
-        raise MissingFileError(f"there are no entries in it: no folder holds a {RESULTS_FILE}", path=folder)
+    if not found and any(not path.name.startswith(".") for path in folder.iterdir()):
+        raise MissingFileError(
+            f"no entries: no folder in it contains {RESULTS_FILE} (an empty folder builds boards without entries)",
+            path=folder,
+        )
     return found
 
 

@@ -30,6 +30,16 @@ def test_build_accepts_and_says_where_the_space_is(tmp_path):
     assert (tmp_path / "space" / "index.html").is_file()
 
 
+def test_build_takes_an_empty_folder_and_refuses_one_that_does_not_exist(tmp_path):
+    (tmp_path / "in").mkdir()
+    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space")
+    assert done.exit_code == 0, done.output
+    assert f"no entries in {tmp_path / 'in'} yet" in done.output and "0 accepted" in done.output
+    done = invoke("build", tmp_path / "im", "--out", tmp_path / "other")
+    assert done.exit_code == 1 and "not a folder" in done.output
+    assert not (tmp_path / "other").exists()
+
+
 def test_build_tells_what_it_rejected_and_replaced_and_ends_with_one(tmp_path):
     hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     hand_in(tmp_path / "in", "b", [result_on(PERCEPTION, "org/a")])

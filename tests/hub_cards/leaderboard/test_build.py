@@ -223,8 +223,20 @@ def test_a_build_can_be_repeated_and_gives_the_same(folder, space, tmp_path):
     assert len(list((tmp_path / "space" / "results").glob("*.json"))) == 3
 
 
-def test_no_entries_are_an_error(tmp_path):
+def test_a_folder_that_is_missing_or_has_only_other_contents_is_an_error(tmp_path):
     with pytest.raises(MissingFileError, match="not a folder"):
         build(tmp_path / "nowhere", tmp_path / "space", NOW)
+    (tmp_path / "entries" / "unfinished").mkdir(parents=True)
     with pytest.raises(MissingFileError, match="no entries"):
-        build(tmp_path, tmp_path / "space", NOW)
+        build(tmp_path / "entries", tmp_path / "space", NOW)
+    assert not (tmp_path / "space").exists()
+
+
+def test_an_empty_folder_builds_boards_with_the_papers_rows(folder, space):
+    folder.mkdir()
+    (folder / ".gitkeep").touch()
+    outcome, boards = space()
+    assert (outcome.accepted, outcome.rejected) == ([], [])
+    assert all(board["rows"] == [] for board in boards.values())
+    assert len(boards["q_bench/perception"]["references"]) == 15
+    assert boards["ql_bench/single"]["set_apart"]
