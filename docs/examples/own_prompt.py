@@ -1,4 +1,4 @@
-"""The questions of circular_tsv.yaml with a prompt of one's own."""
+"""The questions of circular_tsv.yaml with a custom prompt."""
 
 from eyechart.evaluators import IMAGE, MultipleChoice, Task, TaskData
 

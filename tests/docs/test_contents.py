@@ -18,7 +18,7 @@ from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.runs.suite_file import read_suite
 from eyechart.evaluators.tasks import TASKS, find_tasks
 from eyechart.metrics import list_metrics
-from tests.docs.pages import ROOT, blocks, pages
+from tests.docs.pages import ROOT, Block, blocks, pages
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TEXTS = {path: path.read_text(encoding="utf-8") for path in pages()}
@@ -36,6 +36,12 @@ def yaml_of(name: str) -> dict[str, str]:
 
 def test_readme_is_a_front_page() -> None:
     assert len(README.splitlines()) <= 120
+
+
+@pytest.mark.parametrize("block", blocks("shell", "python"), ids=str)
+def test_code_fits_the_width_of_the_site(block: Block) -> None:
+    """At a browser width of 1,280 px, longer lines scroll sideways."""
+    assert [line for line in block.text.splitlines() if len(line) > 88] == []
 
 
 def test_the_suite_file_can_be_run(tmp_path: Path) -> None:
