@@ -22,8 +22,8 @@ from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.judging.replies import name_or_none
 
 _DESCRIPTION = """
-Share of multiple-choice questions answered right, where answers are a model's raw text. The choice is extracted from
-the text by exact matching, as a declared answer, or by an optional judge; a text that names no option counts as wrong
+Share of multiple-choice questions answered correctly. Answers are a model's raw text. The choice is extracted from the
+text by exact matching, as a declared answer, or by an optional judge. A text that names no option counts as incorrect
 and is reported.
 """
 
@@ -47,46 +47,49 @@ Args:
     predictions (`list` of `str`): Raw replies of the model; "" for a failed or empty response, which is unmatched.
     references (`list` of `str`): Letters of the correct options.
     choices (`list` of `list` of `str`): Option texts of each row, in the order shown.
-    finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off), "reasoning" (before
-        its answer), "refusal" or "content_filter" (both refused), or `None`. A reply that was cut off names an option
-        only if it begins with it or declares it.
+    finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off), "reasoning" (ended
+        before an answer), "refusal" or "content_filter" (both count as refused), or `None` (not known). In a reply that
+        was cut off, an option counts only if the reply begins with it or declares it.
     questions (`list` of `str`, optional): Question of each row; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
-    clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one
-        image depend on each other, and the intervals allow for that. Without it, rows count as independent.
-    judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
-    judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that matches no option
-        and so is wrong) or "q_bench_vote" (it votes right or wrong).
-    rounds (`int`): Replies asked of the judge per row; the most frequent one counts. Default 5.
-    judge_reads (`str`): "unmatched" (default), replies that name no choice otherwise, or "all", as in
-        Q-Bench, A.2.1. Without a judge, it has no effect.
-    fallback (`str`): What an undecided row becomes: "wrong" (default), or "random", a choice among the options and X.
+    clusters (`list`, optional): The cluster of each row, such as the name of its image. Answers about one image may
+        depend on each other, and the intervals account for that. By default, rows count as independent.
+    judge (callable, optional): `judge(messages, n)`, which returns n replies. It is asked if no choice is found.
+    judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X if the reply matches no option and
+        so is incorrect) or "q_bench_vote" (the judge votes correct or incorrect).
+    rounds (`int`): Number of judge replies per row; the most frequent one counts. Default 5.
+    judge_reads (`str`): Which replies the judge reads: "unmatched" (default), only those in which no choice was found,
+        or "all", as in Q-Bench, A.2.1. It has no effect without a judge.
+    fallback (`str`): What an undecided row counts as: "wrong" (default), or "random", a random choice among the options
+        and X.
     seed (`int`): Seed of the random choice. Default 0.
-    extraction (`str`): "declared" (default) also reads answers that a verbose reply declares, "strict" applies exact
-        matching alone, as MMBench describes it.
+    extraction (`str`): "declared" (default) also reads the answer that a verbose reply declares; "strict" uses exact
+        matching only, as MMBench describes it.
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
-    accuracy (`float`): Share of right answers, from 0 to 1; higher is better.
+    accuracy (`float`): Share of correct answers, from 0 to 1; higher is better.
     accuracy_ci95 (`list` of two `float`): Its 95 % interval.
     random_guess (`float`): Accuracy expected from guessing, the mean of 1 / number of options.
     n (`int`): Number of rows.
-    yes_no (`dict`, where an answer is yes or no): Accuracy by answer, `yes` and `no`, their `mean`, balanced
-        accuracy, `mean_ci95`, that on `all` of these rows, `n_yes` and `n_no`.
-    extraction (`dict`): Shares of rows decided by `exact` matching, as `declared` answers, by the `judge`, at `random`,
-        and `unmatched` ones, and of the last `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
+    yes_no (`dict`, only if a correct answer is yes or no): Accuracy by correct answer, `yes` and `no`; their `mean`
+        (balanced accuracy) with `mean_ci95`; the accuracy on `all` of these rows; `n_yes` and `n_no`.
+    extraction (`dict`): Shares of rows decided by `exact` matching, as `declared` answers, by the `judge` and at
+        `random`, and of `unmatched` rows, which are divided into `cut_off`, `unfinished_reasoning`, `refused` and
+        `unparseable`.
     choice_distribution (`dict`): Shares of each letter among `predicted` (with "none") and `correct` choices.
-    position_bias (`dict`, where right options stand at several positions): `recall`, letter to share of right answers
-        where the right option stood there; its `spread`, the standard deviation over positions; and
-        `spread_by_chance`, the spread of a model without a preference, up to which it says nothing.
-    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
-    by_<group name> (`dict`): The same scores for each value of the group.
+    position_bias (`dict`, only if the correct options have several positions): `recall`, for each letter the share of
+        correct answers when the correct option has this letter; `spread`, the standard deviation of recall over
+        positions; and `spread_by_chance`, the spread expected by chance from a model without a position preference. A
+        `spread` up to that value is no evidence of a preference.
+    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    by_<group name> (`dict`): The same scores for each group value.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
-    judge_unscored (`int`, with a judge): Rows it gave no usable reply to in any round.
+    judge_unscored (`int`, with a judge): Rows for which the judge gave no usable reply in any round.
     judge, judge_template, judge_template_version, judge_reads ("all"), rounds, fallback, seed, extraction_mode (the
-        argument `extraction`): The settings that apply.
-    items (`dict` of `list`, with `return_items`): For each row `choice`, a letter or `None`; `step`, its key in
-        `extraction`; `correct`; `judge_failed_rounds`, `None` where no judge was asked.
+        argument `extraction`): The settings in use.
+    items (`dict` of `list`, with `return_items`): For each row, `choice`, a letter or `None`; `step`, its key in
+        `extraction`; `correct`; and `judge_failed_rounds`, `None` if no judge was asked.
 
 Examples:
     >>> from eyechart.metrics import load

@@ -1,7 +1,7 @@
 """Judge scores from 1 to 5 for open answers, as an `evaluate` module.
 
 Protocol: MMBench, Appendix D.2 (https://arxiv.org/abs/2307.06281). Departures: see
-`eyechart.metrics.scoring.judging.answers`; the judge's wording is our own.
+`eyechart.metrics.scoring.judging.answers`; the judge prompt is our own.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 _DESCRIPTION = """
-Scores of open answers by a judge that sees question and correct answer, from 1 (completely wrong) to 5 (completely
-correct), and the share of answers that equal the correct one. Without a judge, a small deterministic baseline called
-"lexical" stands in and is named in the result.
+Scores of open answers, given by a judge that sees the question and the correct answer, from 1 (completely wrong) to 5
+(completely correct), and the share of answers that equal the correct one. Without a judge, a small deterministic
+baseline called "lexical" is used, and the result names it.
 """
 
 _CITATION = """
@@ -39,37 +39,37 @@ _CITATION = """
 _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list` of `str`): Answers; "" for a failed or empty response, which scores 1.
-    references (`list` of `str`): Correct answers; "" where it is private, and the row is left out and counted.
+    references (`list` of `str`): Correct answers; "" if the answer is private. Such rows are left out and counted.
     questions (`list` of `str`): Question of each row.
     groups (`dict` of `str` to `list`, optional): Group name to one value per row; adds `by_<group name>`.
-    clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one
-        image depend on each other, and the intervals allow for that. Without it, rows count as independent.
-    judge (callable, optional): `judge(messages, n)` returning n replies. Default: the `lexical` baseline.
-    rounds (`int`): Replies asked of the judge per row, mean pooled. Default 1, as in the paper.
+    clusters (`list`, optional): The cluster of each row, such as the name of its image. Answers about one image may
+        depend on each other, and the intervals account for that. By default, rows count as independent.
+    judge (callable, optional): `judge(messages, n)`, which returns n replies. Default: the `lexical` baseline.
+    rounds (`int`): Number of judge replies per row, which are averaged. Default 1, as in the paper.
     resamples (`int`): Bootstrap resamples of the interval of `mean_score`. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
-    mean_score (`float`): Mean judge score over all pairs of a row and a usable round, from 1 to 5; higher is better.
+    mean_score (`float`): Mean judge score over all usable rounds of all rows, from 1 to 5; higher is better.
     mean_score_ci95 (`list` of two `float`): Its 95 % interval.
     score_distribution (`dict`): Share of each score, "1" to "5".
-    exact_match (`float`): Share of answers that are the correct one up to case, blanks and Markdown around it, and
-        final punctuation, from 0 to 1; higher is better. No judge is involved.
+    exact_match (`float`): Share of answers that equal the correct answer, ignoring case, surrounding blanks and
+        Markdown, and final punctuation; from 0 to 1, higher is better. No judge is involved.
     exact_match_ci95 (`list` of two `float`): Its 95 % interval.
     n (`int`): Number of rows with a correct answer.
-    n_scored (`int`): Rows with a usable round.
-    failed_rounds (`int`): Rounds without a reply of the expected form.
-    empty_predictions (`int`): Empty answers among the `n`.
+    n_scored (`int`): Number of rows with a usable round.
+    failed_rounds (`int`): Rounds without a reply in the expected form.
+    empty_predictions (`int`): Number of empty answers among the `n` rows.
     without_reference (`int`): Rows left out because they have no correct answer.
-    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
-    by_<group name> (`dict`): The same for each value of the group.
-    judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "eyechart", as the
-        paper prints none.
-    items (`dict` of `list`, with `return_items`): For each row `judge_score`, the mean over usable rounds; `rounds`, a
-        list of one list, the score in each round, `None` for a failed one; `exact_match`; and `empty_prediction`. All
-        `None` without a correct answer.
-    `mean_score` is nan, with a warning, where every round failed.
+    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    by_<group name> (`dict`): The same scores for each group value.
+    judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "eyechart",
+        because the paper does not print its judge prompt.
+    items (`dict` of `list`, with `return_items`): For each row, `judge_score`, the mean over usable rounds; `rounds`, a
+        list that contains one list with the score of each round, `None` for a failed round; `exact_match`; and
+        `empty_prediction`. All are `None` for a row without a correct answer.
+    `mean_score` is nan, with a warning, if every round failed.
 
 Examples:
     >>> from eyechart.metrics import load

@@ -1,4 +1,4 @@
-"""Completeness, preciseness and relevance of image descriptions by a judge, as an `evaluate` module.
+"""Completeness, preciseness and relevance of image descriptions, scored by a judge, as an `evaluate` module.
 
 Protocols: Q-Bench, Sec. 2.3 and Appendix A.2.2 (https://arxiv.org/abs/2309.14181); AesBench, Sec. 3.4
 (https://arxiv.org/abs/2401.08276). Departures: see `eyechart.metrics.scoring.judging.descriptions` and the templates.
@@ -22,9 +22,10 @@ from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 _DESCRIPTION = """
-Scores of free image descriptions against golden ones, by a judge: completeness, preciseness and relevance, each 0, 1 or
-2 in several rounds, mean pooled (Q-Bench), or relevance, precision and completeness of aesthetic interpretations
-(AesBench). Without a judge, a small deterministic baseline called "lexical" stands in and is named in the result.
+Scores of free-text image descriptions, given by a judge that compares them with golden descriptions: completeness,
+preciseness and relevance, each 0, 1 or 2, averaged over several rounds (Q-Bench), or relevance, precision and
+completeness of aesthetic interpretations (AesBench). Without a judge, a small deterministic baseline called "lexical"
+is used, and the result names it.
 """
 
 _CITATION = """
@@ -45,42 +46,43 @@ _CITATION = """
 _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list` of `str`): Descriptions; "" for a failed or empty response, which gets 0 in every dimension.
-    references (`list` of `str`): Golden descriptions; "" where it is private, and the row is left out and counted.
+    references (`list` of `str`): Golden descriptions; "" if the description is private. Such rows are left out and
+        counted.
     finish_reasons (`list` of `str`, optional): How each description ended: "stop", "length" (cut off), "reasoning"
-        (before its answer), "refusal" or "content_filter" (both refused), or `None` where that is not known. It changes
-        no score of the judge.
+        (ended before an answer), "refusal" or "content_filter" (both count as refused), or `None` (not known). It does
+        not change the judge's scores.
     groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
-    clusters (`list`, optional): What each row shares with others, such as the name of its image: answers about one
-        image depend on each other, and the intervals allow for that. Without it, rows count as independent.
-    judge (callable, optional): `judge(messages, n)` returning n replies. Default: the `lexical` baseline.
-    rounds (`int`): Replies asked of the judge per image and dimension. Default 5.
-    template (`str`): "q_bench" (default, the published wording) or "aesbench" (a wording of our own).
+    clusters (`list`, optional): The cluster of each row, such as the name of its image. Answers about one image may
+        depend on each other, and the intervals account for that. By default, rows count as independent.
+    judge (callable, optional): `judge(messages, n)`, which returns n replies. Default: the `lexical` baseline.
+    rounds (`int`): Number of judge replies per image and dimension. Default 5.
+    template (`str`): "q_bench" (default, the published judge prompts) or "aesbench" (our own judge prompts).
     resamples (`int`): Bootstrap resamples of the intervals. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     completeness, preciseness, relevance ("q_bench"), or relevance, precision, completeness ("aesbench") (`dict`):
-        `score`, the mean over all pairs of an image and a usable round, from 0 to 2, higher is better; `score_ci95`;
-        `p0`, `p1`, `p2`, the frequencies of the three scores; `n`, images with a usable round; `failed_rounds`.
+        `score`, the mean over all usable rounds of all images, from 0 to 2, higher is better; `score_ci95`; `p0`, `p1`,
+        `p2`, the frequencies of the three scores; `n`, the number of images with a usable round; `failed_rounds`.
     sum (`float`): Sum of the three scores, from 0 to 6.
     mean (`float`): Their mean, from 0 to 2; AesBench's overall score.
     sum_ci95, mean_ci95 (`list` of two `float`): Their 95 % intervals.
     n (`int`): Number of images with a golden description.
-    failed_rounds (`int`): Rounds without a reply of the expected form, over all dimensions.
-    unscored (`int`): Images without a usable round in some dimension.
-    empty_predictions (`int`): Empty descriptions among the `n`.
-    outcomes (`dict`, where some finish reason is known): Shares of the `n` descriptions that are not whole: `cut_off`,
-        `unfinished_reasoning`, `refused`, and `unparseable`, other empty ones.
+    failed_rounds (`int`): Rounds without a reply in the expected form, in all dimensions.
+    unscored (`int`): Images without a usable round in at least one dimension.
+    empty_predictions (`int`): Number of empty descriptions among the `n`.
+    outcomes (`dict`, only if a finish reason is known): Shares of the `n` descriptions that are incomplete: `cut_off`,
+        `unfinished_reasoning`, `refused`, and `unparseable` (other empty descriptions).
     without_reference (`int`): Rows left out because they have no golden description.
-    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
-    by_<group name> (`dict`): The same for each value of the group.
+    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    by_<group name> (`dict`): The same scores for each group value.
     judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "published" or
         "eyechart".
-    items (`dict` of `list`, with `return_items`): For each prediction and dimension the mean over usable rounds;
-        `rounds`, a list of the scores in each round for each dimension in the order above, `None` for a failed one; and
-        `empty_prediction`. All `None` without a golden description. And `finish_reason`, of all rows.
-    A score is nan, with a warning, where every round failed.
+    items (`dict` of `list`, with `return_items`): For each prediction and dimension, the mean over usable rounds;
+        `rounds`, for each dimension (in the order above) the score of each round, `None` for a failed round; and
+        `empty_prediction`. All are `None` for a row without a golden description. Also `finish_reason`, for all rows.
+    A score is nan, with a warning, if every round failed.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -102,7 +104,7 @@ Examples:
 
 
 class JudgeDescription(CheckedColumns, evaluate.Metric):
-    """Scores of image descriptions by a judge."""
+    """Scores of image descriptions, given by a judge."""
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

@@ -1,7 +1,7 @@
 """Quality comparison of image pairs shown in both orders, as an `evaluate` module.
 
-Protocol: 2AFC, Sec. II and III (https://arxiv.org/abs/2402.01162). Departures: see `eyechart.metrics.scoring`'s
-`preference_replies`, `preferences`, `pair_scores` and `pair_ranking`.
+Protocol: 2AFC, Sec. II and III (https://arxiv.org/abs/2402.01162). Departures: see `replies`, `preferences` and
+`scores` in `eyechart.metrics.scoring.pairs`, and `eyechart.metrics.scoring.pair_ranking`.
 """
 
 from collections.abc import Sequence
@@ -40,19 +40,20 @@ Args:
     predictions (`list` of `str`): Raw replies to the pairs as given; "" for a failed or empty response.
     reversed_predictions (`list` of `str`): Raw replies to the same pairs with the two images swapped.
     first_ids, second_ids (`list` of `str`): Ids of each pair's first and second image.
-    first_references, second_references (`list` of `float`): Their opinion scores, higher is better.
+    first_references, second_references (`list` of `float`): Opinion scores of the first and the second image, higher is
+        better.
     finish_reasons, reversed_finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut
-        off), "reasoning" (before its answer), "refusal" or "content_filter" (both refused); `None` where that is not
-        known.
-    pool_ids (`list`, optional): The set within which the images of a pair are ranked; correlations are then means over
-        pools. Without it, all images are ranked together.
-    aggregator (`str`): "map" (default), "mle", "mle_ridge" (finite where "mle" is not), "perron" or "trueskill".
+        off), "reasoning" (ended before an answer), "refusal" or "content_filter" (both count as refused), or `None`
+        (not known).
+    pool_ids (`list`, optional): The pool of each pair. Images are ranked within their pool, and correlations are means
+        over pools. By default, all images are ranked together.
+    aggregator (`str`): "map" (default), "mle", "mle_ridge" (always finite, unlike "mle"), "perron" or "trueskill".
     ridge (`float`): Size of the ridge of "mle_ridge". Default 0.01.
-    order_seed (`int`, optional): Shuffles the pairs for "trueskill", whose scores depend on their order; by default
-        they are taken in the order given.
-    pool_weights (`str`): "equal" (default), every pool counts the same, or "images", by its number of images.
-    undefined_pools (`str`): How a pool without a correlation enters the mean: "leave_out" (default), or "zero", as in
-        the paper's Table IV.
+    order_seed (`int`, optional): Seed that shuffles the pairs for "trueskill", whose scores depend on the order of the
+        pairs; by default, the given order is kept.
+    pool_weights (`str`): Weights of the pools in the means: "equal" (default), or "images", the number of images.
+    undefined_pools (`str`): How a pool with an undefined correlation enters the mean: "leave_out" (default), or "zero",
+        as in the paper's Table IV.
     fit (`str`): "logistic4" (default) or "logistic5", the mapping before `plcc_fitted`.
     resamples (`int`): Bootstrap resamples of the correlations' intervals. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
@@ -60,29 +61,30 @@ Args:
 
 Returns:
     consistency (`float`): Share of pairs whose two replies prefer the same image, from 0 to 1; higher is better.
-    accuracy_consistent, accuracy_all (`float`): Share of right pairs among the consistent ones (the paper's Eq. 4) and
-        among all (its tables), from 0 to 1; higher is better. Pairs of equal quality are left out.
+    accuracy_consistent, accuracy_all (`float`): Share of correctly ordered pairs among the consistent pairs (Eq. 4 of
+        the paper) and among all pairs (its tables), from 0 to 1; higher is better. Pairs of equal quality are left out.
     consistency_ci95, accuracy_consistent_ci95, accuracy_all_ci95 (`list` of two `float`): Their 95 % intervals.
-    first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the first image, the second, or none;
-        `first_rate_ci95` is the 95 % interval of the first.
-    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
-    extraction (`dict`): Shares of replies that prefer an image (`exact`), that prefer none (`unmatched`), and of these
-        `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`; the other steps of choices are 0.
-    unmatched, equal_quality, n_consistent, n_pairs, n_images (`int`): Pairs with a reply that prefers none, pairs of
-        equal quality, consistent pairs, pairs, and images.
+    first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the first image shown, the second image
+        shown, and neither. `first_rate_ci95` is the 95 % interval of `first_rate`.
+    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    extraction (`dict`): Shares of replies that prefer an image (`exact`) and that state no preference (`unmatched`,
+        divided into `cut_off`, `unfinished_reasoning`, `refused` and `unparseable`). The other steps of choice
+        extraction are always 0.
+    unmatched, equal_quality, n_consistent, n_pairs, n_images (`int`): Number of pairs with a reply that states no
+        preference, pairs of equal quality, consistent pairs, all pairs, and images.
     srcc, plcc, krcc (`float`): Correlations of the images' scores with references, from -1 to 1; higher is better.
     plcc_fitted (`float`): The paper's rho: PLCC after the fit, with the sign of `plcc`.
     srcc_ci95, plcc_ci95 (`list` of two `float`): Their 95 % intervals.
-    scores (`dict`): Image id to score, from 0 to 100; with pools, pool id to such a dict.
-    n_pools, n_undefined_pools (`int`), by_pool (`dict`, with pools): Number of pools, of those without SRCC or PLCC,
-        and the same scores for each pool.
+    scores (`dict`): Image id to score, from 0 to 100; with pools, pool id to a dict of image id to score.
+    n_pools, n_undefined_pools (`int`), by_pool (`dict`, with pools): Number of pools, number of pools without SRCC or
+        PLCC, and the same scores for each pool.
     aggregator, fit, resamples, seed, order_seed ("trueskill"), ridge ("mle_ridge"), pool_weights, undefined_pools
         (pools): The settings.
-    items (`dict` of `list`, with `return_items`): For each pair `choice` and `reversed_choice`, "first" or "second" as
-        the pair was shown, or `None`; `step` and `reversed_step`, "exact", or why not; `consistent`, whether
-        both are the same image; `correct`, whether that is the one of higher quality, `None` where both are of equal
-        quality.
-    A score is nan, with a warning, where it is undefined: no consistent pair, equal references, no finite optimum.
+    items (`dict` of `list`, with `return_items`): For each pair, `choice` and `reversed_choice`, "first" or "second" as
+        the pair was shown, or `None`; `step` and `reversed_step`, "exact" or the reason why no preference was found;
+        `consistent`, whether both replies prefer the same image; `correct`, whether both prefer the image of higher
+        quality, `None` if both images have equal quality.
+    An undefined score is nan, with a warning: no consistent pair, equal references, or no finite optimum.
 
 Examples:
     >>> from eyechart.metrics import load

@@ -1,4 +1,4 @@
-"""Self-awareness of answers to questions that can be refused, as an `evaluate` module.
+"""Self-awareness on multiple-choice questions with a refusal option, as an `evaluate` module.
 
 Protocol: QL-Bench, Sec. III (https://arxiv.org/abs/2409.09748), with MMBench's choice extraction, Sec. 3.2
 (https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.self_awareness` and `.reading`.
@@ -23,9 +23,9 @@ from eyechart.metrics.scoring.judging.replies import name_or_none
 
 _DESCRIPTION = """
 Self-awareness on multiple-choice questions with an "I don't know" option (QL-Bench): the share of questions answered
-right, plus the share rightly refused, that is, refused and then answered wrong when the option is taken away. Answers
-are a model's raw text, from which the choice is extracted by exact matching, as a declared answer, or by an
-optional judge.
+correctly, plus the share rightly refused. A question is rightly refused if the model refuses it and then answers it
+incorrectly without that option. Answers are a model's raw text. The choice is extracted from the text by exact
+matching, as a declared answer, or by an optional judge.
 """
 
 _CITATION = """
@@ -43,64 +43,70 @@ Args:
     predictions (`list` of `str`): Raw replies to the questions with the refusal option; "" for a failed or empty
         response, which is unmatched.
     references (`list` of `str`): Letters of the correct options in `choices`.
-    choices (`list` of `list` of `str`): Option texts of each question, in the order shown, the refusal among them.
+    choices (`list` of `list` of `str`): Option texts of each question, in the order shown, including the
+        refusal.
     refusals (`list` of `str`): Letters of the refusal options in `choices`.
-    forced_predictions (`list` of `str` or `None`): Raw replies to the same questions without the refusal option, the
-        others in the same order; letters mean places in that shorter list. `None` where not asked, which is an error
-        where the first reply is the refusal. Read only there; "" for a request that failed, " " for an empty reply.
+    forced_predictions (`list` of `str` or `None`): Raw replies to the same questions, asked without the refusal option
+        and with the other options in the same order; letters refer to this shorter list. Needed and read only if the
+        first reply is the refusal. `None` if the question was not asked again; "" for a failed request, " " for an
+        empty reply.
     finish_reasons, forced_finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off),
-        "reasoning" (before its answer), "refusal" or "content_filter" (both refused), or `None`. A reply that was cut
-        off names an option only if it begins with it or declares it.
+        "reasoning" (ended before an answer), "refusal" or "content_filter" (both count as refused), or `None` (not
+        known). In a reply that was cut off, an option counts only if the reply begins with it or declares it.
     questions (`list` of `str`, optional): Text of each question; needed with a judge.
     groups (`dict` of `str` to `list`, optional): Group name to one value per question; adds `by_<group name>`.
-    clusters (`list`, optional): What each question shares with others, such as the name of its image: answers about one
-        image depend on each other, and the intervals allow for that. Without it, questions count as independent.
-    judge (callable, optional): `judge(messages, n)` returning n replies; asked where no choice is found otherwise.
-    judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X for a reply that names no option)
-        or "q_bench_vote" (it votes right or wrong, so it never finds a refusal).
-    rounds (`int`): Replies asked of the judge per reply; the most frequent one counts. Default 5.
-    fallback (`str`): What an undecided reply becomes: "wrong" (default), or "random", a choice among the options shown
-        and X.
+    clusters (`list`, optional): The cluster of each question, such as the name of its image. Answers about one image
+        may depend on each other, and the intervals account for that. By default, questions count as independent.
+    judge (callable, optional): `judge(messages, n)`, which returns n replies. It is asked if no choice is found.
+    judge_template (`str`): "mmbench_choice" (default; the judge names a letter, or X if the reply matches no option) or
+        "q_bench_vote" (the judge votes correct or incorrect, so it never finds a refusal).
+    rounds (`int`): Number of judge replies per model reply; the most frequent one counts. Default 5.
+    fallback (`str`): What an undecided reply counts as: "wrong" (default), or "random", a random choice among the
+        options shown and X.
     seed (`int`): Seed of the random choice. Default 0.
-    extraction (`str`): "declared" (default) also reads answers that a verbose reply declares, "strict" applies exact
-        matching alone, as MMBench describes it.
-    unreadable_forced (`str`): What a forced reply that names no option is: "apart" (default), not in `score_rc`, or
-        "wrong", as the paper's Eq. 3 has it. "" stays apart.
+    extraction (`str`): "declared" (default) also reads the answer that a verbose reply declares; "strict" uses exact
+        matching only, as MMBench describes it.
+    unreadable_forced (`str`): How a forced reply that names no option counts: "apart" (default), separately and not in
+        `score_rc`, or "wrong", as an incorrect answer, which follows the paper's Eq. 3. "" always counts separately.
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
-    score_cc (`float`): Percent of questions answered right, from 0 to 100; higher is better.
-    score_rc (`float`): Percent of questions rightly refused: refused, and answered wrong without the refusal option.
-        From 0 to 100; higher is better.
+    score_cc (`float`): Percent of questions answered correctly, from 0 to 100; higher is better.
+    score_rc (`float`): Percent of questions rightly refused: refused, and answered incorrectly without the refusal
+        option. From 0 to 100; higher is better.
     score_sa (`float`): Their sum, the self-awareness score; higher is better.
     answer_rate (`float`): Share of questions not refused, from 0 to 1.
-    answer_accuracy (`float`): Right answers as a share of the questions not refused, from 0 to 1; higher is better.
-        nan, with a warning, where every question is refused.
+    answer_accuracy (`float`): Share of correct answers among the questions not refused, from 0 to 1; higher is better.
+        nan, with a warning, if every question is refused.
     score_cc_ci95, score_rc_ci95, score_sa_ci95, answer_rate_ci95, answer_accuracy_ci95 (`list` of two `float`): Their
         95 % intervals.
-    random_guess (`float`): Answer accuracy expected from guessing without refusing, the mean of 1 / number of other
-        options.
-    n, n_refused (`int`): Number of questions, and of those refused.
-    unmatched (`int`): Questions whose first reply names no option: neither right nor refused.
-    forced_unmatched (`int`): Refused questions whose forced reply names no option: not in `score_rc`.
-    extraction (`dict`): Shares of first replies decided by `exact` matching, as `declared` answers, by the
-        `judge`, at `random`, and `unmatched`; of the last, `cut_off`, `unfinished_reasoning`, `refused`, `unparseable`.
-    forced_extraction (`dict`, where a question is refused): The same of the forced replies to the refused questions.
+    random_guess (`float`): The `answer_accuracy` expected from guessing without refusing: the mean of 1 / number of the
+        other options.
+    n, n_refused (`int`): Number of questions, and number of refused questions.
+    unmatched (`int`): Questions whose first reply names no option: neither correct nor refused.
+    forced_unmatched (`int`): Refused questions whose forced reply names no option; by default they are not in
+        `score_rc`.
+    extraction (`dict`): Shares of first replies decided by `exact` matching, as `declared` answers, by the `judge` and
+        at `random`, and of `unmatched` ones, which are divided into `cut_off`, `unfinished_reasoning`, `refused` and
+        `unparseable`.
+    forced_extraction (`dict`, only if a question is refused): The same for the forced replies to the refused questions.
     choice_distribution (`dict`): Shares of each letter among `predicted` (first replies, with "none") and `correct`
         choices.
-    position_bias (`dict`, where right options stand at several positions): `recall`, letter to share of right answers
-        where the right option stood there; its `spread`, the standard deviation over positions; and
-        `spread_by_chance`, the spread of a model without a preference, up to which it says nothing.
-    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
-    by_<group name> (`dict`): The same scores for each value of the group.
-    judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and its unusable ones.
-    judge_unscored (`int`, with a judge): Replies about which it said nothing usable in any round.
+    position_bias (`dict`, only if the correct options have several positions): `recall`, for each letter the share of
+        correct answers when the correct option has this letter; `spread`, the standard deviation of recall over
+        positions; and `spread_by_chance`, the spread expected by chance from a model without a position preference. A
+        `spread` up to that value is no evidence of a preference.
+    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    by_<group name> (`dict`): The same scores for each group value.
+    judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and unusable judge
+        replies.
+    judge_unscored (`int`, with a judge): Replies for which the judge gave no usable reply in any round.
     judge, judge_template, judge_template_version, rounds, fallback, seed, extraction_mode (the argument
-        `extraction`), unreadable_forced ("wrong"): The settings that apply.
-    items (`dict` of `list`, with `return_items`): For each question `choice` and, where refused, `forced_choice`,
-        letters in `choices` or `None`; `step` and `forced_step`, their keys in `extraction`; `correct`;
-        `outcome`, "right answer", "wrong answer", "right refusal", "wrong refusal" or "unreadable";
-        `judge_failed_rounds` and `forced_judge_failed_rounds`, `None` where no judge was asked.
+        `extraction`), unreadable_forced ("wrong"): The settings in use.
+    items (`dict` of `list`, with `return_items`): For each question, `choice` and, if refused, `forced_choice`, letters
+        in `choices` or `None`; `step` and `forced_step`, their keys in `extraction`; `correct`; `outcome`, "right
+        answer", "wrong answer", "right refusal", "wrong refusal" or "unreadable"; `judge_failed_rounds` and
+        `forced_judge_failed_rounds`, `None` if no judge was asked.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -124,7 +130,7 @@ Examples:
 
 
 class SelfAwareness(CheckedColumns, evaluate.Metric):
-    """Right answers and right refusals to multiple-choice questions with a refusal option."""
+    """Correct answers and justified refusals on multiple-choice questions with a refusal option."""
 
     def _info(self) -> evaluate.MetricInfo:
         text = datasets.Value("string")

@@ -26,8 +26,8 @@ from eyechart.metrics.scoring.quality.scores import QualitySettings
 from eyechart.metrics.scoring.quality.scores import quality_scores
 
 _DESCRIPTION = """
-Correlations (SRCC, PLCC, KRCC) of a model's quality scores with human opinion scores. The scores are pooled from the
-next-token logits of a positive and a negative word (configuration "logits"), or given as they are ("scores").
+Correlations (SRCC, PLCC, KRCC) of a model's quality scores with human opinion scores. The quality scores are pooled
+from the next-token logits of a positive and a negative word (configuration "logits") or given directly ("scores").
 """
 
 _CITATION = """
@@ -41,32 +41,34 @@ _CITATION = """
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions: Configuration "logits" (default): rows of two logits, positive word then negative. "scores": numbers.
+    predictions: Configuration "logits" (default): pairs of logits, positive word first. "scores": numbers.
     references (`list` of `float`): Opinion scores, higher is better.
-    temperature (`float`): What logits are divided by before the softmax. Default 100. "logits" only.
+    temperature (`float`): Divisor of the logits before the softmax. Default 100. "logits" only.
     strategy (`str`): "softmax" (default) or "argmax" (1 if positive > negative, else 0). "logits" only.
-    ties (`str`): "exact" (default) ranks on the difference of the logits; "released" repeats the rounding of the
+    ties (`str`): "exact" (default) ranks by the difference of the logits; "released" reproduces the rounding of the
         released code, which splits ties. "logits" only.
     fit (`str`): "logistic4" (default) or "logistic5", the mapping before `plcc_fitted` and `rmse_fitted`.
     groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
-    average_over (`str`, optional): Name of a group; the overall scores are then the plain means over its values.
+    average_over (`str`, optional): Name of one of the `groups`; the overall scores are then plain means over its
+        values.
     resamples (`int`): Bootstrap resamples of the intervals. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
     srcc, plcc, krcc (`float`): Spearman, Pearson and Kendall correlation, from -1 to 1; higher is better.
-    plcc_fitted, rmse_fitted (`float`): Pearson correlation (with the sign of `plcc`) and error after the fit.
+    plcc_fitted, rmse_fitted (`float`): Pearson correlation (with the sign of `plcc`) and root mean squared error after
+        the fit.
     srcc_ci95, plcc_ci95 (`list` of two `float`): Their 95 % intervals.
-    fit_parameters (`list` of `float`): b1, b2, ... of the fitted logistic, no score; None where there is no fit, and
+    fit_parameters (`list` of `float`): Parameters b1, b2, ... of the fitted logistic; `None` if there is no fit, and
         for the means of `average_over`. "logistic4" is b2 + (b1 - b2) / (1 + exp(-(x - b3) / |b4|)).
     n (`int`): Number of images.
-    intervals (`dict`): For each score with an interval its `kind` and the number of independent `units` behind it.
-    by_<group name> (`dict`): The same for each value of the group.
+    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    by_<group name> (`dict`): The same scores for each group value.
     temperature, strategy, ties ("logits" only), fit, average_over, resamples, seed: The settings.
-    items (`dict` of `list`, with `return_items`): For each image `quality_score` and `rank_score`, which is in the same
-        order and has the ties that rank correlations see.
-    A score is nan, with a warning, where all predictions or references are equal or there are too few of them.
+    items (`dict` of `list`, with `return_items`): For each image, `quality_score` and `rank_score`, which has the same
+        order and the ties that rank correlations use.
+    A score is nan, with a warning, if all predictions or all references are equal, or if there are too few of them.
 
 Examples:
     >>> from eyechart.metrics import load
@@ -124,7 +126,7 @@ class SoftmaxIqa(CheckedColumns, evaluate.Metric):
         if not is_logits and pooling != PoolingSettings():
             given = {"temperature": temperature, "strategy": strategy, "ties": ties}
             name = next(name for name, value in given.items() if value != getattr(PoolingSettings, name))
-            raise InputError(f"{name} is {given[name]!r}; it is for the configuration 'logits' only")
+            raise InputError(f"{name} is {given[name]!r}; it can be set only with the configuration 'logits'")
         settings = QualitySettings(fit, average_over, resamples, seed, pooling if is_logits else None)
         items = read_logits(predictions, pooling) if is_logits else read_scores(predictions)
         scores = quality_scores(items, references, checked, settings)

@@ -143,7 +143,7 @@ def test_unknown_configuration() -> None:
 @pytest.mark.parametrize("setting", [{"temperature": 1.0}, {"strategy": "argmax"}, {"ties": "released"}])
 def test_settings_of_pooling_are_not_for_scores(setting: dict) -> None:
     (name,) = setting
-    with pytest.raises(ValueError, match=f"{name} is .*; it is for the configuration 'logits' only"):
+    with pytest.raises(ValueError, match=f"{name} is .*; it can be set only with the configuration 'logits'"):
         eyechart.metrics.load("softmax_iqa", "scores").compute(predictions=[1.0, 2.0], references=[1.0, 2.0], **setting)
 
 
