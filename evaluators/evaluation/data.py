@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
+from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL, is_mini_source
 from eyechart.evaluators.tasks.task import Task
 
 _MADE = ("id", "first_id", "second_id")
@@ -33,7 +33,7 @@ class LoadedData:
     """Name of the data set."""
     split: str
     source: str
-    """The folder or data set id, "official release" for one that was downloaded, "mini release", or "given" for a
+    """The folder or data set id, "official release" if it was downloaded, "synthetic demo data", or "given" for a
     `Dataset` object."""
     left_out: list[dict[str, Any]] = field(default_factory=list)
     """What the loader left out."""
@@ -59,7 +59,7 @@ class LoadedData:
     @property
     def is_mini(self) -> bool:
         """Whether the items are synthetic, as far as that can be told: a `Dataset` object does not say."""
-        return self.source == MINI or mini.is_release(self.source)
+        return is_mini_source(self.source) or mini.is_release(self.source)
 
 
 def load_data(
@@ -85,7 +85,7 @@ def load_data(
             `data`.
         split: One of the task's splits where `data` is None or ours, else any split of `data`.
         data_dir: Folder that holds the release; None is the official one, downloaded where that is possible.
-        is_mini: Take the mini release, which holds synthetic items, as `data="mini"` does.
+        is_mini: Use the synthetic demo data, as `data="mini"` does.
         options: Settings of the data set's own.
         skip_missing: Leave out rows whose image file is absent.
         skip_bad: Leave out rows whose annotation is malformed.

@@ -22,7 +22,7 @@ from eyechart.evaluators.evaluation.waves import Progress
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import Backend, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
-from eyechart.evaluators.results.sources import GIVEN, MINI
+from eyechart.evaluators.results.sources import GIVEN
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
 from eyechart.evaluators.tasks.task import Task
@@ -179,8 +179,8 @@ class Evaluator(evaluate.Evaluator):
         loaded = self._rename(self._load(data, subset, split, is_mini=no_names), input_column, label_column)
         if loaded.is_mini:
             warnings.warn(
-                f"{self.definition.name}: the {MINI} of {loaded.name} holds synthetic items, so its scores are not "
-                "the benchmark's.",
+                f"{self.definition.name}: {loaded.name} is synthetic demo data, so the scores are not comparable with "
+                "published ones.",
                 MiniDataWarning,
                 stacklevel=2,
             )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.sources import MINI
+from eyechart.evaluators.results.sources import is_mini_source
 
 Scored = list[tuple[str, TaskResult]]
 """The results of one task that have scores, each with the label of its run."""
@@ -14,7 +14,7 @@ Scored = list[tuple[str, TaskResult]]
 def is_mini(result: TaskResult) -> bool:
     """Whether a result is of synthetic demo data."""
     data = result.settings.get("data")
-    return isinstance(data, dict) and bool(data.get("is_mini") or data.get("source") == MINI)
+    return isinstance(data, dict) and bool(data.get("is_mini") or is_mini_source(data.get("source")))
 
 
 def group_values(scored: Scored) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.sources import MINI, OFFICIAL
+from eyechart.evaluators.results.sources import OFFICIAL, is_mini_source
 from eyechart.evaluators.tasks import get_task, known_task
 
 _LARGEST_SIDE = 112
@@ -81,7 +81,7 @@ def add_images(
     source = settings.get("source")
     if not isinstance(source, str):
         return {}, "the settings do not name the data"
-    if source not in (MINI, OFFICIAL) and not Path(source).exists():
+    if source != OFFICIAL and not is_mini_source(source) and not Path(source).exists():
         return {}, f"the data are not where the run found them: {source!r}"
     try:
         with without_progress_bars():
@@ -119,8 +119,8 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
         get_task(key.task),
         dataset=key.dataset,
         split=key.split,
-        data_dir=None if source == MINI else source,
-        is_mini=source == MINI,
+        data_dir=None if is_mini_source(source) else source,
+        is_mini=is_mini_source(source),
         options=options,
         # What the run left out is in no sample.
         skip_missing=True,

@@ -1,8 +1,15 @@
-"""Where the data of a run came from, as results say it; any other source is the folder that was given."""
+"""Values of `data.source` in results: where the rows came from. Any other value is a folder or the id of a data set."""
 
-MINI = "mini release"
-"""Synthetic data, which a run on embedded defaults has."""
+MINI = "synthetic demo data"
+"""The synthetic demo data: the default without `--model`, or asked for by `--mini`."""
+_MINI_BEFORE = "mini release"
+"""What earlier versions wrote for `MINI`."""
 OFFICIAL = "official release"
 """A release that was downloaded from its authors, now or earlier."""
 GIVEN = "given"
 """A `Dataset` object."""
+
+
+def is_mini_source(source: object) -> bool:
+    """Whether a result's `data.source` is the synthetic demo data, as this version or an earlier one wrote it."""
+    return source in (MINI, _MINI_BEFORE)

@@ -94,8 +94,8 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
         lines += _task_lines(evaluation)
     if any(e.settings["data"]["is_mini"] for e in evaluations):
         lines.append(
-            f"A {MINI} holds synthetic items, so these scores are not comparable with published ones. A run that names "
-            "a --model without --mini uses the real data."
+            f"The data are {MINI}, so these scores are not comparable with published ones. To run on the real data, "
+            "name a --model and leave out --mini."
         )
     return lines
 

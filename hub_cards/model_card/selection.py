@@ -21,7 +21,7 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.served import unconfirmed_names
-from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
+from eyechart.evaluators.results.sources import GIVEN, OFFICIAL, is_mini_source
 from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.model_card.benchmark import pretty_name
 from eyechart.hub_cards.recomputing import Recomputing, judge_of
@@ -110,7 +110,7 @@ def why_not(result: TaskResult, *, allow_left_out: bool = False, as_own_data: bo
     if "is_mini" not in data:
         return "its settings do not describe its data; a results file is not to be edited, so repeat the run"
     if data["is_mini"] is not False or mini.is_release(data.get("source")):
-        return "it is of a mini release, which holds synthetic items; repeat it on the real data, without --mini"
+        return "its data are synthetic demo data; run it on the real data, without --mini"
     if result.settings.get("limit") is not None:
         return f"run used --limit {result.settings['limit']}; repeat it without --limit"
     if result.settings.get("blind") is True:
@@ -180,7 +180,7 @@ def _not_the_release(result: TaskResult, left_out: int) -> str:
 def _own_folder(result: TaskResult) -> str:
     """Name of the folder that a result's data were read from; "" where they were in none."""
     source = _data(result).get("source")
-    if not isinstance(source, str) or source in (GIVEN, MINI, OFFICIAL):
+    if not isinstance(source, str) or source in (GIVEN, OFFICIAL) or is_mini_source(source):
         return ""
     return PurePath(source.replace("\\", "/")).name
 

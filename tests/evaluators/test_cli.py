@@ -55,7 +55,7 @@ def test_the_main_job_prints_one_table_with_interval_guess_and_n(main_job):
     for heading, score, n in (("q_bench/perception on ", "accuracy", "180"), ("q_bench/assessment on ", "SRCC", "150")):
         first = lines[1 + next(place for place, line in enumerate(lines) if heading in line)].split()
         assert (first[0], first[-1]) == (score, n)
-    assert "mini release" in done.stdout
+    assert "The data are synthetic demo data" in done.stdout
     assert run.name in done.stdout
     # Nothing animated where there is no terminal.
     assert "\r" not in done.stdout + done.stderr and "\x1b" not in done.stdout + done.stderr

@@ -207,9 +207,9 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"data": {"is_mini": True}}, "it is of a mini release"),
-        ({"data": {"is_mini": "no"}}, "it is of a mini release"),
-        ({"data": {"source": str(mini.release("llvisionqa"))}}, "it is of a mini release"),
+        ({"data": {"is_mini": True}}, "its data are synthetic demo data"),
+        ({"data": {"is_mini": "no"}}, "its data are synthetic demo data"),
+        ({"data": {"source": str(mini.release("llvisionqa"))}}, "its data are synthetic demo data"),
         ({"settings": {"limit": 5}}, "run used --limit 5; repeat it without --limit"),
         ({"settings": {"blind": True}}, "its questions were asked without the images; repeat it without blind"),
         ({"scores": None, "caveats": ["The answers are private."]}, "it has no score, as The answers are private."),
